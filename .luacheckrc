@@ -1,0 +1,7 @@
+-- One source for Lua 5.4, 5.3 and LuaJIT: a name that any of them lacks is looked at before it is used.
+std = "max"
+max_line_length = 120
+files["spec"] = { std = "+busted" }
+files["**/*_spec.lua"] = { std = "+busted" }
+files["examples/nginx*"] = { std = "+ngx_lua" }
+files["**/*.rockspec"] = { std = "rockspec" }

@@ -1,0 +1,19 @@
+/*
+ * clock.h - time for the rooms below the public interface. Any thread.
+ */
+#ifndef EVREC_CLOCK_H
+#define EVREC_CLOCK_H
+
+#include "evrec.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Time for waiting: CLOCK_MONOTONIC with the real clock, which no one can step; a fake clock's own time otherwise, so
+ * that a test moves back-off and stamps with one hand.
+ */
+int64_t clock_monotonic(const evrec_clock *clock);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,226 @@
+#include "unit.h"
+
+#include "base/lru.h"
+
+struct value {
+	uint64_t number;
+	struct buf text;
+};
+
+static void recycle(void *v)
+{
+	struct value *value = v;
+
+	value->number = 0;
+	buf_clear(&value->text);
+}
+
+static void fini(void *v)
+{
+	buf_free(&((struct value *)v)->text);
+}
+
+static const struct lru_type type = { sizeof(struct value), recycle, fini };
+
+static struct value *put(struct lru *lru, const char *key, bool *fresh)
+{
+	return lru_put(lru, str_from(key), lru_hash(str_from(key)), fresh);
+}
+
+static struct value *get(struct lru *lru, const char *key)
+{
+	return lru_get(lru, str_from(key), lru_hash(str_from(key)));
+}
+
+static void test_strictly_least_recent(void **state)
+{
+	struct lru *lru = lru_new(&type, 3);
+	bool fresh;
+
+	(void)state;
+	put(lru, "a", &fresh)->number = 1;
+	assert_true(fresh);
+	put(lru, "b", &fresh)->number = 2;
+	put(lru, "c", &fresh)->number = 3;
+	assert_int_equal(get(lru, "a")->number, 1); /* a lookup counts as use */
+	put(lru, "d", &fresh);                      /* so this takes the place of b */
+	assert_true(fresh);
+	assert_null(get(lru, "b"));
+	assert_int_equal(put(lru, "c", &fresh)->number, 3); /* an insert as well */
+	assert_false(fresh);
+	put(lru, "e", &fresh);
+	assert_null(get(lru, "a"));
+	assert_non_null(get(lru, "c"));
+	assert_non_null(get(lru, "d"));
+	assert_int_equal(lru_len(lru), 3);
+	lru_free(lru);
+}
+
+static void test_capacity_of_one(void **state)
+{
+	struct lru *lru = lru_new(&type, 1);
+	bool fresh;
+
+	(void)state;
+	put(lru, "a", &fresh)->number = 1;
+	assert_int_equal(put(lru, "b", &fresh)->number, 0);
+	assert_null(get(lru, "a"));
+	assert_int_equal(put(lru, "", &fresh)->number, 0);
+	assert_non_null(get(lru, ""));
+	lru_free(lru);
+}
+
+/* All hashes equal: only the keys tell the entries apart. */
+static void test_keys_are_compared(void **state)
+{
+	struct lru *lru = lru_new(&type, 100);
+	char key[16];
+	bool fresh;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 150; i++) {
+		(void)snprintf(key, sizeof(key), "%d", i);
+		((struct value *)lru_put(lru, str_from(key), 42, &fresh))->number = (uint64_t)i;
+		assert_true(fresh);
+	}
+	for (i = 0; i < 150; i++) {
+		struct value *value;
+
+		(void)snprintf(key, sizeof(key), "%d", i);
+		value = lru_get(lru, str_from(key), 42);
+		assert_true(i < 50 ? value == NULL : value->number == (uint64_t)i);
+	}
+	lru_free(lru);
+}
+
+static void test_handles(void **state)
+{
+	struct lru *lru = lru_new(&type, 2);
+	uint64_t a, b;
+	bool fresh;
+
+	(void)state;
+	a = lru_handle(lru, put(lru, "a", &fresh));
+	b = lru_handle(lru, put(lru, "b", &fresh));
+	assert_ptr_equal(lru_at(lru, a), get(lru, "a"));
+	assert_int_not_equal(a, 0);
+	put(lru, "c", &fresh); /* in the place of b */
+	assert_null(lru_at(lru, b));
+	assert_non_null(lru_at(lru, a));
+	assert_null(lru_at(lru, a + 7));
+	lru_free(lru);
+}
+
+static void test_full_cache_allocates_nothing(void **state)
+{
+	struct unit_memory memory = { 0 };
+	struct lru *lru;
+	char key[32];
+	size_t before;
+	bool fresh;
+	int i;
+
+	(void)state;
+	evrec_set_allocator(unit_realloc, &memory);
+	lru = lru_new(&type, 64);
+	for (i = 0; i < 64; i++) {
+		(void)snprintf(key, sizeof(key), "key number %06d", i);
+		(void)put(lru, key, &fresh);
+	}
+	before = memory.calls;
+	for (; i < 10000; i++) {
+		(void)snprintf(key, sizeof(key), "key number %06d", i);
+		(void)put(lru, key, &fresh);
+		assert_true(fresh);
+	}
+	assert_int_equal(memory.calls, before);
+	lru_free(lru);
+	evrec_set_allocator(NULL, NULL);
+}
+
+static void test_memory_runs_out(void **state)
+{
+	struct unit_memory memory = { 0 };
+	size_t fail_at;
+
+	(void)state;
+	evrec_set_allocator(unit_realloc, &memory);
+	for (fail_at = 1; fail_at < 60; fail_at++) {
+		char key[16];
+		struct lru *lru;
+		bool fresh;
+		int i;
+
+		memory = (struct unit_memory){ .fail_at = fail_at };
+		lru = lru_new(&type, 40);
+		for (i = 0; lru != NULL && i < 100; i++) {
+			struct value *value;
+
+			(void)snprintf(key, sizeof(key), "%d", i);
+			value = put(lru, key, &fresh);
+			if (value == NULL) {
+				assert_null(get(lru, key));
+				value = put(lru, key, &fresh); /* there is memory again */
+			}
+			assert_non_null(value);
+			assert_true(fresh);
+		}
+		lru_free(lru);
+	}
+	evrec_set_allocator(NULL, NULL);
+}
+
+#define MODEL 5
+
+/* Against an array in which the most recent key stands first. */
+static void test_random_against_model(void **state)
+{
+	uint64_t seed = unit_seed();
+	struct lru *lru = lru_new(&type, MODEL);
+	int model[MODEL], len = 0, step;
+
+	(void)state;
+	for (step = 0; step < 20000; step++) {
+		int k = (int)(unit_random(&seed) % 12), at = 0, expected;
+		bool insert = unit_random(&seed) % 2 == 0, fresh = false;
+		char key[16];
+		struct value *value;
+
+		(void)snprintf(key, sizeof(key), "%d", k);
+		while (at < len && model[at] != k) {
+			at++;
+		}
+		expected = at < len;
+		value = insert ? put(lru, key, &fresh) : get(lru, key);
+		assert_int_equal(value != NULL && !fresh, expected);
+		if (value == NULL) {
+			continue;
+		}
+		assert_int_equal(value->number, fresh ? 0 : k + 1);
+		value->number = (uint64_t)k + 1;
+		if (!expected) {
+			len += len < MODEL;
+			at = len - 1;
+		}
+		memmove(model + 1, model, (size_t)at * sizeof(model[0]));
+		model[0] = k;
+		assert_int_equal(lru_len(lru), len);
+	}
+	lru_free(lru);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_strictly_least_recent),
+		cmocka_unit_test(test_capacity_of_one),
+		cmocka_unit_test(test_keys_are_compared),
+		cmocka_unit_test(test_handles),
+		cmocka_unit_test(test_full_cache_allocates_nothing),
+		cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_random_against_model),
+	};
+
+	return cmocka_run_group_tests_name("lru", tests, NULL, NULL);
+}
