@@ -1,0 +1,182 @@
+#include "event/event.h"
+
+#include "base/utf8.h"
+
+#include <jansson.h>
+
+/* object, metadata, ownerReferences, one owner */
+#define DEPTH 4
+
+struct builder {
+	json_t *root;
+	json_t *open[DEPTH]; /* borrowed from what holds them, up to the root */
+	int depth;
+};
+
+/* Puts `value`, which it takes over, into what is open. */
+static bool put(struct builder *b, evrec_str key, json_t *value)
+{
+	json_t *parent = b->depth == 0 ? NULL : b->open[b->depth - 1];
+
+	if (value == NULL) {
+		return false;
+	}
+	if (parent == NULL) {
+		b->root = value;
+		return true;
+	}
+	if (json_is_array(parent)) {
+		return json_array_append_new(parent, value) == 0;
+	}
+	return json_object_setn_new(parent, key.data, key.len, value) == 0;
+}
+
+static bool open_container(struct builder *b, const char *key, json_t *value)
+{
+	if (b->depth == DEPTH || !put(b, str_from(key), value)) {
+		return false;
+	}
+	b->open[b->depth++] = value;
+	return true;
+}
+
+static bool begin_object(void *ctx, const char *key)
+{
+	return open_container(ctx, key, json_object());
+}
+
+static bool begin_array(void *ctx, const char *key)
+{
+	return open_container(ctx, key, json_array());
+}
+
+static bool end_container(void *ctx)
+{
+	struct builder *b = ctx;
+
+	b->depth--;
+	return true;
+}
+
+/* A recorder's events are clean; those that a script made from a table need not be. */
+static bool put_string(void *ctx, evrec_str key, evrec_str value)
+{
+	struct buf clean_key = { 0 }, clean_value = { 0 };
+	bool ok;
+
+	if (!utf8_valid(key)) {
+		utf8_clean(&clean_key, key);
+		key = buf_str(&clean_key);
+	}
+	if (!utf8_valid(value)) {
+		utf8_clean(&clean_value, value);
+		value = buf_str(&clean_value);
+	}
+	ok = !clean_key.failed && !clean_value.failed &&
+	     put(ctx, key, json_stringn(value.len == 0 ? "" : value.data, value.len));
+	buf_free(&clean_key);
+	buf_free(&clean_value);
+	return ok;
+}
+
+static bool put_integer(void *ctx, const char *key, int64_t value)
+{
+	return put(ctx, str_from(key), json_integer(value));
+}
+
+static bool put_boolean(void *ctx, const char *key, bool value)
+{
+	return put(ctx, str_from(key), json_boolean(value));
+}
+
+static bool put_null(void *ctx, const char *key)
+{
+	return put(ctx, str_from(key), json_null());
+}
+
+static const evrec_visitor visitor = {
+	begin_object, begin_array, end_container, put_string, put_integer, put_boolean, put_null,
+};
+
+static int append(const char *data, size_t len, void *ctx)
+{
+	struct buf *out = ctx;
+
+	buf_put(out, data, len);
+	return out->failed ? -1 : 0;
+}
+
+/* Appends the JSON of `root`, which it takes over; NULL is a failure that came before. */
+static void dump(struct buf *out, json_t *root)
+{
+	if (root == NULL || json_dump_callback(root, append, out, JSON_COMPACT) != 0) {
+		out->failed = true;
+	}
+	json_decref(root);
+}
+
+void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api)
+{
+	struct builder b = { 0 };
+
+	if (!evrec_fields_visit(fields, api, NULL, &visitor, &b)) {
+		json_decref(b.root);
+		b.root = NULL;
+	}
+	dump(out, b.root);
+}
+
+void json_patch(struct buf *out, const evrec_fields *fields)
+{
+	struct builder b = { .root = json_object(), .depth = 1 };
+	char last[EVREC_RFC3339_SIZE];
+	bool ok;
+
+	b.open[0] = b.root;
+	ok = b.root != NULL && put_integer(&b, "count", fields->count);
+	if (fields->last == EVREC_UNSET) {
+		ok = ok && put_null(&b, "lastTimestamp");
+	} else {
+		size_t len = evrec_rfc3339_format(fields->last, false, last);
+
+		ok = ok && put_string(&b, EVREC_STR("lastTimestamp"), (evrec_str){ last, len });
+	}
+	if (fields->note.len != 0) {
+		ok = ok && put_string(&b, EVREC_STR("message"), fields->note);
+	}
+	if (!ok) {
+		json_decref(b.root);
+		b.root = NULL;
+	}
+	dump(out, b.root);
+}
+
+/* Hands out what a buffer holds, as a string of its own. */
+static char *give(struct buf *out, size_t *len)
+{
+	(void)buf_cstr(out);
+	if (out->failed) {
+		buf_free(out);
+		return NULL;
+	}
+	if (len != NULL) {
+		*len = out->len;
+	}
+	return out->data;
+}
+
+char *evrec_event_json(const evrec_event *event, enum evrec_api api, size_t *len)
+{
+	struct buf out = { 0 };
+
+	json_event(&out, evrec_event_fields(event), api);
+	return give(&out, len);
+}
+
+char *evrec_fields_patch(const evrec_fields *event, size_t *len)
+{
+	struct buf out = { 0 };
+
+	json_patch(&out, event);
+	return give(&out, len);
+}

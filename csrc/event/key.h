@@ -1,0 +1,33 @@
+/*
+ * key.h - the three keys an event is known by (semantics 2). Pure. A struct keys belongs to whoever holds it.
+ *
+ * Every part is written with its length before it, so that no two lists of parts give the same bytes; where keys of
+ * different make share a cache, a byte that tells them apart stands in between.
+ */
+#ifndef EVREC_KEY_H
+#define EVREC_KEY_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct keys {
+	struct buf aggregate; /* source, reference, type | 'a', reason, reporting controller and instance */
+	struct buf event;     /* source, reference, type | 'e', field path, reason, message */
+	size_t spam_len;      /* the spam key is the beginning of either */
+};
+
+/* Makes all three; false: no memory. Reuses what `keys` holds. */
+bool keys_make(struct keys *keys, const evrec_fields *event);
+void keys_free(struct keys *keys);
+
+/* Any list of parts as a key, and back: the first part of `rest`, which is then what follows it. False: no more. */
+bool key_join(struct buf *out, const evrec_str *parts, size_t n);
+bool key_split(evrec_str *rest, evrec_str *first);
+
+/* A key that a callback chose, in a form that no key made here can have. */
+bool key_custom(struct buf *out, evrec_str chosen);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,381 @@
+#include "unit.h"
+
+#include "base/utf8.h"
+#include "event/event.h"
+#include "event/key.h"
+
+static evrec_fields sample(void)
+{
+	evrec_fields f;
+
+	evrec_fields_init(&f);
+	f.name = EVREC_STR("web-0.17");
+	f.ns = EVREC_STR("shop");
+	f.regarding = (evrec_reference){ .kind = EVREC_STR("Pod"),
+		                         .api_version = EVREC_STR("v1"),
+		                         .name = EVREC_STR("web-0"),
+		                         .ns = EVREC_STR("shop"),
+		                         .uid = EVREC_STR("u-1"),
+		                         .field_path = EVREC_STR("spec.containers{app}") };
+	f.type = EVREC_STR("Warning");
+	f.reason = EVREC_STR("BackOff");
+	f.note = EVREC_STR("tab\there, \"quotes\", \xE2\x82\xAC");
+	f.component = f.controller = EVREC_STR("kubelet");
+	f.host = f.instance = EVREC_STR("node-1");
+	f.first = T0;
+	f.last = T0 + 60 * EVREC_SECOND;
+	f.count = 3;
+	return f;
+}
+
+static void check_json(const evrec_fields *f, enum evrec_api api, const char *expected)
+{
+	struct buf out = { 0 };
+
+	json_event(&out, f, api);
+	assert_string_equal(buf_cstr(&out), expected);
+	buf_free(&out);
+}
+
+static void test_json(void **state)
+{
+	evrec_fields f = sample();
+
+	(void)state;
+	check_json(
+		&f, EVREC_CORE_V1,
+		"{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"web-0.17\",\"namespace\":\"shop\"},"
+		"\"involvedObject\":{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"web-0\",\"uid\":\"u-1\","
+		"\"apiVersion\":\"v1\",\"fieldPath\":\"spec.containers{app}\"},\"reason\":\"BackOff\","
+		"\"message\":\"tab\\there, \\\"quotes\\\", \xE2\x82\xAC\",\"source\":{\"component\":\"kubelet\","
+		"\"host\":\"node-1\"},\"firstTimestamp\":\"2023-11-14T22:13:20Z\","
+		"\"lastTimestamp\":\"2023-11-14T22:14:20Z\",\"count\":3,\"type\":\"Warning\",\"eventTime\":null,"
+		"\"reportingComponent\":\"kubelet\",\"reportingInstance\":\"node-1\"}");
+	f.regarding.field_path = f.regarding.uid = f.host = f.instance = (evrec_str){ NULL, 0 };
+	f.note = EVREC_STR("m");
+	f.event_time = T0 + 1000;
+	f.series_count = 2;
+	f.series_last = T0 + EVREC_SECOND;
+	check_json(&f, EVREC_EVENTS_V1,
+	           "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":\"web-0.17\","
+	           "\"namespace\":\"shop\"},\"eventTime\":\"2023-11-14T22:13:20.000001Z\",\"series\":{\"count\":2,"
+	           "\"lastObservedTime\":\"2023-11-14T22:13:21.000000Z\"},\"reportingController\":\"kubelet\","
+	           "\"reason\":\"BackOff\",\"regarding\":{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"web-0\","
+	           "\"apiVersion\":\"v1\"},\"note\":\"m\",\"type\":\"Warning\",\"deprecatedSource\":{\"component\":"
+	           "\"kubelet\"},\"deprecatedFirstTimestamp\":\"2023-11-14T22:13:20Z\",\"deprecatedLastTimestamp\":"
+	           "\"2023-11-14T22:14:20Z\",\"deprecatedCount\":3}");
+}
+
+static void test_json_of_anything(void **state)
+{
+	const evrec_pair label = { EVREC_STR("k\xFF"), EVREC_STR("") };
+	const evrec_owner owner = {
+		EVREC_STR("ReplicaSet"), EVREC_STR("apps/v1"), EVREC_STR("rs"), EVREC_STR("u"), 1, -1
+	};
+	evrec_fields f;
+
+	(void)state;
+	evrec_fields_init(&f);
+	f.note = (evrec_str){ "a\0\x1B\xFF", 4 };
+	f.labels = (evrec_map){ &label, 1 };
+	f.owners = &owner;
+	f.owners_len = 1;
+	check_json(&f, EVREC_CORE_V1,
+	           "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"k\xEF\xBF\xBD\":\"\"},"
+	           "\"ownerReferences\":[{\"apiVersion\":\"apps/"
+	           "v1\",\"kind\":\"ReplicaSet\",\"name\":\"rs\",\"uid\":\"u\","
+	           "\"controller\":true}]},\"message\":\"a\\u0000\\u001B\xEF\xBF\xBD\",\"eventTime\":null}");
+}
+
+static void test_patch(void **state)
+{
+	evrec_fields f = sample();
+	size_t len;
+	char *patch;
+
+	(void)state;
+	f.count = 2;
+	f.note = EVREC_STR("(combined from similar events): m10");
+	patch = evrec_fields_patch(&f, &len);
+	assert_string_equal(patch, "{\"count\":2,\"lastTimestamp\":\"2023-11-14T22:14:20Z\","
+	                           "\"message\":\"(combined from similar events): m10\"}");
+	assert_int_equal(len, strlen(patch));
+	evrec_free(patch);
+	f.note = (evrec_str){ NULL, 0 };
+	patch = evrec_fields_patch(&f, NULL);
+	assert_string_equal(patch, "{\"count\":2,\"lastTimestamp\":\"2023-11-14T22:14:20Z\"}");
+	evrec_free(patch);
+}
+
+/* A copy shares nothing with what it was made from. */
+static void test_copy(void **state)
+{
+	char key[] = "team", value[] = "blue", note[] = "note";
+	evrec_pair annotation = { str_from(key), str_from(value) };
+	evrec_fields f = sample();
+	evrec_event *event;
+	char *json;
+
+	(void)state;
+	f.annotations = (evrec_map){ &annotation, 1 };
+	f.note = str_from(note);
+	event = evrec_event_new(&f);
+	memset(key, 'x', 4);
+	memset(value, 'x', 4);
+	memset(note, 'x', 4);
+	memset(&annotation, 0, sizeof(annotation));
+	assert_str(evrec_event_fields(event)->note, "note");
+	json = evrec_event_json(event, EVREC_CORE_V1, NULL);
+	assert_non_null(strstr(json, "\"annotations\":{\"team\":\"blue\"}"));
+	evrec_free(json);
+	evrec_event_release(evrec_event_retain(event));
+	evrec_event_release(event);
+}
+
+/* ("ab","c") and ("a","bc") are different keys, in every pair of neighbouring parts. */
+static void test_keys_never_collide(void **state)
+{
+	evrec_fields a = sample(), b;
+	evrec_str *parts[] = { &b.component,
+		               &b.host,
+		               &b.regarding.kind,
+		               &b.regarding.ns,
+		               &b.regarding.name,
+		               &b.regarding.uid,
+		               &b.regarding.api_version,
+		               &b.type,
+		               &b.reason,
+		               &b.controller,
+		               &b.instance };
+	struct keys x = { 0 }, y = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i + 1 < sizeof(parts) / sizeof(parts[0]); i++) {
+		b = a;
+		*parts[i] = EVREC_STR("ab");
+		*parts[i + 1] = EVREC_STR("c");
+		assert_true(keys_make(&x, &b));
+		*parts[i] = EVREC_STR("a");
+		*parts[i + 1] = EVREC_STR("bc");
+		assert_true(keys_make(&y, &b));
+		assert_false(str_eq(buf_str(&x.aggregate), buf_str(&y.aggregate)));
+	}
+	/* An event key and an aggregate key share a cache: the same three parts in the tail must not meet. */
+	b = a;
+	b.regarding.field_path = EVREC_STR("p");
+	b.reason = EVREC_STR("q");
+	b.note = EVREC_STR("r");
+	assert_true(keys_make(&x, &b));
+	b.reason = EVREC_STR("p");
+	b.controller = EVREC_STR("q");
+	b.instance = EVREC_STR("r");
+	assert_true(keys_make(&y, &b));
+	assert_false(str_eq(buf_str(&x.event), buf_str(&y.aggregate)));
+	assert_true(x.spam_len == y.spam_len && memcmp(x.event.data, y.event.data, x.spam_len) == 0);
+	keys_free(&x);
+	keys_free(&y);
+}
+
+static void test_key_parts(void **state)
+{
+	const evrec_str parts[] = { EVREC_STR("Pod"), { NULL, 0 }, EVREC_STR("x") };
+	struct buf key = { 0 };
+	evrec_str rest, part;
+
+	(void)state;
+	assert_true(key_join(&key, parts, 3));
+	rest = buf_str(&key);
+	assert_true(key_split(&rest, &part));
+	assert_str(part, "Pod");
+	assert_true(key_split(&rest, &part));
+	assert_int_equal(part.len, 0);
+	assert_true(key_split(&rest, &part));
+	assert_str(part, "x");
+	assert_false(key_split(&rest, &part));
+	buf_free(&key);
+}
+
+static const char *name_of(struct buf *out, const char *reference, int64_t now)
+{
+	buf_clear(out);
+	name_make(out, str_from(reference), now);
+	return buf_cstr(out);
+}
+
+static void test_names(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	char long_name[255];
+	int i;
+
+	(void)state;
+	assert_string_equal(name_of(&a, "web-0", T0), "web-0.17979cfe362a0000");
+	assert_string_equal(name_of(&b, "web-0", T0), "web-0.17979cfe362a0001");
+	assert_string_equal(name_of(&b, "other", T0 - 1), "other.17979cfe3629ffff");
+	assert_string_equal(name_of(&b, "other", T0 + 1), "other.17979cfe362a0001");
+	memset(long_name, 'a', sizeof(long_name));
+	long_name[236] = '\0';
+	assert_int_equal(strlen(name_of(&a, long_name, T0)), 253);
+	long_name[236] = 'a';
+	long_name[237] = '\0';
+	assert_int_equal(strlen(name_of(&a, long_name, T0)), 36); /* a UUID: one byte too long */
+	/* Far in the past of what was used, two clocks that stand still take turns. */
+	for (i = 0; i < 100; i++) {
+		(void)name_of(&a, "x", i % 2 == 0 ? 1000 * EVREC_SECOND : 2000 * EVREC_SECOND);
+		(void)name_of(&b, "x", i % 2 == 0 ? 1000 * EVREC_SECOND : 2000 * EVREC_SECOND);
+		assert_string_not_equal(buf_cstr(&a), buf_cstr(&b));
+	}
+	buf_free(&a);
+	buf_free(&b);
+}
+
+static void test_unsafe_names_become_uuids(void **state)
+{
+	static const char *const unsafe[] = { "",        "..",  "../../secrets/x",
+		                              "a/b",     "%2e", "fe80::1",
+		                              "Upper",   "-a",  "a-",
+		                              "a..b",    "a_b", "a b",
+		                              "a.-b",    ".a",  "a\n",
+		                              "\xC3\xA9" };
+	struct buf out = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); i++) {
+		const char *name = name_of(&out, unsafe[i], T0);
+
+		assert_int_equal(strlen(name), 36);
+		assert_int_equal(strspn(name, "0123456789abcdef-"), 36);
+		assert_int_equal(name[14], '4');
+	}
+	assert_int_equal(strlen(name_of(&out, "x", -1)), 36);
+	buf_free(&out);
+}
+
+static void check_cut(const char *in, size_t max, const char *out)
+{
+	struct buf scratch = { 0 };
+	evrec_str s = text_clean(str_from(in), max, &scratch);
+
+	assert_true(str_eq(s, str_from(out)));
+	assert_true(s.len <= max);
+	buf_free(&scratch);
+}
+
+static void test_text(void **state)
+{
+	struct buf scratch = { 0 };
+	const evrec_str plain = EVREC_STR("0123456789abcdef");
+
+	(void)state;
+	assert_ptr_equal(text_clean(plain, 16, &scratch).data, plain.data); /* nothing to do: nothing copied */
+	check_cut("0123456789abcdefg", 16, "0123456789abc" CUT_MARK);
+	check_cut("0123456789ab\xE2\x82\xAC"
+	          "cd",
+	          16, "0123456789ab" CUT_MARK);
+	check_cut("\xFF", 16, "\xEF\xBF\xBD");
+	check_cut("\xFF\xFF\xFF\xFF\xFF\xFF", 16, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" CUT_MARK);
+	buf_free(&scratch);
+}
+
+static void test_text_random(void **state)
+{
+	uint64_t seed = unit_seed();
+	struct buf scratch = { 0 };
+	int round;
+
+	(void)state;
+	for (round = 0; round < 5000; round++) {
+		char bytes[64];
+		size_t i, len = unit_random(&seed) % sizeof(bytes), max = 16 + unit_random(&seed) % 40;
+		evrec_str in = { bytes, len }, out;
+
+		for (i = 0; i < len; i++) {
+			uint64_t r = unit_random(&seed);
+
+			bytes[i] = (char)(r % 4 == 0 ? "\xE2\x82\xAC\xF0\x9F\x98\x80\xC3"[r / 4 % 8] : (int)(r >> 8));
+		}
+		out = text_clean(in, max, &scratch);
+		assert_true(utf8_valid(out));
+		assert_true(out.len <= max);
+		assert_true(!utf8_valid(in) || len > max || str_eq(in, out));
+	}
+	buf_free(&scratch);
+}
+
+static void check_refused(evrec_reference r, const char *message)
+{
+	evrec_error err = { 0 };
+
+	assert_int_equal(check_reference(&r, "regarding", &err), EVREC_EINVALID);
+	assert_string_equal(err.message, message);
+}
+
+static void test_checks(void **state)
+{
+	evrec_reference good = { .kind = EVREC_STR("Pod") };
+	evrec_reference r = good;
+	evrec_error err;
+	char *big = calloc(1, 2000);
+
+	(void)state;
+	assert_int_equal(check_reference(&good, "regarding", &err), 0);
+	r.kind.len = 0;
+	check_refused(r, "regarding.kind: must not be empty");
+	r.kind = (evrec_str){ "P\0d", 3 };
+	check_refused(r, "regarding.kind: has a NUL byte");
+	r.kind = EVREC_STR("P\xFF");
+	check_refused(r, "regarding.kind: not valid UTF-8");
+	r = good;
+	r.ns = EVREC_STR("../x");
+	check_refused(r, "regarding.namespace: not a namespace's name");
+	r = good;
+	memset(big, 'x', 2000);
+	r.name = (evrec_str){ big, 1025 };
+	check_refused(r, "regarding.name: 1025 bytes, more than 1024");
+	assert_int_equal(check_type(EVREC_STR("Normal"), &err), 0);
+	assert_int_equal(check_type(EVREC_STR("Warning"), &err), 0);
+	assert_int_equal(check_type(EVREC_STR("Error"), &err), EVREC_EINVALID);
+	assert_int_equal(check_type(EVREC_STR("normal"), &err), EVREC_EINVALID);
+	free(big);
+}
+
+static void test_annotations(void **state)
+{
+	char *big = malloc(ANNOTATIONS_MAX);
+	evrec_pair pair = { EVREC_STR("k"), { big, ANNOTATIONS_MAX - 1 } };
+	evrec_error err;
+
+	(void)state;
+	memset(big, 'x', ANNOTATIONS_MAX);
+	assert_int_equal(check_map((evrec_map){ &pair, 1 }, "annotations", &err), 0);
+	pair.value.len++;
+	assert_int_equal(check_map((evrec_map){ &pair, 1 }, "annotations", &err), EVREC_EINVALID);
+	assert_string_equal(err.message, "annotations: more than 262144 bytes");
+	pair = (evrec_pair){ { "k\0", 2 }, EVREC_STR("") };
+	assert_int_equal(check_map((evrec_map){ &pair, 1 }, "annotations", &err), EVREC_EINVALID);
+	pair.key = EVREC_STR("");
+	assert_int_equal(check_map((evrec_map){ &pair, 1 }, "annotations", &err), EVREC_EINVALID);
+	free(big);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_of_anything),
+		cmocka_unit_test(test_patch),
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_keys_never_collide),
+		cmocka_unit_test(test_key_parts),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unsafe_names_become_uuids),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text_random),
+		cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_annotations),
+	};
+
+	return cmocka_run_group_tests_name("event", tests, NULL, NULL);
+}
