@@ -1,0 +1,223 @@
+#include "base/bucket.h"
+#include "base/lru.h"
+#include "correlate/aggregator.h"
+#include "correlate/logger.h"
+#include "event/event.h"
+#include "event/key.h"
+
+#define COMBINED "(combined from similar events): "
+#define CACHE_MAX (1u << 24)
+
+struct evrec_correlator {
+	evrec_correlator_options options;
+	struct aggregator aggregator;
+	struct logger logger;
+	struct lru *buckets; /* spam key -> struct bucket (semantics 2.3, client-go's EventSourceObjectSpamFilter) */
+	struct keys keys;
+	struct buf custom;  /* a key that a callback chose */
+	struct buf message; /* of an aggregate */
+	bool busy;          /* a callback runs */
+	evrec_correlator_stats stats;
+};
+
+static const struct lru_type bucket_type = { sizeof(struct bucket), NULL, NULL };
+
+void evrec_correlator_options_init(evrec_correlator_options *options)
+{
+	*options = (evrec_correlator_options){
+		.lru_cache_size = 4096,
+		.burst_size = 25,
+		.qps = 1.0 / 300,
+		.max_events = 10,
+		.max_interval = 600 * EVREC_SECOND,
+	};
+}
+
+const char *evrec_why_name(enum evrec_why why)
+{
+	static const char *const names[] = { "new", "duplicate", "aggregated", "rate_limited" };
+
+	return names[why];
+}
+
+static int check_options(const evrec_correlator_options *o, evrec_error *err)
+{
+	if (o->lru_cache_size < 1 || o->lru_cache_size > CACHE_MAX) {
+		return error_set(err, EVREC_EINVALID, "lru_cache_size: must be 1 to %u", CACHE_MAX);
+	}
+	if (o->burst_size < 1) {
+		return error_set(err, EVREC_EINVALID, "burst_size: must be at least 1");
+	}
+	if (!(o->qps >= 0 && o->qps <= 1e9)) {
+		return error_set(err, EVREC_EINVALID, "qps: must be 0 to 1e9");
+	}
+	if (o->max_events < 1) {
+		return error_set(err, EVREC_EINVALID, "max_events: must be at least 1");
+	}
+	if (o->max_interval < 0) {
+		return error_set(err, EVREC_EINVALID, "max_interval_in_seconds: must not be negative");
+	}
+	return 0;
+}
+
+evrec_correlator *evrec_correlator_new(const evrec_correlator_options *options, evrec_error *err)
+{
+	evrec_correlator_options defaults;
+	evrec_correlator *c;
+	bool ok;
+
+	if (options == NULL) {
+		evrec_correlator_options_init(&defaults);
+		options = &defaults;
+	}
+	if (check_options(options, err) != 0) {
+		return NULL;
+	}
+	c = mem_zalloc(sizeof(*c));
+	if (c == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	c->options = *options;
+	/* client-go keeps it in 32 bits; the token after the burst comes when it does there. */
+	c->options.qps = (double)(float)options->qps;
+	ok = aggregator_create(&c->aggregator, options->lru_cache_size, options->max_events, options->max_interval);
+	ok = logger_create(&c->logger, options->lru_cache_size) && ok;
+	c->buckets = lru_new(&bucket_type, options->lru_cache_size);
+	if (!ok || c->buckets == NULL) {
+		evrec_correlator_free(c);
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	return c;
+}
+
+void evrec_correlator_free(evrec_correlator *c)
+{
+	if (c == NULL) {
+		return;
+	}
+	aggregator_destroy(&c->aggregator);
+	logger_destroy(&c->logger);
+	lru_free(c->buckets);
+	keys_free(&c->keys);
+	buf_free(&c->custom);
+	buf_free(&c->message);
+	mem_free(c);
+}
+
+/* Decides whether `event`, already a copy, is told as an aggregate, and makes it one. Sets *key to its cache key. */
+static bool aggregate(evrec_correlator *c, evrec_fields *event, int64_t now, evrec_str *key, bool *combined)
+{
+	evrec_str aggregate_key = buf_str(&c->keys.aggregate), local_key = event->note, chosen;
+	evrec_str message = { NULL, 0 };
+
+	if (c->options.key_func != NULL) {
+		if (c->options.key_func(c->options.ctx, event, &chosen, &local_key)) {
+			if (!key_custom(&c->custom, chosen)) {
+				return false;
+			}
+			aggregate_key = buf_str(&c->custom);
+		} else {
+			local_key = event->note;
+			c->stats.callback_errors++;
+		}
+	}
+	if (!aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
+		return false;
+	}
+	*key = *combined ? aggregate_key : buf_str(&c->keys.event);
+	if (!*combined) {
+		return true;
+	}
+	buf_clear(&c->message);
+	if (c->options.message_func != NULL && c->options.message_func(c->options.ctx, event, &message)) {
+		buf_put_str(&c->message, message);
+	} else {
+		c->stats.callback_errors += c->options.message_func != NULL;
+		buf_put_str(&c->message, EVREC_STR(COMBINED));
+		buf_put_str(&c->message, event->note);
+	}
+	event->name = event->resource_version = (evrec_str){ NULL, 0 };
+	event->note = buf_str(&c->message);
+	event->count = 1;
+	event->first = event->last = now;
+	return !c->message.failed;
+}
+
+/* Takes a token for `event`; *skip where there is none. */
+static bool limit(evrec_correlator *c, const evrec_fields *event, int64_t now, bool *skip)
+{
+	evrec_str key = { c->keys.event.data, c->keys.spam_len }, chosen;
+	struct bucket *bucket;
+	bool fresh;
+
+	if (c->options.spam_key_func != NULL) {
+		if (c->options.spam_key_func(c->options.ctx, event, &chosen)) {
+			if (!key_custom(&c->custom, chosen)) {
+				return false;
+			}
+			key = buf_str(&c->custom);
+		} else {
+			c->stats.callback_errors++;
+		}
+	}
+	bucket = lru_put(c->buckets, key, lru_hash(key), &fresh);
+	if (bucket == NULL) {
+		return false;
+	}
+	if (fresh) {
+		bucket_fill(bucket, c->options.burst_size, now);
+	}
+	*skip = !bucket_take(bucket, c->options.burst_size, c->options.qps, now);
+	return true;
+}
+
+int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, int64_t now, evrec_correlation *result)
+{
+	evrec_str key;
+	bool combined, known, skip, ok;
+
+	if (c->busy) {
+		return EVREC_EINVALID;
+	}
+	c->busy = true;
+	result->event = *event;
+	ok = keys_make(&c->keys, event) && aggregate(c, &result->event, now, &key, &combined) &&
+	     logger_observe(&c->logger, key, &result->event, now, &known, &result->handle) &&
+	     limit(c, &result->event, now, &skip);
+	c->busy = false;
+	if (!ok) {
+		return EVREC_ENOMEM;
+	}
+	result->skip = skip;
+	result->patch = known && !skip;
+	result->why = skip ? EVREC_RATE_LIMITED : combined ? EVREC_AGGREGATED : known ? EVREC_DUPLICATE : EVREC_NEW;
+	c->stats.correlated++;
+	c->stats.why[result->why]++;
+	return 0;
+}
+
+int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event)
+{
+	if (c->busy) {
+		return EVREC_EINVALID;
+	}
+	if (!keys_make(&c->keys, event) || !logger_update(&c->logger, buf_str(&c->keys.event), event)) {
+		return EVREC_ENOMEM;
+	}
+	return 0;
+}
+
+void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
+{
+	logger_answered(&c->logger, handle, name, resource_version);
+}
+
+void evrec_correlator_get_stats(const evrec_correlator *c, evrec_correlator_stats *stats)
+{
+	*stats = c->stats;
+	stats->aggregates = lru_len(c->aggregator.cache);
+	stats->observed = lru_len(c->logger.cache);
+	stats->rate_limits = lru_len(c->buckets);
+}

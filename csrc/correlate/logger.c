@@ -1,0 +1,176 @@
+#include "correlate/logger.h"
+
+#include "base/lru.h"
+#include "event/event.h"
+
+struct observation {
+	int64_t first;
+	struct buf text; /* name, then resource version */
+	uint32_t name_len;
+	int32_t count; /* 0: only just made */
+};
+
+static void recycle(void *value)
+{
+	struct observation *o = value;
+
+	buf_clear(&o->text);
+	o->name_len = 0;
+	o->count = 0;
+}
+
+static void fini(void *value)
+{
+	buf_free(&((struct observation *)value)->text);
+}
+
+static const struct lru_type cache_type = { sizeof(struct observation), recycle, fini };
+
+bool logger_create(struct logger *l, size_t cache_size)
+{
+	l->name = (struct buf){ 0 };
+	l->cache = lru_new(&cache_type, cache_size);
+	return l->cache != NULL;
+}
+
+void logger_destroy(struct logger *l)
+{
+	lru_free(l->cache);
+	buf_free(&l->name);
+}
+
+static evrec_str name_of(const struct observation *o)
+{
+	return (evrec_str){ o->text.data, o->name_len };
+}
+
+static evrec_str resource_version_of(const struct observation *o)
+{
+	return (evrec_str){ o->text.data + o->name_len, o->text.len - o->name_len };
+}
+
+/* Neither string may lie in the observation itself. */
+static bool set_text(struct observation *o, evrec_str name, evrec_str resource_version)
+{
+	if (name.len + resource_version.len > o->text.len &&
+	    !buf_reserve(&o->text, name.len + resource_version.len - o->text.len)) {
+		o->text.failed = false; /* as it was */
+		return false;
+	}
+	o->text.len = 0;
+	buf_put_str(&o->text, name);
+	buf_put_str(&o->text, resource_version);
+	o->name_len = (uint32_t)name.len;
+	return true;
+}
+
+/* An entry that a failure left without a count is as good as none: the next event finds it new. */
+static bool observe_new(struct logger *l, struct observation *o, evrec_fields *event, int64_t now)
+{
+	if (event->name.len == 0) {
+		buf_clear(&l->name);
+		name_make(&l->name, event->regarding.name, now);
+		if (l->name.failed) {
+			return false;
+		}
+		event->name = buf_str(&l->name);
+	}
+	if (event->count < 1) {
+		event->count = 1;
+	}
+	if (!set_text(o, event->name, event->resource_version)) {
+		return false;
+	}
+	o->first = event->first;
+	o->count = event->count;
+	return true;
+}
+
+bool logger_observe(struct logger *l, evrec_str key, evrec_fields *event, int64_t now, bool *known, uint64_t *handle)
+{
+	bool fresh;
+	struct observation *o = lru_put(l->cache, key, lru_hash(key), &fresh);
+
+	if (o == NULL) {
+		return false;
+	}
+	*handle = lru_handle(l->cache, o);
+	*known = o->count > 0;
+	if (!*known) {
+		return observe_new(l, o, event, now);
+	}
+	if (o->count < INT32_MAX) {
+		o->count++;
+	}
+	event->name = name_of(o);
+	event->resource_version = resource_version_of(o);
+	event->first = o->first;
+	event->count = o->count;
+	return true;
+}
+
+static bool answered(struct observation *o, evrec_str name, evrec_str resource_version)
+{
+	struct buf own = { 0 };
+	bool ok;
+
+	if (name.len == 0) {
+		buf_put_str(&own, name_of(o));
+		name = buf_str(&own);
+	}
+	ok = !own.failed && set_text(o, name, resource_version);
+	buf_free(&own);
+	return ok;
+}
+
+void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_str resource_version)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		/* Without memory the old resource version stays, which no write depends on. */
+		(void)answered(o, name, resource_version);
+	}
+}
+
+struct search {
+	evrec_str name;
+	struct observation *found;
+};
+
+static bool has_name(void *ctx, evrec_str key, void *value)
+{
+	struct search *s = ctx;
+	struct observation *o = value;
+
+	(void)key;
+	if (o->count > 0 && str_eq(name_of(o), s->name)) {
+		s->found = o;
+	}
+	return s->found == NULL;
+}
+
+bool logger_update(struct logger *l, evrec_str event_key, const evrec_fields *event)
+{
+	uint64_t hash = lru_hash(event_key);
+	struct search search = { event->name, lru_get(l->cache, event_key, hash) };
+	bool fresh;
+
+	if (search.found == NULL && event->name.len != 0) {
+		lru_each(l->cache, has_name, &search);
+	}
+	if (search.found == NULL) {
+		search.found = lru_put(l->cache, event_key, hash, &fresh);
+		if (search.found == NULL) {
+			return false;
+		}
+		search.found->first = event->first;
+	}
+	if (!answered(search.found, event->name, event->resource_version)) {
+		return false;
+	}
+	if (event->count > search.found->count) {
+		search.found->count = event->count;
+	}
+	return true;
+}

@@ -1,0 +1,43 @@
+/*
+ * logger.h - how often each event was seen, and what the server calls it (semantics 2.2, client-go's eventLogger).
+ * Pure: now is an argument. One thread at a time.
+ */
+#ifndef EVREC_LOGGER_H
+#define EVREC_LOGGER_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct lru;
+
+struct logger {
+	struct lru *cache; /* event key or aggregate key -> struct observation */
+	struct buf name;   /* of the event being observed, until its entry holds it */
+};
+
+bool logger_create(struct logger *l, size_t cache_size);
+void logger_destroy(struct logger *l);
+
+/*
+ * Counts `event`, which gets the name, resource version, first timestamp and count of its entry; where it is new and
+ * has no name, one is made, and where it has no count, 1. What it points to then holds until the next call. Sets
+ * *known, and *handle to what logger_answered takes. False: no memory.
+ */
+bool logger_observe(struct logger *l, evrec_str key, evrec_fields *event, int64_t now, bool *known, uint64_t *handle);
+
+/*
+ * The server's answer, late as it may be: sets name (unless empty) and resource version, nothing else. Of no effect
+ * once the entry was evicted.
+ */
+void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_str resource_version);
+
+/*
+ * The server's answer as a whole event, filed under its event key, or under the entry of its name where there is one:
+ * an aggregate is not observed under its event key. Never lowers a count. False: no memory.
+ */
+bool logger_update(struct logger *l, evrec_str event_key, const evrec_fields *event);
+
+#pragma GCC visibility pop
+
+#endif
