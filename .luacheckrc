@@ -2,6 +2,6 @@
 std = "max"
 max_line_length = 120
 files["spec"] = { std = "+busted" }
-files["**/*_spec.lua"] = { std = "+busted" }
 files["examples/nginx*"] = { std = "+ngx_lua" }
+files["examples/haproxy*"] = { read_globals = { "core" } }
 files["**/*.rockspec"] = { std = "rockspec" }

@@ -315,8 +315,9 @@ void evrec_broadcaster_options_init(evrec_broadcaster_options *options);
 
 evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *options, evrec_error *err);
 /*
- * Ends it without waiting: what still waits for a thread is sent by that thread in the background, what waits for
- * poll is dropped. Watches and recorders still held stay valid, and inert. Not from a callback.
+ * Ends it without waiting. What still waits is sent in the background for 30 s more: by its thread, or, where it has
+ * none, by the polls of other broadcasters, and at exit(). What waits for a sink of the embedder's own is dropped.
+ * Watches and recorders still held stay valid, and inert. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 

@@ -1,0 +1,163 @@
+# evrec. `make help` lists what can be made; all that is made lies below build/.
+
+# ---- what may be set on the command line ----
+
+# The Luas to build and test for: make LUAS=5.4
+LUAS = 5.4 5.3 luajit
+# The one whose module `make install` installs, and where to.
+LUA = 5.4
+PREFIX = /usr/local
+DESTDIR =
+# CC, CFLAGS and LDFLAGS as usual: yours come last. V=1 shows whole commands.
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+OPTIMIZE = -O2
+BUILD = build
+
+# ---- sources and flags ----
+
+CORE_SRC := $(sort $(wildcard csrc/base/*.c csrc/event/*.c csrc/correlate/*.c csrc/deliver/*.c csrc/flow/*.c))
+LUA_SRC := $(sort $(wildcard csrc/lua/*.c))
+UNIT_SRC := $(sort $(wildcard spec/unit/*_test.c))
+
+LIB := $(BUILD)/libevrec.a
+MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
+UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+COMPILE = $(CC) -std=gnu11 $(OPTIMIZE) -g $(WARNINGS) -fPIC -pthread -MMD -MP -Icsrc
+
+# pkg-config's words for packages $2; a missing one ends the build with advice.
+pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2),$(error \
+  pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
+# Each is asked for once, when it is first needed: then the packages may have been installed just before.
+once = $(eval $1 := $2)$($1)
+CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson))
+CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson) -lm)
+CMOCKA = $(call once,CMOCKA,$(call pkg,--cflags --libs,cmocka))
+PC_5.4 = lua5.4
+PC_5.3 = lua5.3
+PC_luajit = luajit
+
+ifeq ($(V),1)
+SAY = @:
+else
+Q = @
+SAY = @printf '  %-4s %s\n'
+endif
+
+# ---- building ----
+
+all: lib $(MODULES) ## the library and a module for each Lua (the default)
+lib: $(LIB)
+units: $(UNITS)
+examples: $(EXAMPLES)
+all lib units examples:
+	@:
+
+# Changes when a compiler, a flag or the list of sources does: then all is built again.
+SETTINGS = $(COMPILE) $(CFLAGS) $(LDFLAGS) $(CORE_SRC) $(LUA_SRC)
+$(BUILD)/settings: FORCE
+	@mkdir -p $(@D) && echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' >$@
+
+$(LIB): $(CORE_SRC:csrc/%.c=$(BUILD)/core/%.o)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/core/%.o: csrc/%.c $(BUILD)/settings
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+define module
+$(BUILD)/$1/evrec/core.so: $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
+	$$(SAY) LINK $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) -shared -pthread $$(CFLAGS) -o $$@ $$^ $$(LDFLAGS) $$(CORE_LIBS)
+
+$(BUILD)/$1/obj/%.o: csrc/lua/%.c $(BUILD)/settings
+	$$(SAY) CC '$$< ($1)'
+	$$(Q)mkdir -p $$(@D) && $$(COMPILE) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) -c -o $$@ $$<
+endef
+$(foreach lua,$(LUAS),$(eval $(call module,$(lua))))
+
+$(BUILD)/unit/%: spec/unit/%.c $(LIB)
+	$(SAY) TEST $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CMOCKA) $(CORE_LIBS)
+
+$(BUILD)/examples/%: examples/%.c $(LIB)
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+
+-include $(shell find $(BUILD)/core $(BUILD)/unit $(BUILD)/examples $(LUAS:%=$(BUILD)/%/obj) -name '*.d' 2>/dev/null)
+
+# ---- testing: each of these installs the Debian packages that it lacks, and says which ----
+
+test: ## the unit tests, and the specs on every Lua
+	@spec/support/packages.sh build test
+	@$(MAKE) --no-print-directory all units examples
+	@spec/support/test.sh $(BUILD) $(LUAS)
+
+asan ubsan tsan: ## the same under a sanitizer, the specs on Lua 5.4 alone
+	@spec/support/packages.sh build test
+	+@spec/support/sanitize.sh $@
+
+demo: ## an event's way, told by examples/demo.lua
+	@spec/support/packages.sh build demo
+	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so LUAS=5.4
+	@LUA_PATH='lua/?.lua;lua/?/init.lua;;' LUA_CPATH='$(BUILD)/5.4/?.so;;' lua5.4 examples/demo.lua
+
+e2e: ## the specs against a real API server: $KUBECONFIG's, or one that is built (minutes, once) and run
+	@spec/support/packages.sh build test e2e
+	@$(MAKE) --no-print-directory all
+	@spec/support/e2e.sh $(BUILD) $(LUAS)
+
+rock: ## builds and loads the rock for every Lua
+	@spec/support/packages.sh build rock
+	@spec/support/rock.sh $(LUAS)
+
+rooms: ## who may include and call whom in csrc
+	@spec/support/packages.sh build
+	@$(MAKE) --no-print-directory all
+	@spec/support/rooms.sh $(BUILD) $(LUAS)
+
+lint: ## formats, warnings of gcc and clang, clang-tidy, luacheck, shellcheck
+	@spec/support/packages.sh build test lint
+	+@spec/support/lint.sh
+
+# ---- habits ----
+
+LUA_ABI = $(LUA:luajit=5.1)
+LUA_DIR = $(DESTDIR)$(PREFIX)/share/lua/$(LUA_ABI)/evrec
+C_DIR = $(DESTDIR)$(PREFIX)/lib/lua/$(LUA_ABI)/evrec
+INSTALL_DIRS = $(LUA_DIR) $(C_DIR) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
+
+format: ## clang-format for all C sources
+	@spec/support/packages.sh lint
+	clang-format -i $(shell find csrc spec examples -name '*.[ch]')
+
+install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## for LUA (5.4), with the library and header for C, below PREFIX, DESTDIR
+	install -d $(INSTALL_DIRS)
+	install -m 644 lua/evrec/*.lua $(LUA_DIR)
+	install -m 755 $(BUILD)/$(LUA)/evrec/core.so $(C_DIR)
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 csrc/evrec.h $(DESTDIR)$(PREFIX)/include
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
+	  'Requires: libcurl jansson' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
+	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/evrec.pc
+
+uninstall: ## takes it away again
+	rm -rf $(LUA_DIR) $(C_DIR)
+	cd $(DESTDIR)$(PREFIX) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
+
+deps: ## installs the Debian packages for building and testing
+	@spec/support/packages.sh build test
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9 -]*\):.* ## /\1\t/p' Makefile | expand -t 16
+
+clean: ## removes all that was built
+	rm -rf build
+
+.PHONY: all lib units examples test asan ubsan tsan demo e2e rock rooms lint format deps install uninstall help clean FORCE

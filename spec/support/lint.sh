@@ -1,0 +1,70 @@
+#!/bin/bash
+# Form, and what compilers and checkers warn of.
+#
+# usage: lint.sh    (from the top of the repository)
+set -eu
+
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tally.sh"
+
+files() { # what the repository holds, or will; folders or patterns may be given
+	git ls-files -co --exclude-standard -- "$@" | while read -r file; do [ ! -f "$file" ] || echo "$file"; done
+}
+
+none() { # no line may come in; those that do are shown
+	! grep .
+}
+
+formatted() {
+	files '*.c' '*.h' | xargs -r clang-format --dry-run -Werror
+}
+
+compiles() { # compiler: our warnings are errors
+	"${MAKE:-make}" --no-print-directory -j "$(nproc)" CC="$1" BUILD="build/$1" all units examples
+}
+
+tidy() {
+	local flags
+	flags="-std=gnu11 -Icsrc $(pkg-config --cflags lua5.4 libcurl jansson)"
+	# shellcheck disable=SC2016 # for the inner shell
+	files csrc | grep '\.c$' |
+		xargs -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$2" -- $1 2>/dev/null' tidy "$flags"
+}
+
+shell_scripts() {
+	files | xargs grep -lE '^#!.*sh$|^# shellcheck shell=' | xargs shellcheck
+}
+
+short() { # about 400 lines
+	files csrc lua | xargs -r wc -l | awk '$1 > 440 && $2 != "total"' | none
+}
+
+whitespace() {
+	files | xargs grep -nIE '[[:space:]]+$' | none
+}
+
+# What is of one machine, or of the way that somebody gets packages.
+portable() {
+	local root='(^|[^A-Za-z0-9_.}-])/'
+	files | xargs grep -nIE "$root(work|home|Users|workspace|tmp|var/tmp|root)/[A-Za-z]|\
+https?://[a-z0-9.-]*(mirror|registry|artifactory|nexus|goproxy)[a-z0-9.-]*" |
+		grep -v '^spec/support/lint\.sh:' | none
+}
+
+top_level() {
+	files | grep -v '^\.' | cut -d / -f 1 | sort -u |
+		grep -vxE 'csrc|lua|rockspec|spec|examples|Makefile|README\.md|LICENSE|CHANGELOG\.md' | none
+}
+
+tally_begin build/log
+tally_check "clang-format" formatted
+tally_check "gcc" compiles gcc
+tally_check "clang" compiles clang
+tally_check "clang-tidy" tidy
+tally_check "luacheck" luacheck -q --no-color lua spec examples rockspec
+tally_check "shellcheck" shell_scripts
+tally_check "files of about 400 lines" short
+tally_check "no trailing white space" whitespace
+tally_check "nothing of one machine" portable
+tally_check "the top level" top_level
+tally_end

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Builds core, unit tests and Lua 5.4's module with a sanitizer, and tests them.
+#
+# usage: sanitize.sh asan|ubsan|tsan
+set -eu
+
+here=${0%/*}
+build=build/$1
+first=
+run=
+case $1 in
+asan)
+	flags=-fsanitize=address
+	first="env LD_PRELOAD=$(gcc -print-file-name=libasan.so)"
+	export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:${ASAN_OPTIONS-}"
+	;;
+ubsan)
+	flags="-fsanitize=undefined -fno-sanitize-recover=all"
+	export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS-}"
+	;;
+tsan)
+	flags=-fsanitize=thread
+	# Not in the environment: a shell that a spec starts would die of it.
+	first="ld.so --preload $(gcc -print-file-name=libtsan.so)"
+	# A fork in a program with threads is what some tests are about.
+	export TSAN_OPTIONS="die_after_fork=0:${TSAN_OPTIONS-}"
+	# gcc 12's TSan does not know the address layout of kernels that randomise more bits.
+	run="setarch $(uname -m) -R"
+	;;
+*)
+	echo "usage: sanitize.sh asan|ubsan|tsan" >&2
+	exit 64
+	;;
+esac
+
+"${MAKE:-make}" --no-print-directory CC=gcc OPTIMIZE=-O1 CFLAGS="$flags -fno-omit-frame-pointer" \
+	BUILD="$build" LUAS=5.4 all units examples
+
+# An interpreter that was not built with the sanitizer has to load its library before evrec's module.
+mkdir -p "$build/bin"
+# shellcheck disable=SC2016 # for the script
+printf '#!/bin/sh\nexec %s %s "$@"\n' "$first" "$(command -v lua5.4)" >"$build/bin/lua5.4"
+chmod +x "$build/bin/lua5.4"
+# shellcheck disable=SC2086 # words
+PATH=$PWD/$build/bin:$PATH exec $run "$here/test.sh" "$build" 5.4

@@ -1,0 +1,96 @@
+# shellcheck shell=sh
+# Counts tests: to be read (`.`) by a script, which then runs
+#
+#   tally_begin DIR                where the output of each program is kept
+#   tally_run NAME COMMAND...      runs a program that prints TAP; one line for it, and all about what failed
+#   tally_specs BUILD LUA KIND FOLDER...
+#                                  runs the specs in the folders, each by a busted of its own
+#   tally_check NAME COMMAND...    runs a command that is one test in itself: its exit code tells
+#   tally_end                      prints the sum, `N passed, N failed`; 1 where anything failed
+#
+# A program that fails without a failed test, runs no test, or stops before its plan is through counts as one failed.
+# TEST_TIMEOUT: the seconds (120) that it may take.
+
+tally_begin() {
+	tally_dir=$1 tally_passed=0 tally_failed=0 tally_skipped=0
+	mkdir -p "$tally_dir"
+}
+
+tally_run() {
+	tally_name=$1
+	shift
+	tally_log=$tally_dir/$(echo "$tally_name" | tr ' /' '--').log
+	tally_code=0
+	timeout -k 5 "${TEST_TIMEOUT:-120}" "$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
+	# shellcheck disable=SC2046 # three numbers and a word
+	set -- $(tally_count <"$tally_log") ''
+	if [ "$1$2$3" = 000 ]; then
+		tally_why="ran no test"
+	elif [ "$4" != whole ]; then
+		tally_why="ended before its plan was through"
+	elif [ "$tally_code" != 0 ] && [ "$2" = 0 ]; then
+		tally_why="failed outside its tests"
+	else
+		tally_why=
+	fi
+	tally_passed=$((tally_passed + $1))
+	tally_failed=$((tally_failed + $2))
+	[ -z "$tally_why" ] || tally_failed=$((tally_failed + 1))
+	tally_skipped=$((tally_skipped + $3))
+	printf '%-32s %s\n' "$tally_name" "$(tally_sum "$1" "$2" "$3")${tally_why:+; it $tally_why (exit $tally_code)}"
+	if [ -n "$tally_why" ]; then
+		tail -n 150 "$tally_log" | sed 's/^/    /'
+	elif [ "$2" != 0 ]; then
+		awk '/^(not )?ok |^1\.\.[0-9]/ { show = /^not ok/ && !/# SKIP/ } show { print "    " $0 }' "$tally_log"
+	fi
+}
+
+tally_specs() {
+	tally_build=$1 tally_lua=$2 tally_kind=$3
+	shift 3
+	case $tally_lua in
+	luajit) tally_command=luajit ;;
+	*) tally_command=lua$tally_lua ;;
+	esac
+	tally_found=$(find "$@" -name '*_spec.lua' 2>/dev/null | sort)
+	[ -n "$tally_found" ] || tally_check "$tally_lua: specs in $*" false
+	for tally_spec in $tally_found; do
+		tally_name=${tally_spec##*/}
+		tally_run "$tally_lua ${tally_kind:+$tally_kind }${tally_name%.lua}" env \
+			LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/support/?.lua;;" LUA_CPATH="$tally_build/$tally_lua/?.so;;" \
+			"$tally_command" spec/support/run_specs.lua -o TAP "$tally_spec"
+	done
+}
+
+tally_check() {
+	tally_name=$1
+	shift
+	tally_log=$tally_dir/$(echo "$tally_name" | tr ' /' '--').log
+	if "$@" </dev/null >"$tally_log" 2>&1; then
+		tally_passed=$((tally_passed + 1))
+		printf '%-60s %s\n' "$tally_name" ok
+	else
+		tally_failed=$((tally_failed + 1))
+		printf '%-60s %s\n' "$tally_name" FAILED
+		tail -n 150 "$tally_log" | sed 's/^/    /'
+	fi
+}
+
+# From TAP to passed, failed, skipped, and `whole` where the plan fits. cmocka skips with `not ok ... # SKIP`.
+tally_count() {
+	awk '/^1\.\.[0-9]+/ { plan = substr($1, 4); plans++ }
+		/^(not )?ok / { tests++ }
+		/^(not )?ok .*# SKIP/ { skipped++; next }
+		/^ok / { passed++ }
+		/^not ok / { failed++ }
+		END { print passed + 0, failed + 0, skipped + 0, plans == 1 && plan == tests ? "whole" : "part" }'
+}
+
+tally_sum() { # passed failed skipped
+	echo "$1 passed, $2 failed$([ "$3" = 0 ] || echo ", $3 skipped")"
+}
+
+tally_end() {
+	tally_sum "$tally_passed" "$tally_failed" "$tally_skipped"
+	[ "$tally_failed" = 0 ] && [ "$tally_passed" != 0 ]
+}
