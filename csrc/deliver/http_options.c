@@ -1,0 +1,131 @@
+#define _GNU_SOURCE /* memmem */
+
+#include "deliver/credentials.h"
+#include "deliver/transport.h"
+
+#include <curl/curl.h>
+
+#define MAX_IN_FLIGHT_MAX 1000
+#define MAX_PENDING_MAX 10000000
+#define TIMEOUT_MAX (3600 * EVREC_SECOND)
+
+static bool has_control(evrec_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.data[i] <= ' ' || s.data[i] == 0x7f) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_part(CURLU *url, CURLUPart part)
+{
+	char *value = NULL;
+	bool there = curl_url_get(url, part, &value, 0) == CURLUE_OK;
+
+	curl_free(value);
+	return there;
+}
+
+/* What libcurl takes for a URL with a host and no user. NULL, or what is wrong. */
+static const char *url_fault(const char *server)
+{
+	CURLU *url = curl_url();
+	const char *fault = NULL;
+
+	if (url == NULL) {
+		return "no memory";
+	}
+	/* libcurl forgives a third slash, and takes what follows for the host. */
+	if (strncmp(strstr(server, "://"), ":///", 4) == 0 ||
+	    curl_url_set(url, CURLUPART_URL, server, 0) != CURLUE_OK) {
+		fault = "expected https://host:port";
+	} else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)) {
+		fault = "a user name or password has no place in it";
+	}
+	curl_url_cleanup(url);
+	return fault;
+}
+
+static int check_server(evrec_str server, evrec_error *err)
+{
+	const char *fault;
+	char *text;
+
+	if (server.len == 0) {
+		return error_set(err, EVREC_EINVALID, "server: missing; expected https://host:port");
+	}
+	if (has_control(server) || memchr(server.data, '\\', server.len) != NULL) {
+		return error_set(err, EVREC_EINVALID, "server: a space, control character or backslash in it");
+	}
+	if (memchr(server.data, '?', server.len) != NULL || memchr(server.data, '#', server.len) != NULL) {
+		return error_set(err, EVREC_EINVALID, "server: a query or fragment has no place in it");
+	}
+	text = str_dup(server);
+	if (text == NULL) {
+		return error_set(err, EVREC_ENOMEM, "server: no memory");
+	}
+	if (strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0) {
+		fault = "expected https://host:port";
+	} else {
+		fault = url_fault(text);
+	}
+	mem_free(text);
+	return fault == NULL ? 0 : error_set(err, EVREC_EINVALID, "server: %s", fault);
+}
+
+static int check_pem(evrec_str pem, const char *option, const char *what, evrec_error *err)
+{
+	static const char begin[] = "-----BEGIN ";
+	const char *found = pem.len == 0 ? NULL : memmem(pem.data, pem.len, begin, sizeof(begin) - 1);
+
+	if (pem.len != 0 && (found == NULL || memchr(pem.data, '\0', pem.len) != NULL)) {
+		return error_set(err, EVREC_EINVALID, "%s: no %s in PEM form", option, what);
+	}
+	return 0;
+}
+
+static int check_tls(const evrec_kubernetes_options *o, evrec_error *err)
+{
+	int code;
+
+	if ((code = check_pem(o->ca, "ca", "certificate", err)) != 0 ||
+	    (code = check_pem(o->client_certificate, "client_certificate", "certificate", err)) != 0 ||
+	    (code = check_pem(o->client_key, "client_key", "key", err)) != 0) {
+		return code;
+	}
+	if (o->client_certificate.len != 0 && o->client_key.len == 0) {
+		return error_set(err, EVREC_EINVALID, "client_certificate: needs client_key");
+	}
+	if (o->client_key.len != 0 && o->client_certificate.len == 0) {
+		return error_set(err, EVREC_EINVALID, "client_key: needs client_certificate");
+	}
+	return 0;
+}
+
+int http_check_options(const evrec_kubernetes_options *o, evrec_error *err)
+{
+	int code;
+
+	if ((code = check_server(o->server, err)) != 0 || (code = check_tls(o, err)) != 0) {
+		return code;
+	}
+	if (o->token.len != 0 && !token_valid(o->token)) {
+		return error_set(err, EVREC_EINVALID,
+		                 "token: too long, or a space, line break or other such character in it");
+	}
+	if (o->token_file.len != 0 && memchr(o->token_file.data, '\0', o->token_file.len) != NULL) {
+		return error_set(err, EVREC_EINVALID, "token_file: a NUL byte in it");
+	}
+	if (o->max_in_flight < 1 || o->max_in_flight > MAX_IN_FLIGHT_MAX) {
+		return error_set(err, EVREC_EINVALID, "max_in_flight: must be 1 to %d", MAX_IN_FLIGHT_MAX);
+	}
+	if (o->max_pending < 1 || o->max_pending > MAX_PENDING_MAX) {
+		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
+	}
+	if (o->timeout <= 0 || o->timeout > TIMEOUT_MAX) {
+		return error_set(err, EVREC_EINVALID, "timeout: must be more than 0, and 1 hour at most");
+	}
+	return 0;
+}

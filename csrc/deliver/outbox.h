@@ -1,0 +1,146 @@
+/*
+ * outbox.h - the writes that wait, are under way, or were just answered; a state machine without I/O.
+ *
+ *   the lane:    outbox_submit ... outbox_submit ... outbox_collect -> entries -> outbox_recycle
+ *   a driver:    while ((e = outbox_take(ob, now))) { send e->item; outbox_answer(ob, e, &answer, now); }
+ *
+ * A write is known by an id. Of one id at most one request is under way, so the writes of one event stay in order;
+ * entries of different ids never wait for each other.
+ *
+ *             submit                take                    answer
+ *   (none) ----------> WAITING ------------> IN_FLIGHT ----------------> ANSWERED --collect--> (none)
+ *     fold into it: submit  ^ due                 |  \ make or fold into its follow-up: submit
+ *                        BACKOFF <----------------'
+ *
+ * What is in flight is never changed: occurrences that come meanwhile fold into a follow-up, an entry of its own. It
+ * is merged back where the request has to be made again, and waits, as a PATCH, once it was answered.
+ *
+ * Names. A POST may end under another name than it was given: renamed after a conflict, or chosen by the server. The
+ * lane learns of it by collect; what it submits before that is given the new name here.
+ *
+ * The outbox does not know what it carries: items are made, folded and freed by the lane's functions below, which are
+ * called with the lock held and must not call back. It counts occurrences itself: each submit is one.
+ *
+ * Threads: everything here locks; any thread. An entry belongs to the driver from take to answer, which reads id, verb
+ * and item, and to the lane from collect to recycle, which reads all but the links.
+ */
+#ifndef EVREC_OUTBOX_H
+#define EVREC_OUTBOX_H
+
+#include "deliver/retry.h"
+
+#pragma GCC visibility push(hidden)
+
+struct outbox;
+
+#define OUTBOX_NAME_SIZE sizeof(((evrec_answer *)0)->name)
+
+struct outbox_ops {
+	void *(*make)(const void *draft); /* a new item from what is being submitted; NULL: no memory */
+	bool (*fold)(void *item,
+	             const void *draft); /* one more occurrence; keeps the name; false: no memory, no change */
+	bool (*merge)(void *item, const void *next);             /* `next` happened after `item`; likewise */
+	bool (*rename)(void *item, char name[OUTBOX_NAME_SIZE]); /* a fresh name, told; false: no memory */
+	void (*set_name)(void *item,
+	                 const char *name); /* the name the server knows it by; no memory: the old one stays */
+	void (*free)(void *item);
+};
+
+enum entry_state { ENTRY_WAITING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_ANSWERED };
+
+struct entry {
+	struct entry *hash_next;   /* chain of the id table, which holds an id's latest entry, but no follow-up */
+	struct entry *prev, *next; /* the list of its state; not while it backs off */
+	struct entry *follow_up;   /* what came while it was under way; or NULL */
+	uint64_t id;
+	enum entry_state state;
+	enum verb verb;
+	void *item;       /* what is sent; NULL once it was written, still there where it was dropped */
+	uint32_t count;   /* occurrences in it */
+	uint32_t arrived; /* how many of them a try carried that may have arrived; 0: no such try */
+	struct retry_state retry;
+	bool unanswered; /* BACKOFF: for want of any answer */
+	bool given_up;   /* IN_FLIGHT: already counted as dropped, whatever the answer */
+	int64_t due;     /* BACKOFF: when to try again */
+	bool dropped;    /* ANSWERED, for `cause` */
+	enum evrec_cause cause;
+	char name[OUTBOX_NAME_SIZE]; /* what the server or a renaming called it; empty where the item's name holds */
+	char resource_version[sizeof(((evrec_answer *)0)->resource_version)];
+};
+
+struct outbox_stats {
+	/* Occurrences: submitted = created + patched + coalesced + pending + the sum of dropped. */
+	uint64_t submitted, created, patched, coalesced, pending;
+	uint64_t dropped[EVREC_CAUSES];
+	uint64_t retries;   /* requests sent again */
+	uint64_t writes;    /* entries waiting, backing off or in flight, and follow-ups */
+	uint64_t in_flight; /* taken, not answered */
+	uint64_t reports_lost;
+};
+
+/*
+ * `max_pending` bounds the writes; `seed` starts the jitter. What was answered waits for collect beyond that bound:
+ * a lane collects before it submits. NULL where there is no memory.
+ */
+struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint64_t seed);
+void outbox_free(struct outbox *ob); /* frees all items, in whatever state; no driver may be at work */
+
+/*
+ * Whom to tell that there is something to take, called without the lock, by the submitting thread, and only when the
+ * outbox had nothing waiting before. Set once, before the first submit.
+ */
+void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
+
+/*
+ * One occurrence of write `id`. Folds it where a write of that id waits (then `verb` is of no interest), else makes an
+ * entry. Where there is no room or no memory it is counted as dropped under *cause, and the result is false.
+ */
+bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *draft, enum evrec_cause *cause);
+
+/* The next entry to send, now in flight: what is due again at `now` (monotonic), else what waits longest, or NULL. */
+struct entry *outbox_take(struct outbox *ob, int64_t now);
+/* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
+int64_t outbox_next_due(struct outbox *ob, int64_t now);
+
+/*
+ * The answer to what was taken; the entry is no longer the driver's. Decides by retry_decide, counts, reports what went
+ * wrong. True where the credentials should be read again before the next request.
+ */
+bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now);
+/* The server answers again: what backs off because nothing answered is due at once. */
+void outbox_hasten(struct outbox *ob, int64_t now);
+
+/* The oldest answered entry, now the lane's; or NULL. Where it was dropped its item is there, to be shown. */
+struct entry *outbox_collect(struct outbox *ob);
+void outbox_recycle(struct outbox *ob, struct entry *entry); /* done with it: frees it, and the item */
+
+/*
+ * Something went wrong that people should hear of, and is queued for outbox_next_report; one that is like the last but
+ * for its numbers is not, unless there was quiet for 10 minutes. `name` is static: "transport", "throttled", "server",
+ * "unauthorized", "rejected", "forbidden" (once for each message), "not_found", "conflict", "memory", "thread".
+ */
+void outbox_report(struct outbox *ob, const char *name, const char *message);
+struct outbox_report {
+	const char *name; /* static */
+	char message[320];
+};
+bool outbox_next_report(struct outbox *ob, struct outbox_report *report);
+
+/* From now on nothing is accepted, and nothing is tried twice; what waits or backs off can still be taken, at once. */
+void outbox_close(struct outbox *ob);
+/*
+ * Drops all that is pending, cause as given. What waits or backs off is there to be collected; what is in flight is
+ * counted as dropped now, and is collected after its answer, of whatever kind, or outbox_cut_off.
+ */
+void outbox_drop_all(struct outbox *ob, enum evrec_cause cause);
+/* The driver is gone and will answer nothing: what it had taken is dropped, cause "closed". */
+void outbox_cut_off(struct outbox *ob);
+
+/* Waits, until `deadline` (CLOCK_MONOTONIC) at most, for something to collect; true if no write is pending. */
+bool outbox_wait(struct outbox *ob, int64_t deadline);
+bool outbox_empty(struct outbox *ob);
+void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
+
+#pragma GCC visibility pop
+
+#endif

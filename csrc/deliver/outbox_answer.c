@@ -1,0 +1,226 @@
+#include "deliver/outbox_inner.h"
+
+#include <stdio.h>
+
+static void count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences)
+{
+	if (entry->verb == VERB_CREATE) {
+		ob->stats.created++;
+	} else {
+		ob->stats.patched++;
+	}
+	ob->stats.coalesced += occurrences - 1;
+	ob->stats.pending -= occurrences;
+	entry->count -= occurrences;
+}
+
+void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+{
+	ob->stats.dropped[cause] += entry->count;
+	ob->stats.pending -= entry->count;
+	ob->stats.writes--;
+	entry->dropped = true;
+	entry->cause = cause;
+}
+
+void outbox_settle(struct outbox *ob, struct entry *entry)
+{
+	struct entry *follow_up = entry->follow_up;
+
+	entry->follow_up = NULL;
+	entry->state = ENTRY_ANSWERED;
+	list_append(&ob->answered, entry);
+	if (follow_up != NULL) {
+		outbox_inherit_name(ob, follow_up, entry);
+		table_remove(&ob->table, entry);
+		table_insert(&ob->table, follow_up);
+		list_append(&ob->waiting, follow_up);
+	}
+}
+
+static void written(struct outbox *ob, struct entry *entry)
+{
+	count_written(ob, entry, entry->count);
+	ob->stats.writes--;
+	ob->ops.free(entry->item);
+	entry->item = NULL;
+	outbox_settle(ob, entry);
+}
+
+static void dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+{
+	outbox_count_dropped(ob, entry, cause);
+	outbox_settle(ob, entry);
+}
+
+/* It will be sent once more: then with what came meanwhile. No memory: that stays behind, to follow. */
+static void absorb_follow_up(struct outbox *ob, struct entry *entry)
+{
+	struct entry *follow_up = entry->follow_up;
+
+	if (follow_up != NULL && ob->ops.merge(entry->item, follow_up->item)) {
+		entry->count += follow_up->count;
+		entry->follow_up = NULL;
+		ob->ops.free(follow_up->item);
+		mem_free(follow_up);
+		ob->stats.writes--;
+	}
+}
+
+static void at_once(struct outbox *ob, struct entry *entry, enum verb verb)
+{
+	absorb_follow_up(ob, entry);
+	entry->verb = verb;
+	entry->retry.tries = 0;
+	entry->retry.uncertain = false;
+	entry->arrived = 0;
+	entry->state = ENTRY_WAITING;
+	list_prepend(&ob->waiting, entry);
+}
+
+static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
+{
+	int64_t delay;
+
+	absorb_follow_up(ob, entry);
+	entry->retry.tries++;
+	entry->unanswered = answer->status == 0;
+	delay = retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random));
+	if (__builtin_add_overflow(now, delay, &entry->due)) {
+		entry->due = INT64_MAX;
+	}
+	entry->state = ENTRY_BACKOFF;
+	heap_push(&ob->backoff, entry);
+}
+
+/* An earlier try of this POST is there, with what it carried; what was folded in since is still to be told. */
+static void exists(struct outbox *ob, struct entry *entry)
+{
+	absorb_follow_up(ob, entry);
+	if (entry->count == entry->arrived) {
+		written(ob, entry);
+		return;
+	}
+	count_written(ob, entry, entry->arrived);
+	at_once(ob, entry, VERB_PATCH);
+}
+
+static const char *report_name(int status)
+{
+	switch (status) {
+	case 0:
+		return "transport";
+	case 401:
+		return "unauthorized";
+	case 403:
+		return "forbidden";
+	case 404:
+		return "not_found";
+	case 409:
+		return "conflict";
+	case 429:
+		return "throttled";
+	case 408:
+	case 500:
+	case 502:
+	case 503:
+	case 504:
+		return "server";
+	default:
+		return "rejected";
+	}
+}
+
+static void report(struct outbox *ob, const struct entry *entry, const evrec_answer *answer)
+{
+	const char *verb = entry->verb == VERB_CREATE ? "POST" : "PATCH";
+	char message[sizeof(((struct outbox_report *)0)->message)];
+	const char *key;
+
+	if (answer->status == 0) {
+		(void)snprintf(message, sizeof(message), "%s: %s", verb, answer->message);
+	} else if (answer->message[0] == '\0') {
+		(void)snprintf(message, sizeof(message), "%s: %d", verb, answer->status);
+	} else {
+		(void)snprintf(message, sizeof(message), "%s: %d: %s", verb, answer->status, answer->message);
+	}
+	if (answer->status != 403) {
+		reports_add(&ob->reports, report_name(answer->status), message, ob->now);
+		return;
+	}
+	/* Before these words the server names the event, which differs every time; after them, the user and verb. */
+	key = strstr(message, "is forbidden");
+	reports_add_once(&ob->reports, "forbidden", message, key == NULL ? message : key);
+}
+
+static void remember(struct entry *entry, const evrec_answer *answer)
+{
+	if (answer->name[0] != '\0') {
+		memcpy(entry->name, answer->name, sizeof(entry->name));
+	}
+	memcpy(entry->resource_version, answer->resource_version, sizeof(entry->resource_version));
+}
+
+static void act(struct outbox *ob, struct entry *entry, const struct retry_decision *decision,
+                const evrec_answer *answer, int64_t now)
+{
+	if (decision->uncertain && !entry->retry.uncertain) {
+		entry->retry.uncertain = true;
+		entry->arrived = entry->count;
+	}
+	switch (decision->verdict) {
+	case VERDICT_DONE:
+		remember(entry, answer);
+		written(ob, entry);
+		break;
+	case VERDICT_EXISTS:
+		exists(ob, entry);
+		break;
+	case VERDICT_AGAIN:
+	case VERDICT_RELOAD:
+		if (ob->closed) {
+			dropped(ob, entry, EVREC_CAUSE_CLOSED);
+		} else {
+			back_off(ob, entry, answer, now);
+		}
+		break;
+	case VERDICT_CREATE:
+		at_once(ob, entry, VERB_CREATE);
+		break;
+	case VERDICT_RENAME:
+		if (ob->ops.rename(entry->item, entry->name)) {
+			at_once(ob, entry, VERB_CREATE);
+			entry->retry.renamed = true;
+		} else if (ob->closed) {
+			dropped(ob, entry, EVREC_CAUSE_MEMORY);
+		} else {
+			back_off(ob, entry, answer, now);
+		}
+		break;
+	case VERDICT_DROP:
+		dropped(ob, entry, decision->cause);
+		break;
+	}
+}
+
+bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
+{
+	struct retry_decision decision;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->now = now;
+	list_remove(&ob->in_flight, entry);
+	ob->stats.in_flight--;
+	decision = retry_decide(entry->verb, &entry->retry, answer);
+	if (!decision.quiet) {
+		report(ob, entry, answer);
+	}
+	if (entry->given_up) {
+		outbox_settle(ob, entry);
+	} else {
+		act(ob, entry, &decision, answer, now);
+	}
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+	return decision.verdict == VERDICT_RELOAD;
+}

@@ -1,0 +1,413 @@
+#define _GNU_SOURCE /* pthread_setname_np, strerror_r */
+
+#include "deliver/sender_inner.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define RELEASED_MAX (30 * EVREC_SECOND)
+#define EXIT_MAX (EVREC_SECOND * 9 / 5)
+#define LETTING_GO_MAX (EVREC_SECOND / 5) /* from being told to stop to having stopped */
+
+/* All that exit() has to end. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a thread has finished */
+	struct sender *head;
+} senders;
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT, exit_once = PTHREAD_ONCE_INIT;
+static atomic_uint generation;
+
+static bool is_parents(const struct sender *s)
+{
+	return s->generation != atomic_load(&generation);
+}
+
+static void init_senders(void)
+{
+	pthread_condattr_t attr;
+
+	(void)pthread_mutex_init(&senders.lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&senders.changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	senders.head = NULL;
+}
+
+static void forked(void)
+{
+	atomic_fetch_add(&generation, 1);
+	init_senders();
+}
+
+static void watch_forks(void)
+{
+	init_senders();
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+unsigned sender_fork_generation(void)
+{
+	return atomic_load(&generation);
+}
+
+static void enlist(struct sender *s)
+{
+	s->prev = NULL;
+	s->next = senders.head;
+	if (senders.head != NULL) {
+		senders.head->prev = s;
+	}
+	senders.head = s;
+	s->listed = true;
+}
+
+static void unlist(struct sender *s)
+{
+	if (!s->listed) {
+		return;
+	}
+	if (s->prev == NULL) {
+		senders.head = s->next;
+	} else {
+		s->prev->next = s->next;
+	}
+	if (s->next != NULL) {
+		s->next->prev = s->prev;
+	}
+	s->listed = false;
+}
+
+static void dispose(struct sender *s)
+{
+	s->transport->ops->free(s->transport);
+	outbox_free(s->outbox);
+	evrec_clock_release(s->clock);
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *ctx)
+{
+	struct sender *s = ctx;
+	bool released;
+
+	(void)pthread_setname_np(pthread_self(), "evrec");
+	while (!sender_has_given_up(s)) {
+		bool ending = atomic_load(&s->ending);
+
+		if (ending && outbox_empty(s->outbox)) {
+			break;
+		}
+		sender_go_round(s, ending ? atomic_load(&s->give_up) - sender_real_now() : INT64_MAX);
+	}
+	(void)pthread_mutex_lock(&senders.lock);
+	released = s->released;
+	s->finished = true;
+	if (released) {
+		/* Freed while still listed: exit() waits until libcurl is done with. */
+		(void)pthread_mutex_unlock(&senders.lock);
+		dispose(s);
+		(void)pthread_mutex_lock(&senders.lock);
+		unlist(s);
+	}
+	(void)pthread_cond_broadcast(&senders.changed);
+	(void)pthread_mutex_unlock(&senders.lock);
+	if (released) {
+		mem_free(s);
+	}
+	return NULL;
+}
+
+/* The thread of a finished sender; it needs the lock no more. */
+static void join_finished(struct sender *s)
+{
+	if (!s->joined) {
+		s->joined = true;
+		(void)pthread_join(s->thread, NULL);
+	}
+}
+
+static bool wait_for_change(int64_t deadline)
+{
+	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
+		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
+
+	return pthread_cond_timedwait(&senders.changed, &senders.lock, &until) == 0;
+}
+
+static void poke(struct sender *s)
+{
+	if (atomic_load(&s->drive) == DRIVE_THREAD && s->transport->ops->wake != NULL) {
+		s->transport->ops->wake(s->transport);
+	}
+}
+
+/* Tells a thread to stop, and gives up what it has not sent. */
+static void stop(struct sender *s)
+{
+	outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+	atomic_store(&s->stop, true);
+	poke(s);
+}
+
+/* ---- exit ---- */
+
+static bool threads_run(void)
+{
+	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (atomic_load(&s->drive) == DRIVE_THREAD && (s->released || !s->finished)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void end_all(void)
+{
+	int64_t deadline = sender_real_now() + EXIT_MAX;
+
+	(void)pthread_mutex_lock(&senders.lock);
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (!s->finished) {
+			sender_end(s);
+		}
+	}
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (atomic_load(&s->drive) == DRIVE_STEPS) {
+			sender_step_until(s, deadline);
+		}
+	}
+	while (threads_run() && wait_for_change(deadline)) {
+	}
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (!s->finished) {
+			stop(s);
+		}
+	}
+	while (threads_run() && wait_for_change(deadline + LETTING_GO_MAX)) {
+	}
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (s->finished && !s->released) {
+			join_finished(s);
+		}
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+static void watch_exit(void)
+{
+	transport_global_init();
+	(void)atexit(end_all);
+}
+
+/* ---- life ---- */
+
+static void start(struct sender *s)
+{
+	char message[160], text[64];
+	sigset_t all, old;
+	int error = 0;
+
+	(void)pthread_once(&exit_once, watch_exit);
+	(void)pthread_mutex_lock(&senders.lock);
+	if (atomic_load(&s->drive) == DRIVE_NONE) {
+		(void)sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+		error = pthread_create(&s->thread, NULL, run, s);
+		(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+		atomic_store(&s->drive, error == 0 ? DRIVE_THREAD : DRIVE_STEPS);
+		if (error == 0) {
+			enlist(s);
+		}
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+	if (error != 0) {
+		(void)snprintf(message, sizeof(message), "no thread could be started (%s): evrec writes from poll()",
+		               strerror_r(error, text, sizeof(text)));
+		outbox_report(s->outbox, "thread", message);
+	}
+}
+
+static void wake(void *ctx)
+{
+	struct sender *s = ctx;
+
+	if (is_parents(s)) {
+		return;
+	}
+	if (atomic_load(&s->drive) == DRIVE_NONE) {
+		start(s);
+	}
+	poke(s);
+}
+
+struct sender *sender_new(struct outbox *ob, struct transport *t, const struct sender_options *options)
+{
+	struct sender *s = mem_zalloc(sizeof(*s));
+
+	if (s == NULL) {
+		t->ops->free(t);
+		outbox_free(ob);
+		return NULL;
+	}
+	(void)pthread_once(&fork_once, watch_forks);
+	s->outbox = ob;
+	s->transport = t;
+	s->clock = evrec_clock_retain(options->clock);
+	s->max_in_flight = options->max_in_flight;
+	s->generation = atomic_load(&generation);
+	s->random = (uint64_t)sender_real_now() ^ (uintptr_t)s;
+	atomic_init(&s->drive, options->threadless || !t->ops->threaded ? DRIVE_STEPS : DRIVE_NONE);
+	atomic_init(&s->give_up, INT64_MAX);
+	atomic_flag_clear(&s->driven);
+	outbox_on_work(ob, wake, s);
+	return s;
+}
+
+bool sender_needs_step(const struct sender *s)
+{
+	return atomic_load(&s->drive) == DRIVE_STEPS;
+}
+
+/* What was released without a thread while it had something to send: whoever else polls carries it on, or exit(). */
+static void step_orphans(void)
+{
+	struct sender *next;
+
+	(void)pthread_mutex_lock(&senders.lock);
+	for (struct sender *s = senders.head; s != NULL; s = next) {
+		next = s->next;
+		if (!s->released || atomic_load(&s->drive) != DRIVE_STEPS) {
+			continue;
+		}
+		sender_step_until(s, 0);
+		if (outbox_empty(s->outbox) || sender_has_given_up(s)) {
+			unlist(s);
+			dispose(s);
+			mem_free(s);
+		}
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+void sender_step(struct sender *s)
+{
+	if (is_parents(s) || !sender_needs_step(s) || atomic_load(&s->stop)) {
+		return;
+	}
+	/* At exit() only what calls nothing of the embedder's is carried on. */
+	if (s->transport->ops->threaded && !s->listed) {
+		(void)pthread_once(&exit_once, watch_exit);
+		(void)pthread_mutex_lock(&senders.lock);
+		enlist(s);
+		(void)pthread_mutex_unlock(&senders.lock);
+	}
+	sender_step_until(s, 0);
+	step_orphans();
+}
+
+void sender_end(struct sender *s)
+{
+	if (!is_parents(s)) {
+		outbox_close(s->outbox);
+		atomic_store(&s->ending, true);
+		poke(s);
+	}
+}
+
+enum joined { JOINED, JOINED_LATE, HANGS };
+
+/* HANGS: in a call that nothing ends, such as a write to a pipe. */
+static enum joined join_thread(struct sender *s, int64_t deadline)
+{
+	enum joined joined = JOINED;
+
+	(void)pthread_mutex_lock(&senders.lock);
+	while (!s->finished && wait_for_change(deadline)) {
+	}
+	if (!s->finished) {
+		joined = JOINED_LATE;
+		stop(s);
+		deadline = sender_real_now() + LETTING_GO_MAX;
+		while (!s->finished && wait_for_change(deadline)) {
+		}
+	}
+	if (s->finished) {
+		join_finished(s);
+	} else {
+		joined = HANGS;
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+	return joined;
+}
+
+bool sender_join(struct sender *s, int64_t deadline)
+{
+	enum joined joined = JOINED;
+	bool nothing_left;
+
+	if (is_parents(s)) {
+		return false;
+	}
+	atomic_store(&s->give_up, deadline);
+	sender_end(s);
+	if (atomic_load(&s->drive) == DRIVE_THREAD) {
+		joined = join_thread(s, deadline);
+	} else if (!atomic_load(&s->stop)) {
+		sender_step_until(s, deadline);
+	}
+	if (joined == HANGS) {
+		return false;
+	}
+	nothing_left = joined == JOINED && outbox_empty(s->outbox);
+	atomic_store(&s->stop, true);
+	outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+	outbox_cut_off(s->outbox);
+	return nothing_left;
+}
+
+/* Without its owner: by its thread, or by the steps that exit() and others' polls make. */
+static bool can_go_on(const struct sender *s)
+{
+	if (atomic_load(&s->drive) == DRIVE_THREAD) {
+		return !s->finished;
+	}
+	return s->listed && !atomic_load(&s->stop) && !outbox_empty(s->outbox);
+}
+
+void sender_release(struct sender *s)
+{
+	bool thread, going_on;
+
+	if (is_parents(s)) {
+		return;
+	}
+	(void)pthread_mutex_lock(&senders.lock);
+	thread = atomic_load(&s->drive) == DRIVE_THREAD;
+	going_on = can_go_on(s);
+	if (going_on) {
+		s->released = true;
+		if (atomic_load(&s->give_up) == INT64_MAX) {
+			atomic_store(&s->give_up, sender_real_now() + RELEASED_MAX);
+		}
+		if (thread) {
+			(void)pthread_detach(s->thread);
+		}
+		sender_end(s);
+	} else {
+		if (thread) {
+			join_finished(s);
+		}
+		unlist(s);
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+	if (!going_on) {
+		dispose(s);
+		mem_free(s);
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * sender_inner.h - what the files of the sender share: sender.c has its life and its thread, sender_round.c its work.
+ */
+#ifndef EVREC_SENDER_INNER_H
+#define EVREC_SENDER_INNER_H
+
+#include "deliver/sender.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
+
+struct sender {
+	struct outbox *outbox;
+	struct transport *transport;
+	evrec_clock *clock;
+	unsigned max_in_flight, generation;
+	_Atomic enum drive drive;
+	atomic_bool ending, stop;
+	_Atomic int64_t give_up; /* CLOCK_MONOTONIC: where it is ending, until when */
+	atomic_flag driven;      /* somebody steps it: a poll, or exit */
+	/* Of the one that drives: */
+	unsigned in_flight;
+	unsigned unanswered; /* in a row */
+	unsigned pauses;     /* since the last answer */
+	int64_t pause_until;
+	uint64_t random;
+	/* Under senders.lock: */
+	struct sender *prev, *next;
+	bool listed, finished, released, joined;
+	pthread_t thread;
+};
+
+/* CLOCK_MONOTONIC, whatever the sender's clock. */
+int64_t sender_real_now(void);
+/* It was told to stop, or is ending and its time is up. Any thread. */
+bool sender_has_given_up(const struct sender *s);
+/* Takes, sends, and lets the transport work and wait, `max_wait` ns at most. Whoever drives. */
+void sender_go_round(struct sender *s, int64_t max_wait);
+/* Rounds until nothing is left or the deadline; one without waiting where it is past. Nothing if another steps it. */
+void sender_step_until(struct sender *s, int64_t deadline);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,165 @@
+#include "deliver/sender_inner.h"
+
+#include "base/clock.h"
+
+#include <signal.h>
+#include <time.h>
+
+#define FAKE_CLOCK_LOOK (EVREC_SECOND / 50) /* a fake clock moves without notice */
+#define IDLE_MAX (3600 * EVREC_SECOND)
+#define PAUSE_AFTER 4
+#define PAUSE_MAX (3 * EVREC_SECOND)
+
+int64_t sender_real_now(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+bool sender_has_given_up(const struct sender *s)
+{
+	return atomic_load(&s->stop) || (atomic_load(&s->ending) && sender_real_now() >= atomic_load(&s->give_up));
+}
+
+static bool is_paused(const struct sender *s)
+{
+	return s->pauses != 0 && !atomic_load(&s->ending);
+}
+
+static unsigned may_be_in_flight(const struct sender *s, int64_t now)
+{
+	if (!is_paused(s)) {
+		return s->max_in_flight;
+	}
+	return now >= s->pause_until ? 1 : 0;
+}
+
+/* How long the transport may wait, `max` at most. */
+static int64_t waiting_time(const struct sender *s, int64_t now, int64_t max)
+{
+	int64_t due = outbox_next_due(s->outbox, now);
+
+	/* Ending, and the last one was answered while it was sent: nothing would end the wait. */
+	if (max <= 0 || (atomic_load(&s->ending) && outbox_empty(s->outbox))) {
+		return 0;
+	}
+	if (max > IDLE_MAX) {
+		max = IDLE_MAX;
+	}
+	if (due == INT64_MAX || s->in_flight >= s->max_in_flight || (is_paused(s) && s->in_flight != 0)) {
+		return max;
+	}
+	if (is_paused(s) && due < s->pause_until) {
+		due = s->pause_until;
+	}
+	if (due <= now) {
+		return 0;
+	}
+	due = evrec_clock_is_fake(s->clock) ? FAKE_CLOCK_LOOK : time_since(due, now);
+	return due < max ? due : max;
+}
+
+void sender_go_round(struct sender *s, int64_t max_wait)
+{
+	int64_t now = clock_monotonic(s->clock);
+
+	while (s->in_flight < may_be_in_flight(s, now) && !sender_has_given_up(s)) {
+		struct entry *entry = outbox_take(s->outbox, now);
+
+		if (entry == NULL) {
+			break;
+		}
+		s->in_flight++;
+		s->transport->ops->send(s->transport, s, entry);
+	}
+	s->transport->ops->step(s->transport, s, waiting_time(s, now, max_wait));
+}
+
+/* True where an outage has ended. A fake clock's time stands still: no pauses there. */
+static bool note_outage(struct sender *s, bool answered, int64_t now)
+{
+	bool paused = s->pauses != 0;
+	int64_t pause;
+
+	if (!s->transport->ops->threaded || evrec_clock_is_fake(s->clock)) {
+		return false;
+	}
+	if (answered) {
+		s->unanswered = s->pauses = 0;
+		return paused;
+	}
+	s->unanswered++;
+	if (s->unanswered >= PAUSE_AFTER && (!paused || now >= s->pause_until)) {
+		s->pauses++;
+		pause = retry_delay(s->pauses, 0, retry_random(&s->random));
+		s->pause_until = now + (pause < PAUSE_MAX ? pause : PAUSE_MAX);
+	}
+	return false;
+}
+
+void sender_answered(struct sender *s, struct entry *entry, evrec_answer *answer)
+{
+	int64_t now = clock_monotonic(s->clock);
+	bool is_back = note_outage(s, answer->status != 0, now);
+
+	s->in_flight--;
+	if (outbox_answer(s->outbox, entry, answer, now) && s->transport->ops->reload_credentials != NULL) {
+		s->transport->ops->reload_credentials(s->transport);
+	}
+	if (is_back) {
+		outbox_hasten(s->outbox, now);
+	}
+	memset(answer, 0, sizeof(*answer));
+}
+
+struct outbox *sender_outbox(struct sender *s)
+{
+	return s->outbox;
+}
+
+/* SIGPIPE must not reach the embedder's handler, or kill it, for a pipe or socket of ours. */
+static bool block_sigpipe(sigset_t *old)
+{
+	sigset_t pipe, pending;
+
+	(void)sigemptyset(&pipe);
+	(void)sigaddset(&pipe, SIGPIPE);
+	(void)sigpending(&pending);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe, old);
+	return sigismember(&pending, SIGPIPE) != 1;
+}
+
+static void unblock_sigpipe(const sigset_t *old, bool swallow)
+{
+	const struct timespec at_once = { 0, 0 };
+	sigset_t pipe;
+
+	(void)sigemptyset(&pipe);
+	(void)sigaddset(&pipe, SIGPIPE);
+	if (swallow) {
+		(void)sigtimedwait(&pipe, NULL, &at_once);
+	}
+	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+void sender_step_until(struct sender *s, int64_t deadline)
+{
+	bool threaded = s->transport->ops->threaded;
+	bool swallow = false;
+	sigset_t old;
+	int64_t left;
+
+	if (atomic_flag_test_and_set(&s->driven)) {
+		return;
+	}
+	if (threaded) {
+		swallow = block_sigpipe(&old);
+	}
+	do {
+		left = outbox_empty(s->outbox) ? 0 : deadline - sender_real_now();
+		sender_go_round(s, left);
+	} while (left > 0);
+	if (threaded) {
+		unblock_sigpipe(&old, swallow);
+	}
+	atomic_flag_clear(&s->driven);
+}

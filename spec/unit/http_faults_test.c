@@ -1,0 +1,108 @@
+/* Servers and connections that fail, and what is known of the event then. */
+#define _GNU_SOURCE
+
+#include "http_fixture.h"
+
+/* The first turn fails, in a way that may have stored the event: a conflict then means that it is there. */
+static void fail_then_conflict(enum turn_kind kind, const char *reply, int64_t timeout, const char *message)
+{
+	const struct turn turns[] = { { kind, reply }, { TURN_REPLY, CONFLICT } };
+	struct fixture f;
+
+	prepare(&f, "");
+	f.options.timeout = timeout;
+	server_start(&f.server, turns, 2);
+	open_sender(&f, true);
+	item_submit(f.ob, 1, 1);
+	exchange_at(&f, 0);
+	assert_report(&f, "transport", message);
+	assert_int_equal(stats_of(&f).pending, 1);
+	exchange_at(&f, EVREC_SECOND);
+	assert_int_equal(stats_of(&f).created, 1);
+	assert_int_equal(server_requests(&f.server), 2);
+	close_fixture(&f);
+}
+
+static void test_faults_that_leave_doubt(void **state)
+{
+	(void)state;
+	fail_then_conflict(TURN_REPLY, NULL, SOON, "POST: Empty reply from server");
+	fail_then_conflict(TURN_REPLY, OK("<html>\n<title>hello"), SOON, "not an API server's answer: <html>");
+	fail_then_conflict(TURN_REPLY, OK(""), SOON, "not an API server's answer");
+	fail_then_conflict(TURN_REPLY, "HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n{\"kind\":", SOON,
+	                   "POST: ");
+	fail_then_conflict(TURN_REPLY, "nonsense\r\n\r\n", SOON, "POST: ");
+	fail_then_conflict(TURN_RESET, NULL, SOON, "POST: ");
+	fail_then_conflict(TURN_FLOOD, OK("{\"kind\":\"Event\",\"metadata\":{\"name\":\""), SOON, "longer than 4 MiB");
+	fail_then_conflict(TURN_MUTE, NULL, EVREC_SECOND / 5, "no answer within 0.2 s");
+	fail_then_conflict(TURN_MUTE, "HTTP/1.1 201 Created\r\n", EVREC_SECOND / 5, "no answer within 0.2 s");
+}
+
+static void test_refused_connection_leaves_no_doubt(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	prepare(&f, "");
+	open_sender(&f, true);
+	item_submit(f.ob, 1, 1);
+	exchange_at(&f, 0);
+	assert_report(&f, "transport", "Failed to connect to 127.0.0.1");
+	/* So a conflict is with somebody else's event. */
+	server_start(&f.server, TURNS({ TURN_REPLY, CONFLICT }, { TURN_REPLY, OK(EVENT) }));
+	exchange_at(&f, EVREC_SECOND);
+	assert_saw(&f, 0, "{\"name\":\"n1\"");
+	assert_saw(&f, 1, "{\"name\":\"renamed-");
+	assert_int_equal(stats_of(&f).created, 1);
+	close_fixture(&f);
+}
+
+static void test_kept_connection_that_breaks(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	/* The second request is taken, its connection closed: libcurl sends it again by itself, and meets its own. */
+	open_fixture(&f, TURNS({ TURN_KEEP, KEPT }, { TURN_REPLY, NULL }, { TURN_REPLY, CONFLICT }));
+	item_submit(f.ob, 1, 1);
+	exchange_at(&f, 0);
+	item_submit(f.ob, 2, 1);
+	exchange_at(&f, 0);
+	assert_int_equal(server_requests(&f.server), 3);
+	assert_report(&f, "transport", "the connection was lost");
+	exchange_at(&f, EVREC_SECOND);
+	assert_saw(&f, 3, "{\"name\":\"n2\"");
+	assert_int_equal(stats_of(&f).created, 2);
+	close_fixture(&f);
+}
+
+static void test_silence_ends_with_the_deadline(void **state)
+{
+	struct fixture f;
+	int64_t start;
+
+	(void)state;
+	prepare(&f, "");
+	evrec_clock_release(f.clock);
+	f.clock = evrec_clock_real();
+	server_start(&f.server, TURNS({ TURN_MUTE, NULL }));
+	open_sender(&f, false);
+	item_submit(f.ob, 1, 1);
+	start = clock_monotonic(evrec_clock_real());
+	assert_false(sender_join(f.sender, start + EVREC_SECOND / 10));
+	assert_true(clock_monotonic(evrec_clock_real()) - start < SOON / 4);
+	assert_int_equal(stats_of(&f).dropped[EVREC_CAUSE_CLOSED], 1);
+	close_fixture(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_faults_that_leave_doubt),
+		cmocka_unit_test(test_refused_connection_leaves_no_doubt),
+		cmocka_unit_test(test_kept_connection_that_breaks),
+		cmocka_unit_test(test_silence_ends_with_the_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

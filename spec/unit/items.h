@@ -1,0 +1,118 @@
+/*
+ * items.h - what the outbox carries in tests: a name and a count, made from a draft of the same kind, and counted as
+ * they live. Folding keeps the later count, as an event's does.
+ */
+#ifndef EVREC_ITEMS_H
+#define EVREC_ITEMS_H
+
+#include "unit.h"
+
+#include "deliver/sender.h"
+
+struct item {
+	char name[64];
+	unsigned count;
+};
+
+static long items_alive;
+static unsigned items_renamed;
+static bool items_fail; /* as if there were no memory */
+
+static inline void *item_make(const void *draft)
+{
+	struct item *item = items_fail ? NULL : mem_alloc(sizeof(*item));
+
+	if (item != NULL) {
+		memcpy(item, draft, sizeof(*item));
+		__atomic_add_fetch(&items_alive, 1, __ATOMIC_RELAXED);
+	}
+	return item;
+}
+
+static inline bool item_fold(void *item, const void *draft)
+{
+	if (!items_fail) {
+		((struct item *)item)->count = ((const struct item *)draft)->count;
+	}
+	return !items_fail;
+}
+
+static inline bool item_merge(void *item, const void *next)
+{
+	return item_fold(item, next);
+}
+
+static inline bool item_rename(void *item, char name[OUTBOX_NAME_SIZE])
+{
+	struct item *it = item;
+
+	if (items_fail) {
+		return false;
+	}
+	snprintf(it->name, sizeof(it->name), "renamed-%u", ++items_renamed);
+	memcpy(name, it->name, sizeof(it->name));
+	return true;
+}
+
+static inline void item_set_name(void *item, const char *name)
+{
+	struct item *it = item;
+
+	snprintf(it->name, sizeof(it->name), "%.63s", name);
+}
+
+static inline void item_free(void *item)
+{
+	__atomic_sub_fetch(&items_alive, 1, __ATOMIC_RELAXED);
+	mem_free(item);
+}
+
+static const struct outbox_ops item_ops = {
+	.make = item_make,
+	.fold = item_fold,
+	.merge = item_merge,
+	.rename = item_rename,
+	.set_name = item_set_name,
+	.free = item_free,
+};
+
+/* {"name":"n1","count":1}, in the namespace "shop". */
+static inline bool item_encode(const void *item, enum body body, struct request *request)
+{
+	const struct item *it = item;
+	struct buf json = { 0 };
+
+	(void)body;
+	buf_printf(&json, "{\"name\":\"%s\",\"count\":%u}", it->name, it->count);
+	*request = (struct request){ .ns = str_dup(EVREC_STR("shop")), .name = str_dup(str_from(it->name)) };
+	request->body = json.data;
+	request->body_len = json.len;
+	return true;
+}
+
+/* An occurrence of write `id`, named "n<id>". */
+static inline bool item_submit(struct outbox *ob, uint64_t id, unsigned count)
+{
+	struct item draft = { .count = count };
+	enum evrec_cause cause;
+
+	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
+	return outbox_submit(ob, id, count > 1 ? VERB_PATCH : VERB_CREATE, &draft, &cause);
+}
+
+static inline void assert_equation(struct outbox *ob)
+{
+	struct outbox_stats s;
+	uint64_t sum;
+
+	outbox_get_stats(ob, &s);
+	sum = s.created + s.patched + s.coalesced + s.pending;
+	for (int i = 0; i < EVREC_CAUSES; i++) {
+		sum += s.dropped[i];
+	}
+	assert_int_equal(s.submitted, sum);
+	assert_true(s.writes <= s.pending);
+	assert_true((s.writes == 0) == (s.pending == 0));
+}
+
+#endif
