@@ -1,0 +1,316 @@
+#include "flow/lane.h"
+
+#include "base/clock.h"
+#include "base/lru.h"
+#include "deliver/sender.h"
+#include "event/key.h"
+#include "flow/write.h"
+
+/* How many objects with suppressed events are remembered by name. */
+#define SUPPRESSED 64
+
+struct lane {
+	evrec_sink *sink;
+	evrec_clock *clock;
+	const struct lane_listener *listener;
+	evrec_correlator_options options;
+	evrec_correlator *correlator;
+	struct sender *sender; /* owns the outbox and the transport; NULL: a forked child had no memory for one */
+	struct outbox *outbox;
+	struct lru *suppressed; /* kind, namespace, name, reason -> uint64_t count */
+	struct buf suppressed_key;
+	uint64_t received, rate_limited, dropped_memory;
+	unsigned fork_generation;
+	bool stopped, ended;
+};
+
+static const struct lru_type suppressed_type = { sizeof(uint64_t), NULL, NULL };
+
+/* What a lane needs anew in a forked child. False: no memory, or what the transport said. */
+static bool open_parts(struct lane *lane, evrec_error *err)
+{
+	struct sender_options options = {
+		.max_in_flight = lane->sink->options.max_in_flight,
+		.clock = lane->clock,
+		.threadless = lane->sink->options.threadless,
+	};
+	struct transport *transport;
+
+	lane->fork_generation = sender_fork_generation();
+	lane->outbox = NULL;
+	lane->sender = NULL;
+	lane->correlator = evrec_correlator_new(&lane->options, err);
+	if (lane->correlator == NULL) {
+		return false;
+	}
+	transport = lane->sink->open(lane->sink, err);
+	if (transport == NULL) {
+		return false;
+	}
+	lane->outbox = outbox_new(&write_ops, lane->sink->options.max_pending,
+	                          (uint64_t)clock_monotonic(lane->clock) ^ (uintptr_t)lane);
+	if (lane->outbox == NULL) {
+		transport->ops->free(transport);
+	} else {
+		lane->sender = sender_new(lane->outbox, transport, &options);
+	}
+	if (lane->sender == NULL) {
+		lane->outbox = NULL;
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	return lane->sender != NULL;
+}
+
+struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
+                      const struct lane_listener *listener, evrec_error *err)
+{
+	struct lane *lane = mem_zalloc(sizeof(*lane));
+
+	if (lane == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	lane->sink = evrec_sink_retain(sink);
+	lane->clock = evrec_clock_retain(clock);
+	lane->listener = listener;
+	if (options != NULL) {
+		lane->options = *options;
+	} else {
+		evrec_correlator_options_init(&lane->options);
+	}
+	lane->suppressed = lru_new(&suppressed_type, SUPPRESSED);
+	if (lane->suppressed == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	} else if (open_parts(lane, err)) {
+		return lane;
+	}
+	lane_free(lane);
+	return NULL;
+}
+
+void lane_free(struct lane *lane)
+{
+	if (lane->sender != NULL && lane->fork_generation == sender_fork_generation()) {
+		sender_release(lane->sender);
+	}
+	evrec_correlator_free(lane->correlator);
+	lru_free(lane->suppressed);
+	buf_free(&lane->suppressed_key);
+	evrec_clock_release(lane->clock);
+	evrec_sink_release(lane->sink);
+	mem_free(lane);
+}
+
+/*
+ * In a forked child the parent still writes what it recorded, by a thread that does not exist here, under locks that
+ * may be held for ever. The child leaves all that alone, memory and all, and keeps books of its own from here on.
+ */
+static bool ready(struct lane *lane)
+{
+	if (lane->fork_generation != sender_fork_generation()) {
+		evrec_correlator_free(lane->correlator);
+		lane->received = lane->rate_limited = lane->dropped_memory = 0;
+		(void)open_parts(lane, NULL);
+	}
+	return lane->sender != NULL;
+}
+
+bool lane_shows_events(const struct lane *lane)
+{
+	return lane->options.key_func != NULL || lane->options.message_func != NULL ||
+	       lane->options.spam_key_func != NULL;
+}
+
+static void note_suppressed(struct lane *lane, const evrec_fields *event)
+{
+	const evrec_str parts[] = { event->regarding.kind, event->regarding.ns, event->regarding.name, event->reason };
+	uint64_t *count;
+	evrec_str key;
+	bool fresh;
+
+	if (!key_join(&lane->suppressed_key, parts, sizeof(parts) / sizeof(parts[0]))) {
+		return;
+	}
+	key = buf_str(&lane->suppressed_key);
+	count = lru_put(lane->suppressed, key, lru_hash(key), &fresh);
+	if (count != NULL) {
+		(*count)++;
+	}
+}
+
+void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
+{
+	const struct lane_listener *listener = lane->listener;
+	evrec_correlation correlation;
+	enum evrec_cause cause;
+
+	if (lane->stopped) {
+		return;
+	}
+	if (!ready(lane)) {
+		lane->received++;
+		lane->dropped_memory++;
+		return;
+	}
+	lane_drain(lane);
+	lane->received++;
+	if (evrec_correlator_correlate(lane->correlator, event, now, &correlation) != 0) {
+		lane->dropped_memory++;
+		listener->dropped(listener->ctx, event, evrec_cause_name(EVREC_CAUSE_MEMORY));
+		return;
+	}
+	if (correlation.skip) {
+		lane->rate_limited++;
+		note_suppressed(lane, &correlation.event);
+		listener->dropped(listener->ctx, &correlation.event, evrec_why_name(EVREC_RATE_LIMITED));
+		return;
+	}
+	if (!outbox_submit(lane->outbox, correlation.handle, correlation.patch ? VERB_PATCH : VERB_CREATE, &correlation,
+	                   &cause)) {
+		listener->dropped(listener->ctx, &correlation.event, evrec_cause_name(cause));
+	}
+}
+
+static void show_drop(struct lane *lane, const struct entry *entry)
+{
+	evrec_event *event = write_event(entry->item);
+
+	if (event != NULL) {
+		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));
+		evrec_event_release(event);
+	}
+}
+
+void lane_drain(struct lane *lane)
+{
+	struct outbox_report report;
+	struct entry *entry;
+
+	if (!ready(lane)) {
+		return;
+	}
+	while ((entry = outbox_collect(lane->outbox)) != NULL) {
+		if (entry->dropped) {
+			show_drop(lane, entry);
+		} else {
+			evrec_correlator_answered(lane->correlator, entry->id, str_from(entry->name),
+			                          str_from(entry->resource_version));
+		}
+		outbox_recycle(lane->outbox, entry);
+	}
+	while (outbox_next_report(lane->outbox, &report)) {
+		lane->listener->error(lane->listener->ctx, report.message, report.name);
+	}
+	/* A sink that was stopped gives its thread back once nothing waits. */
+	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
+		lane_end(lane);
+	}
+}
+
+void lane_poll(struct lane *lane)
+{
+	if (ready(lane) && sender_needs_step(lane->sender)) {
+		sender_step(lane->sender);
+	}
+	lane_drain(lane);
+}
+
+bool lane_empty(struct lane *lane)
+{
+	return !ready(lane) || outbox_empty(lane->outbox);
+}
+
+/* Under a fake clock that only the caller can move, a write that backs off does so for ever. */
+static bool stuck(struct lane *lane)
+{
+	struct outbox_stats stats;
+	int64_t now = clock_monotonic(lane->clock);
+
+	if (!evrec_clock_is_fake(lane->clock)) {
+		return false;
+	}
+	outbox_get_stats(lane->outbox, &stats);
+	return stats.in_flight == 0 && outbox_next_due(lane->outbox, now) > now;
+}
+
+bool lane_wait(struct lane *lane, int64_t deadline)
+{
+	const int64_t slice = sender_needs_step(lane->sender) ? EVREC_SECOND / 500 : EVREC_SECOND / 20;
+	int64_t now = clock_monotonic(evrec_clock_real());
+
+	if (stuck(lane)) {
+		return false;
+	}
+	(void)outbox_wait(lane->outbox, deadline - now > slice ? now + slice : deadline);
+	return true;
+}
+
+void lane_stop(struct lane *lane)
+{
+	lane->stopped = true;
+}
+
+void lane_end(struct lane *lane)
+{
+	lane->stopped = true;
+	if (!lane->ended && ready(lane)) {
+		sender_end(lane->sender);
+	}
+	lane->ended = true;
+}
+
+void lane_join(struct lane *lane, int64_t deadline)
+{
+	if (ready(lane)) {
+		(void)sender_join(lane->sender, deadline);
+		lane_drain(lane);
+	}
+}
+
+void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
+{
+	struct outbox_stats outbox = { 0 };
+	size_t i;
+
+	*stats = (evrec_sink_stats){ .name = lane->sink->name };
+	if (lane->outbox != NULL && lane->fork_generation == sender_fork_generation()) {
+		outbox_get_stats(lane->outbox, &outbox);
+	}
+	if (lane->correlator != NULL) {
+		evrec_correlator_get_stats(lane->correlator, &stats->correlator);
+	}
+	stats->received = lane->received;
+	stats->rate_limited = lane->rate_limited;
+	stats->created = outbox.created;
+	stats->patched = outbox.patched;
+	stats->coalesced = outbox.coalesced;
+	stats->pending = outbox.pending;
+	stats->retries = outbox.retries;
+	stats->pending_writes = outbox.writes;
+	stats->errors_lost = outbox.reports_lost;
+	for (i = 0; i < EVREC_CAUSES; i++) {
+		stats->dropped[i] = outbox.dropped[i];
+	}
+	stats->dropped[EVREC_CAUSE_MEMORY] += lane->dropped_memory;
+}
+
+struct suppressed_visit {
+	bool (*func)(void *ctx, const evrec_suppressed *what);
+	void *ctx;
+};
+
+static bool visit_suppressed(void *ctx, evrec_str key, void *value)
+{
+	const struct suppressed_visit *visit = ctx;
+	evrec_suppressed what = { .count = *(const uint64_t *)value };
+
+	return key_split(&key, &what.kind) && key_split(&key, &what.ns) && key_split(&key, &what.name) &&
+	       key_split(&key, &what.reason) && visit->func(visit->ctx, &what);
+}
+
+void lane_suppressed(const struct lane *lane, bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx)
+{
+	struct suppressed_visit visit = { func, ctx };
+
+	lru_each(lane->suppressed, visit_suppressed, &visit);
+}

@@ -1,0 +1,51 @@
+/*
+ * lane.h - one sink's way: its correlator, its outbox, its sender. Belongs to its broadcaster, and to that one's
+ * thread; what the sender does on a thread of its own is behind the outbox's lock.
+ *
+ *   an event there:    lane_record: drain answers, correlate, submit
+ *   an answer back:    lane_drain: into the correlator; drops and errors to the broadcaster's callbacks
+ */
+#ifndef EVREC_LANE_H
+#define EVREC_LANE_H
+
+#include "flow/sink.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Whom a lane tells what. Called with no lock held; may be called from inside every function below but those that end. */
+struct lane_listener {
+	void (*dropped)(void *ctx, const evrec_fields *event, const char *why);
+	void (*error)(void *ctx, const char *message, const char *name);
+	void *ctx;
+};
+
+struct lane;
+
+/* `listener` must outlive the lane. NULL and *err where an option is out of range, or there is no memory. */
+struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
+                      const struct lane_listener *listener, evrec_error *err);
+/* Never waits: what waits for a thread is sent by it in the background, other writes are dropped. */
+void lane_free(struct lane *lane);
+
+/* True where the event needs its name before it is recorded: a callback will see it. */
+bool lane_shows_events(const struct lane *lane);
+
+void lane_record(struct lane *lane, const evrec_fields *event, int64_t now);
+void lane_drain(struct lane *lane);
+void lane_poll(struct lane *lane); /* lane_drain, and the sender's work where it has no thread */
+
+/* Waits for progress until `deadline` (CLOCK_MONOTONIC), or not at all where there can be none. True: it waited. */
+bool lane_wait(struct lane *lane, int64_t deadline);
+bool lane_empty(struct lane *lane);
+
+void lane_stop(struct lane *lane); /* nothing more is recorded; what waits is written */
+void lane_end(struct lane *lane);  /* likewise, but nothing is tried twice; does not wait */
+/* After lane_end: waits for what is under way until `deadline`, then drops what is left. */
+void lane_join(struct lane *lane, int64_t deadline);
+
+void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats);
+void lane_suppressed(const struct lane *lane, bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,166 @@
+#include "flow/write.h"
+
+#include "event/event.h"
+
+struct write {
+	evrec_event *event;    /* as first observed; what has changed since is below */
+	struct buf name, note; /* empty: the event's */
+	int64_t last;
+	int32_t count;
+};
+
+static evrec_fields fields_of(const struct write *w)
+{
+	evrec_fields fields = *evrec_event_fields(w->event);
+
+	if (w->name.len != 0) {
+		fields.name = buf_str(&w->name);
+	}
+	if (w->note.len != 0) {
+		fields.note = buf_str(&w->note);
+	}
+	fields.last = w->last;
+	fields.count = w->count;
+	return fields;
+}
+
+/* What `b` holds becomes `s`; as it was where there is no memory. */
+static bool replace(struct buf *b, evrec_str s)
+{
+	if (s.len > b->len && !buf_reserve(b, s.len - b->len)) {
+		b->failed = false;
+		return false;
+	}
+	b->len = 0;
+	buf_put_str(b, s);
+	return true;
+}
+
+static void *write_make(const void *draft)
+{
+	const evrec_correlation *correlation = draft;
+	struct write *w = mem_zalloc(sizeof(*w));
+
+	if (w == NULL) {
+		return NULL;
+	}
+	w->event = evrec_event_new(&correlation->event);
+	if (w->event == NULL) {
+		mem_free(w);
+		return NULL;
+	}
+	w->last = correlation->event.last;
+	w->count = correlation->event.count;
+	return w;
+}
+
+static bool set_note(struct write *w, evrec_str note)
+{
+	evrec_str now = w->note.len != 0 ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
+
+	return str_eq(now, note) || replace(&w->note, note);
+}
+
+static bool write_fold(void *item, const void *draft)
+{
+	const evrec_correlation *correlation = draft;
+	struct write *w = item;
+
+	if (!set_note(w, correlation->event.note)) {
+		return false;
+	}
+	w->last = correlation->event.last;
+	w->count = correlation->event.count;
+	return true;
+}
+
+static bool write_merge(void *item, const void *next)
+{
+	const struct write *later = next;
+	struct write *w = item;
+
+	if (!set_note(w, fields_of(later).note)) {
+		return false;
+	}
+	w->last = later->last;
+	w->count = later->count;
+	return true;
+}
+
+static bool write_rename(void *item, char name[OUTBOX_NAME_SIZE])
+{
+	struct write *w = item;
+	struct buf made = { 0 };
+	bool ok;
+
+	/* Another process holds the old name, perhaps by the same arithmetic: the real time is the better number. */
+	name_make(&made, evrec_event_fields(w->event)->regarding.name, evrec_clock_now(evrec_clock_real()));
+	ok = !made.failed && made.len < OUTBOX_NAME_SIZE && replace(&w->name, buf_str(&made));
+	if (ok) {
+		memcpy(name, buf_cstr(&made), made.len + 1);
+	}
+	buf_free(&made);
+	return ok;
+}
+
+static void write_set_name(void *item, const char *name)
+{
+	struct write *w = item;
+
+	(void)replace(&w->name, str_from(name));
+}
+
+static void write_free(void *item)
+{
+	struct write *w = item;
+
+	if (w == NULL) {
+		return;
+	}
+	evrec_event_release(w->event);
+	buf_free(&w->name);
+	buf_free(&w->note);
+	mem_free(w);
+}
+
+const struct outbox_ops write_ops = {
+	.make = write_make,
+	.fold = write_fold,
+	.merge = write_merge,
+	.rename = write_rename,
+	.set_name = write_set_name,
+	.free = write_free,
+};
+
+bool write_encode(const void *item, enum body body, struct request *request)
+{
+	evrec_fields fields = fields_of(item);
+	struct buf out = { 0 };
+
+	*request = (struct request){ 0 };
+	if (body == BODY_PATCH) {
+		json_patch(&out, &fields);
+	} else {
+		if (body == BODY_CREATE) {
+			fields.resource_version = (evrec_str){ NULL, 0 };
+		}
+		json_event(&out, &fields, EVREC_CORE_V1);
+	}
+	request->ns = str_dup(fields.ns);
+	request->name = str_dup(fields.name);
+	(void)buf_cstr(&out);
+	request->body = out.data;
+	request->body_len = out.len;
+	if (out.failed || request->ns == NULL || request->name == NULL) {
+		request_free(request);
+		return false;
+	}
+	return true;
+}
+
+evrec_event *write_event(const void *item)
+{
+	evrec_fields fields = fields_of(item);
+
+	return evrec_event_new(&fields);
+}

@@ -1,0 +1,23 @@
+/*
+ * write.h - what a lane puts into its outbox: one event with a count, to be created or patched. The outbox sees it as
+ * an item, the transports as a request. Whoever holds a write owns it; the functions lock nothing.
+ */
+#ifndef EVREC_WRITE_H
+#define EVREC_WRITE_H
+
+#include "deliver/transport.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Items made from a const evrec_correlation. */
+extern const struct outbox_ops write_ops;
+
+/* An encode_func. */
+bool write_encode(const void *item, enum body body, struct request *request);
+
+/* The event as it would be written now; the caller's. NULL: no memory. */
+evrec_event *write_event(const void *item);
+
+#pragma GCC visibility pop
+
+#endif
