@@ -1,0 +1,81 @@
+/*
+ * compat.h - one source for Lua 5.4, 5.3 and LuaJIT 2.1: what one of them lacks, or calls by another name.
+ */
+#ifndef EVREC_LUA_COMPAT_H
+#define EVREC_LUA_COMPAT_H
+
+#include <stdbool.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/*
+ * compat_newuserdata    a userdata with room for one user value
+ * compat_setuservalue   pops a table, which the userdata at `index` then keeps alive
+ * compat_getuservalue   pushes it; it must have been set
+ * compat_rawget         lua_rawget, which returns the value's type
+ * compat_cpcall         calls f(lightuserdata) without results; where it raises, leaves the error on the stack. Needs
+ *                       three free slots and no memory of its own that could be refused outside of the protection.
+ */
+#if LUA_VERSION_NUM >= 504
+
+#define compat_newuserdata(L, size) lua_newuserdatauv(L, size, 1)
+#define compat_setuservalue(L, index) ((void)lua_setiuservalue(L, index, 1))
+#define compat_getuservalue(L, index) ((void)lua_getiuservalue(L, index, 1))
+#define compat_rawget(L, index) lua_rawget(L, index)
+
+#elif LUA_VERSION_NUM == 503
+
+#define compat_newuserdata(L, size) lua_newuserdata(L, size)
+#define compat_setuservalue(L, index) lua_setuservalue(L, index)
+#define compat_getuservalue(L, index) ((void)lua_getuservalue(L, index))
+#define compat_rawget(L, index) lua_rawget(L, index)
+
+#else
+
+#define compat_newuserdata(L, size) lua_newuserdata(L, size)
+#define compat_setuservalue(L, index) ((void)lua_setfenv(L, index))
+#define compat_getuservalue(L, index) lua_getfenv(L, index)
+
+#define lua_rawlen(L, index) lua_objlen(L, index)
+
+static inline int compat_rawget(lua_State *L, int index)
+{
+	lua_rawget(L, index);
+	return lua_type(L, -1);
+}
+
+static inline int lua_absindex(lua_State *L, int index)
+{
+	return index > 0 || index <= LUA_REGISTRYINDEX ? index : lua_gettop(L) + 1 + index;
+}
+
+static inline void lua_rawgetp(lua_State *L, int index, const void *p)
+{
+	index = lua_absindex(L, index);
+	lua_pushlightuserdata(L, (void *)p);
+	lua_rawget(L, index);
+}
+
+static inline void lua_rawsetp(lua_State *L, int index, const void *p)
+{
+	index = lua_absindex(L, index);
+	lua_pushlightuserdata(L, (void *)p);
+	lua_insert(L, -2);
+	lua_rawset(L, index);
+}
+
+#endif
+
+static inline bool compat_cpcall(lua_State *L, lua_CFunction f, void *ud)
+{
+#if LUA_VERSION_NUM >= 503
+	lua_pushcfunction(L, f);
+	lua_pushlightuserdata(L, ud);
+	return lua_pcall(L, 1, 0, 0) == 0;
+#else
+	return lua_cpcall(L, f, ud) == 0;
+#endif
+}
+
+#endif

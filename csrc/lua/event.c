@@ -1,0 +1,266 @@
+#include "lua/event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+evrec_event **event_push(lua_State *L)
+{
+	return box_new(L, &event_type, sizeof(evrec_event *));
+}
+
+void event_push_copy(lua_State *L, const evrec_fields *fields)
+{
+	evrec_event **slot = event_push(L);
+
+	*slot = evrec_event_new(fields);
+	if (*slot == NULL) {
+		luaL_error(L, "evrec.event: no memory");
+	}
+}
+
+int event_new(lua_State *L)
+{
+	evrec_fields fields;
+
+	luaL_checkany(L, 1);
+	lua_settop(L, 1);
+	if (box_test(L, 1, &event_type) == NULL) {
+		event_read(L, 1, &fields);
+		event_push_copy(L, &fields);
+	}
+	return 1;
+}
+
+const evrec_fields *event_at(lua_State *L, int index, evrec_error *err)
+{
+	evrec_event **slot;
+
+	index = lua_absindex(L, index);
+	lua_pushcfunction(L, event_new);
+	lua_pushvalue(L, index);
+	if (lua_pcall(L, 1, 1, 0) == 0) {
+		slot = lua_touserdata(L, -1);
+		if (*slot != NULL) {
+			return evrec_event_fields(*slot);
+		}
+	}
+	err->code = EVREC_EINVALID;
+	(void)snprintf(err->message, sizeof(err->message), "%s",
+	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "not an event");
+	return NULL;
+}
+
+/* ---- from the core's fields to Lua values ---- */
+
+struct builder {
+	lua_State *L;
+	int depth;
+};
+
+/* Puts the value at the top into the table below it, under `key`, or at its end; the outermost value just stays. */
+static void attach(const struct builder *b, const char *key, size_t len)
+{
+	if (b->depth == 0) {
+		return;
+	}
+	if (key == NULL) {
+		lua_rawseti(b->L, -2, (int)lua_rawlen(b->L, -2) + 1);
+	} else {
+		lua_pushlstring(b->L, key, len);
+		lua_insert(b->L, -2);
+		lua_rawset(b->L, -3);
+	}
+}
+
+static bool begin_table(void *ctx, const char *key)
+{
+	struct builder *b = ctx;
+
+	luaL_checkstack(b->L, LUA_MINSTACK, "event");
+	lua_newtable(b->L);
+	if (b->depth > 0) {
+		lua_pushvalue(b->L, -1);
+		lua_insert(b->L, -3);
+		attach(b, key, key == NULL ? 0 : strlen(key));
+		lua_insert(b->L, -2);
+	}
+	b->depth++;
+	return true;
+}
+
+static bool end_table(void *ctx)
+{
+	struct builder *b = ctx;
+
+	b->depth--;
+	if (b->depth > 0) {
+		lua_pop(b->L, 1);
+	}
+	return true;
+}
+
+static bool put_string(void *ctx, evrec_str key, evrec_str value)
+{
+	const struct builder *b = ctx;
+
+	lua_pushlstring(b->L, value.data, value.len);
+	attach(b, key.data, key.len);
+	return true;
+}
+
+static bool put_integer(void *ctx, const char *key, int64_t value)
+{
+	const struct builder *b = ctx;
+
+	lua_pushinteger(b->L, (lua_Integer)value);
+	attach(b, key, strlen(key));
+	return true;
+}
+
+static bool put_boolean(void *ctx, const char *key, bool value)
+{
+	const struct builder *b = ctx;
+
+	lua_pushboolean(b->L, value);
+	attach(b, key, strlen(key));
+	return true;
+}
+
+static bool skip_null(void *ctx, const char *key)
+{
+	(void)ctx;
+	(void)key;
+	return true;
+}
+
+static const evrec_visitor visitor = {
+	begin_table, begin_table, end_table, put_string, put_integer, put_boolean, skip_null,
+};
+
+static evrec_event *check_event(lua_State *L)
+{
+	evrec_event **slot = box_check(L, 1, &event_type);
+
+	if (*slot == NULL) {
+		luaL_error(L, "evrec.event: was collected");
+	}
+	return *slot;
+}
+
+static enum evrec_api check_api(lua_State *L)
+{
+	const char *api = lua_isnoneornil(L, 2) ? "v1" : luaL_checkstring(L, 2);
+
+	if (strcmp(api, "v1") == 0) {
+		return EVREC_CORE_V1;
+	}
+	if (strcmp(api, "events.k8s.io/v1") != 0) {
+		luaL_argerror(L, 2, "expected \"v1\" or \"events.k8s.io/v1\"");
+	}
+	return EVREC_EVENTS_V1;
+}
+
+static int event_to_table(lua_State *L)
+{
+	const evrec_event *event = check_event(L);
+	struct builder b = { L, 0 };
+
+	(void)evrec_fields_visit(evrec_event_fields(event), check_api(L), NULL, &visitor, &b);
+	return 1;
+}
+
+static char *core_json(const void *event, size_t *len)
+{
+	return evrec_event_json(event, EVREC_CORE_V1, len);
+}
+
+static char *events_json(const void *event, size_t *len)
+{
+	return evrec_event_json(event, EVREC_EVENTS_V1, len);
+}
+
+static int event_to_json(lua_State *L)
+{
+	const evrec_event *event = check_event(L);
+
+	box_push_text(L, check_api(L) == EVREC_CORE_V1 ? core_json : events_json, event);
+	return 1;
+}
+
+/* A method, or the one field asked for. */
+static int event_index(lua_State *L)
+{
+	const evrec_event *event = check_event(L);
+	struct builder b = { L, 0 };
+	const char *key;
+
+	lua_settop(L, 2);
+	if (lua_type(L, 2) != LUA_TSTRING) {
+		return 0;
+	}
+	lua_pushvalue(L, 2);
+	lua_rawget(L, lua_upvalueindex(1));
+	if (!lua_isnil(L, -1)) {
+		return 1;
+	}
+	lua_settop(L, 2);
+	key = lua_tostring(L, 2);
+	if (strlen(key) == lua_rawlen(L, 2)) {
+		(void)evrec_fields_visit(evrec_event_fields(event), EVREC_CORE_V1, key, &visitor, &b);
+	}
+	return lua_gettop(L) - 2;
+}
+
+static int event_newindex(lua_State *L)
+{
+	return luaL_error(L, "evrec.event: an event is read-only");
+}
+
+static void push_str(lua_State *L, evrec_str s)
+{
+	lua_pushlstring(L, s.len == 0 ? "" : s.data, s.len);
+}
+
+static int event_tostring(lua_State *L)
+{
+	const evrec_fields *f = evrec_event_fields(check_event(L));
+
+	lua_pushliteral(L, "evrec.event: ");
+	push_str(L, f->type);
+	lua_pushliteral(L, " ");
+	push_str(L, f->reason);
+	lua_pushliteral(L, " ");
+	push_str(L, f->regarding.kind);
+	lua_pushliteral(L, " ");
+	push_str(L, f->regarding.ns);
+	lua_pushliteral(L, "/");
+	push_str(L, f->regarding.name);
+	lua_pushfstring(L, " x%d: ", f->count);
+	push_str(L, f->note);
+	lua_concat(L, lua_gettop(L) - 1);
+	return 1;
+}
+
+static int event_gc(lua_State *L)
+{
+	evrec_event **slot = lua_touserdata(L, 1);
+
+	evrec_event_release(*slot);
+	*slot = NULL;
+	return 0;
+}
+
+static const luaL_Reg methods[] = {
+	{ "to_table", event_to_table },
+	{ "to_json", event_to_json },
+	{ NULL, NULL },
+};
+static const luaL_Reg metamethods[] = {
+	{ "__index", event_index },
+	{ "__newindex", event_newindex },
+	{ "__tostring", event_tostring },
+	{ "__gc", event_gc },
+	{ NULL, NULL },
+};
+
+const struct box_type event_type = { "evrec.event", methods, metamethods };

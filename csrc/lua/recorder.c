@@ -1,0 +1,235 @@
+#include "lua/recorder.h"
+
+#include <stdio.h>
+
+#include "lua/options.h"
+#include "lua/recording.h"
+
+enum recorder_upvalue {
+	UP_EMIT_FIELDS = UP_RECORDING_LAST + 1, /* the fields that emit takes: places by name, names by place */
+	UP_LAST = UP_EMIT_FIELDS
+};
+
+static int recorder_event(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 5)) {
+		return 3;
+	}
+	if (!recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
+	    !recording_string(&r, 4, "reason", &r.what.reason) || !recording_string(&r, 5, "message", &r.what.note)) {
+		return recording_refuse(&r);
+	}
+	return recording_make(&r);
+}
+
+static int recorder_eventf(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 5)) {
+		return 3;
+	}
+	if (!recording_format(&r, 5) || !recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
+	    !recording_string(&r, 4, "reason", &r.what.reason)) {
+		return recording_refuse(&r);
+	}
+	return recording_make(&r);
+}
+
+static int recorder_annotated_eventf(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 6)) {
+		return 3;
+	}
+	if (!recording_format(&r, 6) || !recording_object(&r, 2) ||
+	    !recording_map(&r, 3, "annotations", &r.what.annotations) ||
+	    !recording_string(&r, 4, "type", &r.what.type) || !recording_string(&r, 5, "reason", &r.what.reason)) {
+		return recording_refuse(&r);
+	}
+	return recording_make(&r);
+}
+
+static int recorder_past_eventf(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 6)) {
+		return 3;
+	}
+	if (!recording_format(&r, 6) || !recording_object(&r, 2) || !recording_time(&r, 3) ||
+	    !recording_string(&r, 4, "type", &r.what.type) || !recording_string(&r, 5, "reason", &r.what.reason)) {
+		return recording_refuse(&r);
+	}
+	return recording_make(&r);
+}
+
+enum emit_field { REGARDING = 1, RELATED, TYPE, REASON, ACTION, NOTE, ANNOTATIONS, LABELS, TIMESTAMP, FIELDS_END };
+static const char *const emit_names[FIELDS_END] = {
+	[REGARDING] = "regarding", [RELATED] = "related",         [TYPE] = "type",
+	[REASON] = "reason",       [ACTION] = "action",           [NOTE] = "note",
+	[LABELS] = "labels",       [ANNOTATIONS] = "annotations", [TIMESTAMP] = "timestamp",
+};
+
+/* Puts the fields of the table at stack index 2 at `base` and the number of each. */
+static bool spread(struct recording *r, int base)
+{
+	lua_State *L = r->L;
+
+	lua_settop(L, base + FIELDS_END - 1);
+	lua_pushnil(L);
+	while (lua_next(L, 2) != 0) {
+		int place;
+
+		lua_pushvalue(L, -2);
+		lua_rawget(L, lua_upvalueindex(UP_EMIT_FIELDS));
+		place = (int)lua_tointeger(L, -1);
+		lua_pop(L, 1);
+		if (place == 0) {
+			r->err.code = EVREC_EINVALID;
+			(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field '%s'",
+			               lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
+			return false;
+		}
+		lua_replace(L, base + place);
+	}
+	return true;
+}
+
+/* A metatable may know more fields. */
+static bool ask_metatable(struct recording *r, int base)
+{
+	lua_State *L = r->L;
+	int i;
+
+	for (i = 1; i < FIELDS_END; i++) {
+		if (lua_isnil(L, base + i)) {
+			lua_pushvalue(L, lua_upvalueindex(UP_GET));
+			lua_pushvalue(L, 2);
+			lua_rawgeti(L, lua_upvalueindex(UP_EMIT_FIELDS), i);
+			if (lua_pcall(L, 2, 1, 0) != 0) {
+				return recording_raised(r, emit_names[i]);
+			}
+			lua_replace(L, base + i);
+		}
+	}
+	return true;
+}
+
+static bool read_emit(struct recording *r)
+{
+	lua_State *L = r->L;
+	const int base = 2;
+
+	lua_settop(L, 2);
+	if (!lua_istable(L, 2)) {
+		return refuse_type(L, 2, "emit", "", "a table", &r->err);
+	}
+	if (!spread(r, base)) {
+		return false;
+	}
+	if (lua_getmetatable(L, 2)) {
+		lua_pop(L, 1);
+		if (!ask_metatable(r, base)) {
+			return false;
+		}
+	}
+	return recording_object(r, base + REGARDING) && recording_related(r, base + RELATED) &&
+	       recording_string(r, base + TYPE, "type", &r->what.type) &&
+	       recording_string(r, base + REASON, "reason", &r->what.reason) &&
+	       recording_optional(r, base + ACTION, "action", &r->what.action) &&
+	       recording_string(r, base + NOTE, "note", &r->what.note) &&
+	       recording_map(r, base + ANNOTATIONS, "annotations", &r->what.annotations) &&
+	       recording_map(r, base + LABELS, "labels", &r->what.labels) &&
+	       (is_unset(L, base + TIMESTAMP) || recording_time(r, base + TIMESTAMP));
+}
+
+static int recorder_emit(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 2)) {
+		return 3;
+	}
+	return read_emit(&r) ? recording_make(&r) : recording_refuse(&r);
+}
+
+/* ---- the userdata ---- */
+
+struct settings {
+	evrec_str component, host;
+};
+
+static const struct option rows[] = {
+	{ "component", OPTION_STRING, offsetof(struct settings, component), 0, 0, NULL, false },
+	{ "host", OPTION_STRING, offsetof(struct settings, host), 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+int recorder_new(lua_State *L)
+{
+	const char *what = "broadcaster:new_recorder";
+	struct settings settings = { { NULL, 0 }, { NULL, 0 } };
+	struct broadcaster *b = broadcaster_check(L);
+	struct recorder *recorder;
+	evrec_error err;
+
+	if (b == NULL) {
+		return 3;
+	}
+	lua_settop(L, 2);
+	options_read(L, 2, what, rows, &settings, 0);
+	recorder = box_new(L, &recorder_type, sizeof(*recorder));
+	broadcaster_hold(L);
+	recorder->b = b;
+	recorder->recorder = evrec_recorder_new(b->host.b, settings.component, settings.host, &err);
+	return recorder->recorder != NULL ? 1 : broadcaster_failure(L, what, &err);
+}
+
+static int recorder_gc(lua_State *L)
+{
+	struct recorder *recorder = lua_touserdata(L, 1);
+
+	evrec_recorder_free(recorder->recorder);
+	recorder->recorder = NULL;
+	return 0;
+}
+
+static const luaL_Reg methods[] = {
+	{ "event", recorder_event },
+	{ "eventf", recorder_eventf },
+	{ "annotated_eventf", recorder_annotated_eventf },
+	{ "past_eventf", recorder_past_eventf },
+	{ "emit", recorder_emit },
+	{ NULL, NULL },
+};
+static const luaL_Reg metamethods[] = { { "__gc", recorder_gc }, { NULL, NULL } };
+
+const struct box_type recorder_type = { "evrec.recorder", NULL, metamethods };
+
+static void push_emit_fields(lua_State *L)
+{
+	int i;
+
+	lua_newtable(L);
+	for (i = 1; i < FIELDS_END; i++) {
+		lua_pushinteger(L, i);
+		lua_setfield(L, -2, emit_names[i]);
+		lua_pushstring(L, emit_names[i]);
+		lua_rawseti(L, -2, i);
+	}
+}
+
+void recorder_define(lua_State *L)
+{
+	luaL_checkstack(L, UP_LAST + LUA_MINSTACK, "evrec");
+	box_define(L, &recorder_type);
+	box_push_methods(L, &recorder_type);
+	recording_push_upvalues(L, &recorder_type);
+	push_emit_fields(L);
+	luaL_setfuncs(L, methods, UP_LAST);
+	lua_pop(L, 1);
+}

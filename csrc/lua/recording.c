@@ -1,0 +1,212 @@
+#include "lua/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lua/event.h"
+#include "lua/options.h"
+
+/* Slots for two references, the fields of emit, two maps, and what is pushed to do all that. */
+#define SLOTS (2 * REFERENCE_SLOTS + 40)
+
+/* ---- results ---- */
+
+static int failure(lua_State *L)
+{
+	return push_failure(L, lua_touserdata(L, 1));
+}
+
+static int fail(lua_State *L, evrec_error *err)
+{
+	lua_pushvalue(L, lua_upvalueindex(UP_FAILURE));
+	lua_pushlightuserdata(L, err);
+	if (lua_pcall(L, 1, 3, 0) == 0) {
+		return 3;
+	}
+	lua_pushnil(L);
+	lua_pushvalue(L, lua_upvalueindex(UP_NO_MEMORY));
+	lua_pushvalue(L, lua_upvalueindex(UP_DROPPED));
+	return 3;
+}
+
+int recording_refuse(struct recording *r)
+{
+	char message[sizeof(r->err.message)];
+
+	memcpy(message, r->err.message, sizeof(message));
+	(void)evrec_recorder_refuse(r->recorder->recorder, message, &r->err);
+	return fail(r->L, &r->err);
+}
+
+int recording_make(struct recording *r)
+{
+	struct broadcaster *b = r->recorder->b;
+	lua_State *outer = broadcaster_enter(b, r->L);
+	int code = evrec_recorder_emit(r->recorder->recorder, &r->what, &r->err);
+
+	broadcaster_leave(b, outer);
+	if (code != 0) {
+		return fail(r->L, &r->err);
+	}
+	lua_pushboolean(r->L, 1);
+	return 1;
+}
+
+/* ---- arguments ---- */
+
+static bool wrong(struct recording *r, const char *message)
+{
+	r->err.code = EVREC_EINVALID;
+	(void)snprintf(r->err.message, sizeof(r->err.message), "%s", message);
+	return false;
+}
+
+/* False where self is no recorder, or there is no room on the stack: then the failure was pushed, and not counted. */
+bool recording_begin(lua_State *L, struct recording *r, int arguments)
+{
+	struct recorder *recorder;
+	bool same = false;
+
+	if (lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1)) {
+		same = lua_rawequal(L, -1, lua_upvalueindex(UP_RECORDER)) != 0;
+		lua_pop(L, 1);
+	}
+	recorder = same ? lua_touserdata(L, 1) : NULL;
+	if (!same) {
+		(void)wrong(r, "not called as a recorder's method");
+	} else if (recorder->recorder == NULL) {
+		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
+	} else if (!lua_checkstack(L, SLOTS)) {
+		r->err = (evrec_error){ EVREC_EDROPPED, "no room on Lua's stack" };
+	} else {
+		r->L = L;
+		r->recorder = recorder;
+		memset(&r->what, 0, sizeof(r->what));
+		r->what.timestamp = EVREC_UNSET;
+		if (lua_gettop(L) < arguments) {
+			lua_settop(L, arguments);
+		}
+		return true;
+	}
+	(void)fail(L, &r->err);
+	return false;
+}
+
+bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
+{
+	if (lua_type(r->L, index) != LUA_TSTRING) {
+		return refuse_type(r->L, index, name, "", "a string", &r->err);
+	}
+	out->data = lua_tolstring(r->L, index, &out->len);
+	return true;
+}
+
+bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out)
+{
+	return is_unset(r->L, index) || recording_string(r, index, name, out);
+}
+
+bool recording_object(struct recording *r, int index)
+{
+	if (!reference_read(r->L, index, "object", &r->what.object, &r->regarding, &r->err)) {
+		return false;
+	}
+	r->what.regarding = &r->regarding;
+	return true;
+}
+
+bool recording_related(struct recording *r, int index)
+{
+	const evrec_ref *ref = NULL;
+
+	if (is_unset(r->L, index)) {
+		return true;
+	}
+	if (!reference_read(r->L, index, "related", &ref, &r->related, &r->err)) {
+		return false;
+	}
+	r->what.related = ref != NULL ? evrec_ref_fields(ref) : &r->related;
+	return true;
+}
+
+bool recording_time(struct recording *r, int index)
+{
+	const char *expected = seconds_read(r->L, index, &r->what.timestamp);
+
+	if (expected == NULL) {
+		return true;
+	}
+	return lua_type(r->L, index) == LUA_TNUMBER ? wrong(r, "timestamp: not a time in seconds")
+	                                            : refuse_type(r->L, index, "timestamp", "", expected, &r->err);
+}
+
+/* What a protected function raised, at the top of the stack. */
+bool recording_raised(struct recording *r, const char *name)
+{
+	r->err.code = EVREC_EINVALID;
+	(void)snprintf(r->err.message, sizeof(r->err.message), "%s: %s", name,
+	               lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "raised an error");
+	return false;
+}
+
+static int map(lua_State *L)
+{
+	evrec_map *out = lua_touserdata(L, 2);
+
+	lua_settop(L, 1);
+	*out = map_read(L);
+	return 1;
+}
+
+bool recording_map(struct recording *r, int index, const char *name, evrec_map *out)
+{
+	lua_State *L = r->L;
+
+	if (is_unset(L, index)) {
+		return true;
+	}
+	lua_pushvalue(L, lua_upvalueindex(UP_MAP));
+	lua_pushvalue(L, index);
+	lua_pushlightuserdata(L, out);
+	return lua_pcall(L, 2, 1, 0) == 0 || recording_raised(r, name);
+}
+
+/* The format at `index`, and its arguments up to the top of the stack. */
+bool recording_format(struct recording *r, int index)
+{
+	lua_State *L = r->L;
+	const int last = lua_gettop(L);
+	int i;
+
+	if (!recording_string(r, index, "format", &r->what.note)) {
+		return false;
+	}
+	if (memchr(r->what.note.data, '%', r->what.note.len) == NULL) {
+		return true;
+	}
+	if (!lua_checkstack(L, SLOTS + last)) {
+		return wrong(r, "format: too many arguments");
+	}
+	lua_pushvalue(L, lua_upvalueindex(UP_FORMAT));
+	for (i = index; i <= last; i++) {
+		lua_pushvalue(L, i);
+	}
+	if (lua_pcall(L, last - index + 1, 1, 0) != 0) {
+		return recording_raised(r, "format");
+	}
+	return recording_string(r, -1, "format", &r->what.note);
+}
+
+void recording_push_upvalues(lua_State *L, const struct box_type *recorder_type)
+{
+	luaL_checkstack(L, UP_RECORDING_LAST + LUA_MINSTACK, "evrec");
+	reference_push_upvalues(L);
+	box_push_metatable(L, recorder_type);
+	lua_getglobal(L, "string");
+	lua_getfield(L, -1, "format");
+	lua_remove(L, -2);
+	lua_pushcfunction(L, map);
+	lua_pushcfunction(L, failure);
+	lua_pushliteral(L, "no memory");
+	lua_pushliteral(L, "dropped");
+}

@@ -1,0 +1,70 @@
+/*
+ * recording.h - one recording call: its arguments, read without raising whatever they are, and its results.
+ *
+ * Recording allocates nothing in Lua where the object is a table without a metatable, or a reference, and the message is
+ * given. Whatever else can raise, or run out of memory, is a function called protected.
+ */
+#ifndef EVREC_LUA_RECORDING_H
+#define EVREC_LUA_RECORDING_H
+
+#include "lua/broadcaster.h"
+#include "lua/reference.h"
+
+#pragma GCC visibility push(hidden)
+
+struct recorder {
+	struct broadcaster *b; /* held by the user value */
+	evrec_recorder *recorder;
+};
+
+/* The upvalues of a recorder's methods, in the order in which recording_push_upvalues pushes them. */
+enum recording_upvalue {
+	UP_RECORDER = UP_REFERENCE_LAST + 1, /* the metatable of recorders */
+	UP_FORMAT,                           /* string.format */
+	UP_MAP,                              /* copies a map */
+	UP_FAILURE,                          /* makes nil, message, name */
+	UP_NO_MEMORY,                        /* "no memory" */
+	UP_DROPPED,                          /* "dropped" */
+	UP_RECORDING_LAST = UP_DROPPED
+};
+
+void recording_push_upvalues(lua_State *L, const struct box_type *recorder_type);
+
+/* While the arguments are read everything stays on the stack until the call is made. */
+struct recording {
+	lua_State *L;
+	struct recorder *recorder;
+	evrec_emit what;
+	evrec_reference regarding, related;
+	evrec_error err;
+};
+
+/*
+ * Begins a call that takes that many arguments, self included: missing ones become nil. False where self is no recorder,
+ * or there is no room on the stack: then the method returns the three values pushed.
+ */
+bool recording_begin(lua_State *L, struct recording *r, int arguments);
+
+/*
+ * These read the argument at `index`. False: r->err says what is wrong with it. Those of something optional take nil for
+ * unset.
+ */
+bool recording_object(struct recording *r, int index);
+bool recording_related(struct recording *r, int index); /* optional */
+bool recording_string(struct recording *r, int index, const char *name, evrec_str *out);
+bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out);
+bool recording_map(struct recording *r, int index, const char *name, evrec_map *out); /* optional */
+bool recording_time(struct recording *r, int index);
+/* The note, from the format at `index` and its arguments, up to the top of the stack: to be read first. */
+bool recording_format(struct recording *r, int index);
+
+/* For what a protected function raised, now at the top of the stack. Returns false. */
+bool recording_raised(struct recording *r, const char *name);
+
+/* The ends of a call: counted as invalid, or made. Both return how many results were pushed. */
+int recording_refuse(struct recording *r);
+int recording_make(struct recording *r);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,220 @@
+#include "lua/reference.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int get(lua_State *L)
+{
+	lua_gettable(L, 1);
+	return 1;
+}
+
+void reference_push_upvalues(lua_State *L)
+{
+	box_push_metatable(L, &reference_type);
+	lua_pushcfunction(L, get);
+	lua_pushliteral(L, "kind");
+	lua_pushliteral(L, "apiVersion");
+	lua_pushliteral(L, "name");
+	lua_pushliteral(L, "namespace");
+	lua_pushliteral(L, "uid");
+	lua_pushliteral(L, "resourceVersion");
+	lua_pushliteral(L, "fieldPath");
+	lua_pushliteral(L, "metadata");
+}
+
+bool refuse_type(lua_State *L, int index, const char *what, const char *name, const char *expected, evrec_error *err)
+{
+	err->code = EVREC_EINVALID;
+	(void)snprintf(err->message, sizeof(err->message), "%s%s: expected %s, got %s", what, name, expected,
+	               luaL_typename(L, index));
+	return false;
+}
+
+/* Asks the metatable for the key whose place nil has at the top of the stack. Returns the answer's type, or FAILED. */
+#define FAILED (-2)
+static int ask_metatable(lua_State *L, int table, int key, const char *what, evrec_error *err)
+{
+	lua_pop(L, 1);
+	lua_pushvalue(L, lua_upvalueindex(UP_GET));
+	lua_pushvalue(L, table);
+	lua_pushvalue(L, lua_upvalueindex(key));
+	if (lua_pcall(L, 2, 1, 0) == 0) {
+		return lua_type(L, -1);
+	}
+	err->code = EVREC_EINVALID;
+	(void)snprintf(err->message, sizeof(err->message), "%s: %s", what,
+	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "its metatable raised an error");
+	return FAILED;
+}
+
+/*
+ * Pushes the field whose name is the upvalue `key` of the table at `table`, and returns its type. A metatable is asked,
+ * protected, where the table has one. FAILED where that raised: `err` says what.
+ */
+static inline int push_field(lua_State *L, int table, int key, const char *what, evrec_error *err)
+{
+	int type;
+
+	lua_pushvalue(L, lua_upvalueindex(key));
+	type = compat_rawget(L, table);
+	if (type == LUA_TNIL && lua_getmetatable(L, table)) {
+		lua_pop(L, 1);
+		type = ask_metatable(L, table, key, what, err);
+	}
+	return type;
+}
+
+static bool read_string(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
+{
+	static const char *const names[] = {
+		[UP_KIND] = ".kind",
+		[UP_API_VERSION] = ".apiVersion",
+		[UP_NAME] = ".name",
+		[UP_NAMESPACE] = ".namespace",
+		[UP_UID] = ".uid",
+		[UP_RESOURCE_VERSION] = ".resourceVersion",
+		[UP_FIELD_PATH] = ".fieldPath",
+	};
+	int type = push_field(L, table, key, what, err);
+
+	if (type == LUA_TSTRING) {
+		out->data = lua_tolstring(L, -1, &out->len);
+		return true;
+	}
+	*out = (evrec_str){ NULL, 0 };
+	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err));
+}
+
+bool reference_read(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_reference *r,
+                    evrec_error *err)
+{
+	int metadata = index, type;
+
+	if (lua_type(L, index) == LUA_TUSERDATA && lua_getmetatable(L, index)) {
+		bool same = lua_rawequal(L, -1, lua_upvalueindex(UP_REFERENCE)) != 0;
+
+		lua_pop(L, 1);
+		if (same) {
+			*ref = *(evrec_ref **)lua_touserdata(L, index);
+		}
+		/* NULL: collected at the end of the Lua state. */
+		return (same && *ref != NULL) || refuse_type(L, index, what, "", "an object or a reference", err);
+	}
+	if (!lua_istable(L, index)) {
+		return refuse_type(L, index, what, "", "an object or a reference", err);
+	}
+	*ref = NULL;
+	type = push_field(L, index, UP_METADATA, what, err);
+	if (type == FAILED) {
+		return false;
+	}
+	if (type == LUA_TTABLE) {
+		metadata = lua_gettop(L);
+		r->field_path = (evrec_str){ NULL, 0 };
+	} else if (type != LUA_TNIL && !is_unset(L, -1)) {
+		return refuse_type(L, -1, what, ".metadata", "a table", err);
+	}
+	return read_string(L, index, UP_KIND, what, &r->kind, err) &&
+	       read_string(L, index, UP_API_VERSION, what, &r->api_version, err) &&
+	       read_string(L, metadata, UP_NAME, what, &r->name, err) &&
+	       read_string(L, metadata, UP_NAMESPACE, what, &r->ns, err) &&
+	       read_string(L, metadata, UP_UID, what, &r->uid, err) &&
+	       read_string(L, metadata, UP_RESOURCE_VERSION, what, &r->resource_version, err) &&
+	       (metadata != index || read_string(L, index, UP_FIELD_PATH, what, &r->field_path, err));
+}
+
+int reference_new(lua_State *L)
+{
+	const evrec_ref *other = NULL;
+	evrec_reference reference;
+	evrec_error err;
+	evrec_ref **box;
+
+	luaL_checkany(L, 1);
+	lua_settop(L, 1);
+	luaL_checkstack(L, REFERENCE_SLOTS + LUA_MINSTACK, "reference");
+	if (!reference_read(L, 1, "object", &other, &reference, &err)) {
+		return luaL_error(L, "evrec.reference: %s", err.message);
+	}
+	if (other != NULL) {
+		lua_pushvalue(L, 1);
+		return 1;
+	}
+	box = box_new(L, &reference_type, sizeof(*box));
+	*box = evrec_ref_new(&reference, &err);
+	return *box != NULL ? 1 : luaL_error(L, "evrec.reference: %s", err.message);
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} fields[] = {
+	{ "kind", offsetof(evrec_reference, kind) },
+	{ "apiVersion", offsetof(evrec_reference, api_version) },
+	{ "name", offsetof(evrec_reference, name) },
+	{ "namespace", offsetof(evrec_reference, ns) },
+	{ "uid", offsetof(evrec_reference, uid) },
+	{ "resourceVersion", offsetof(evrec_reference, resource_version) },
+	{ "fieldPath", offsetof(evrec_reference, field_path) },
+};
+
+/* Fields of a reference read as those of a table would. */
+static int reference_index(lua_State *L)
+{
+	evrec_ref **box = box_check(L, 1, &reference_type);
+	const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+	size_t i;
+
+	for (i = 0; *box != NULL && i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strcmp(fields[i].name, key) == 0) {
+			const char *at = (const char *)evrec_ref_fields(*box) + fields[i].offset;
+			const evrec_str *value = (const evrec_str *)(const void *)at;
+
+			if (value->len != 0) {
+				lua_pushlstring(L, value->data, value->len);
+				return 1;
+			}
+		}
+	}
+	return 0;
+}
+
+static int reference_newindex(lua_State *L)
+{
+	return luaL_error(L, "evrec.reference: read-only");
+}
+
+static int reference_tostring(lua_State *L)
+{
+	evrec_ref **box = box_check(L, 1, &reference_type);
+	const evrec_reference *r;
+
+	if (*box == NULL) {
+		lua_pushliteral(L, "evrec.reference");
+		return 1;
+	}
+	r = evrec_ref_fields(*box);
+	lua_pushfstring(L, "evrec.reference: %s %s%s%s", r->kind.data, r->ns.data, r->ns.len != 0 ? "/" : "",
+	                r->name.data);
+	return 1;
+}
+
+static int reference_gc(lua_State *L)
+{
+	evrec_ref **box = lua_touserdata(L, 1);
+
+	evrec_ref_release(*box);
+	*box = NULL;
+	return 0;
+}
+
+static const luaL_Reg metamethods[] = {
+	{ "__index", reference_index },
+	{ "__newindex", reference_newindex },
+	{ "__tostring", reference_tostring },
+	{ "__gc", reference_gc },
+	{ NULL, NULL },
+};
+
+const struct box_type reference_type = { "evrec.reference", NULL, metamethods };

@@ -1,0 +1,299 @@
+#include "lua/watch.h"
+
+#include <string.h>
+
+#include "lua/broadcaster.h"
+#include "lua/correlator.h"
+#include "lua/event.h"
+#include "lua/sink.h"
+#include "lua/stats.h"
+
+#define NAME "evrec.watch"
+
+enum kind { SINK, FUNCTION, QUEUE };
+
+struct watch {
+	struct broadcaster *b; /* held by the user value; not to be looked at in __gc */
+	evrec_watch *watch;
+	enum kind kind;
+};
+
+/* ---- starting ---- */
+
+/* Pushes a watch without anything to watch yet. The broadcaster is at stack index 1. */
+static struct watch *push_watch(lua_State *L, struct broadcaster *b, enum kind kind)
+{
+	struct watch *watch = box_new(L, &watch_type, sizeof(*watch));
+
+	broadcaster_hold(L);
+	watch->b = b;
+	watch->kind = kind;
+	return watch;
+}
+
+/* The broadcaster keeps the userdata at `index` alive. */
+static void keep(lua_State *L, int index)
+{
+	index = lua_absindex(L, index);
+	compat_getuservalue(L, 1);
+	lua_pushvalue(L, index);
+	lua_rawsetp(L, -2, lua_touserdata(L, index));
+	lua_pop(L, 1);
+}
+
+static void forget(lua_State *L, int broadcaster, const void *address)
+{
+	compat_getuservalue(L, broadcaster);
+	lua_pushnil(L);
+	lua_rawsetp(L, -2, address);
+	lua_pop(L, 1);
+}
+
+static const struct option sink_rows[] = {
+	{ "correlator", OPTION_TABLE, 0, 0, 0, correlator_rows, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+static void copy_function(lua_State *L, int from, int to, const char *name)
+{
+	lua_getfield(L, from, name);
+	lua_setfield(L, to, name);
+}
+
+/* Stack: broadcaster, sink, options; the sink's functions at 4, with the callbacks of its correlator added. */
+int watch_new_sink(lua_State *L)
+{
+	const char *what = "broadcaster:start_recording_to_sink";
+	struct broadcaster *b = broadcaster_check(L);
+	evrec_correlator_options options;
+	struct hooks *hooks;
+	struct watch *watch;
+	evrec_sink *sink;
+	evrec_error err;
+
+	if (b == NULL) {
+		return 3;
+	}
+	lua_settop(L, 3);
+	box_check(L, 2, &sink_type);
+	options = b->correlator;
+	lua_newtable(L);
+	compat_getuservalue(L, 1);
+	copy_function(L, 5, 4, "key_func");
+	copy_function(L, 5, 4, "message_func");
+	copy_function(L, 5, 4, "spam_key_func");
+	lua_settop(L, 4);
+	options_read(L, 3, what, sink_rows, &options, 4);
+	hooks = hooks_push(L, &b->host);
+	sink = sink_open(L, 2, hooks, 4, &err);
+	if (sink == NULL) {
+		return broadcaster_failure(L, what, &err);
+	}
+	hooks_set(L, 4, hooks, &options);
+	keep(L, -1);
+	watch = push_watch(L, b, SINK);
+	watch->watch = evrec_broadcaster_start_recording_to_sink(b->host.b, sink, &options, &err);
+	return watch->watch != NULL ? 1 : broadcaster_failure(L, what, &err);
+}
+
+static void call_watcher(lua_State *L, void *arg)
+{
+	evrec_event **slot = event_push(L);
+
+	*slot = evrec_event_retain(arg);
+	lua_call(L, 1, 0);
+}
+
+static void show_event(void *ctx, evrec_event *event)
+{
+	struct watch *watch = ctx;
+
+	(void)callback_run(&watch->b->host, watch, "event watcher", call_watcher, event, NULL);
+}
+
+/* The watch itself is what owns the function; the broadcaster keeps it until it is stopped. */
+int watch_new_function(lua_State *L)
+{
+	struct broadcaster *b = broadcaster_check(L);
+	struct watch *watch;
+	evrec_error err;
+
+	if (b == NULL) {
+		return 3;
+	}
+	luaL_checktype(L, 2, LUA_TFUNCTION);
+	lua_settop(L, 2);
+	watch = push_watch(L, b, FUNCTION);
+	anchor_set(L);
+	compat_getuservalue(L, 3);
+	lua_pushvalue(L, 2);
+	lua_setfield(L, -2, "event watcher");
+	lua_settop(L, 3);
+	keep(L, 3);
+	watch->watch = evrec_broadcaster_start_event_watcher(b->host.b, show_event, watch, &err);
+	if (watch->watch == NULL) {
+		forget(L, 1, watch);
+		return broadcaster_failure(L, "broadcaster:start_event_watcher", &err);
+	}
+	return 1;
+}
+
+struct queue_settings {
+	size_t length;
+	evrec_str full;
+};
+
+static const struct option queue_rows[] = {
+	{ "queue_length", OPTION_SIZE, offsetof(struct queue_settings, length), 1, 1e7, NULL, false },
+	{ "full", OPTION_STRING, offsetof(struct queue_settings, full), 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+int watch_new_queue(lua_State *L)
+{
+	const char *what = "broadcaster:watch";
+	struct queue_settings settings = { 1000, EVREC_STR("drop") };
+	struct broadcaster *b = broadcaster_check(L);
+	struct watch *watch;
+	evrec_error err;
+
+	if (b == NULL) {
+		return 3;
+	}
+	lua_settop(L, 2);
+	options_read(L, 2, what, queue_rows, &settings, 0);
+	if (settings.full.len == 4 && memcmp(settings.full.data, "wait", 4) == 0) {
+		return luaL_error(L, "%s: option 'full': \"wait\" is impossible: recording never blocks", what);
+	}
+	if (settings.full.len != 4 || memcmp(settings.full.data, "drop", 4) != 0) {
+		return luaL_error(L, "%s: option 'full': expected \"drop\"", what);
+	}
+	watch = push_watch(L, b, QUEUE);
+	watch->watch = evrec_broadcaster_watch(b->host.b, settings.length, &err);
+	return watch->watch != NULL ? 1 : broadcaster_failure(L, what, &err);
+}
+
+/* ---- methods ---- */
+
+/* NULL only once the end of the Lua state has come. */
+static struct watch *check_watch(lua_State *L)
+{
+	struct watch *watch = box_check(L, 1, &watch_type);
+
+	if (watch->watch == NULL) {
+		luaL_error(L, NAME ": was collected");
+	}
+	return watch;
+}
+
+static int watch_next(lua_State *L)
+{
+	const struct watch *watch = check_watch(L);
+	size_t queued;
+	uint64_t dropped;
+
+	if (watch->kind != QUEUE) {
+		return luaL_error(L, NAME ": next is for what broadcaster:watch returned");
+	}
+	evrec_watch_get_queue(watch->watch, &queued, &dropped);
+	if (queued == 0) {
+		return 0;
+	}
+	*event_push(L) = evrec_watch_next(watch->watch);
+	return 1;
+}
+
+static void stop(lua_State *L, const struct watch *watch)
+{
+	evrec_watch_stop(watch->watch);
+	if (watch->kind == FUNCTION) {
+		lua_settop(L, 2);
+		compat_getuservalue(L, 1);
+		lua_rawgeti(L, -1, 1);
+		forget(L, 4, watch);
+		lua_settop(L, 2);
+	}
+}
+
+static int watch_stop(lua_State *L)
+{
+	stop(L, check_watch(L));
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+static int watch_stats(lua_State *L)
+{
+	const struct watch *watch = check_watch(L);
+	const evrec_error closed = { EVREC_ECLOSED, "the broadcaster is closed" };
+	evrec_sink_stats stats;
+	uint64_t dropped;
+	size_t queued;
+
+	if (watch->kind == SINK) {
+		if (!evrec_watch_get_sink_stats(watch->watch, &stats)) {
+			return push_failure(L, &closed);
+		}
+		stats_push_sink(L, &stats);
+		return 1;
+	}
+	evrec_watch_get_queue(watch->watch, &queued, &dropped);
+	lua_newtable(L);
+	stats_set(L, "queued", queued);
+	stats_set(L, "dropped", dropped);
+	return 1;
+}
+
+/* Stops it; and what a sink has been given by then is under way. */
+static int watch_close(lua_State *L)
+{
+	const struct watch *watch = check_watch(L);
+	int64_t timeout = seconds_check(L, 2, "watch:close", "timeout", DEFAULT_TIMEOUT);
+	struct broadcaster *b = watch->b;
+	int code = 0;
+
+	stop(L, watch);
+	if (watch->kind == SINK && b->host.b != NULL) {
+		lua_State *outer = broadcaster_enter(b, L);
+
+		code = evrec_broadcaster_flush(b->host.b, timeout);
+		broadcaster_leave(b, outer);
+	}
+	lua_pushboolean(L, code == 0);
+	return 1;
+}
+
+static int watch_mark_end(lua_State *L)
+{
+	const struct watch *watch = box_check(L, 1, &watch_type);
+
+	if (watch->watch != NULL) {
+		stop(L, watch);
+	}
+	return 0;
+}
+
+/* Nobody can read a queue any more; what else was started goes on without its handle. */
+static int watch_gc(lua_State *L)
+{
+	struct watch *watch = lua_touserdata(L, 1);
+
+	if (watch->watch != NULL && watch->kind == QUEUE) {
+		evrec_watch_stop(watch->watch);
+	}
+	evrec_watch_free(watch->watch);
+	watch->watch = NULL;
+	return 0;
+}
+
+static const luaL_Reg methods[] = {
+	{ "next", watch_next },   { "stop", watch_stop }, { "close", watch_close },
+	{ "stats", watch_stats }, { NULL, NULL },
+};
+static const luaL_Reg metamethods[] = {
+	{ "__gc", watch_gc },
+	{ "__close", watch_mark_end },
+	{ NULL, NULL },
+};
+
+const struct box_type watch_type = { NAME, methods, metamethods };

@@ -1,0 +1,91 @@
+-- The CronJob that fell silent: three events a minute about one object, and 25 tokens for all of them.
+--
+-- Once the tokens are gone there is one every five minutes, and the event that comes first each minute takes it. The
+-- other reasons are counted and never seen again. evrec does as Kubernetes' own recorder does, says so, and lets a
+-- script choose another key for the limit.
+local evrec = require "evrec"
+local events_table = require "events_table"
+
+local silent_cronjob = { minutes = 40 }
+
+local reasons = { "SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete" }
+local started = 1700000000
+
+local function tell(recorder, cronjob, clock, minute)
+	recorder:eventf(cronjob, "Normal", "SuccessfulCreate", "Created job hello-%d", minute)
+	clock:advance(10)
+	recorder:eventf(cronjob, "Normal", "SawCompletedJob", "Saw completed job: hello-%d", minute)
+	clock:advance(1)
+	recorder:eventf(cronjob, "Normal", "SuccessfulDelete", "Deleted job hello-%d", minute - 3)
+	clock:advance(49)
+end
+
+--- Plays it under a fake clock.
+---@param correlator? table options of evrec.correlator
+---@return table seen by reason: { minute =, message = } of the last write that a reader can see
+---@return table dropped by reason: how many on_drop was told of
+---@return table stats of the sink
+function silent_cronjob.play(correlator)
+	local clock, seen, dropped = evrec.fake_clock(started), {}, {}
+	local broadcaster = evrec.broadcaster {
+		clock = clock,
+		correlator = correlator,
+		on_drop = function(event) dropped[event.reason] = (dropped[event.reason] or 0) + 1 end,
+	}
+	local function written(event)
+		seen[event.reason] = { minute = math.floor((clock:now() - started) / 60), message = event.message }
+		return true
+	end
+	broadcaster:start_recording_to_sink(evrec.sink.lua { create = written, update = written })
+	local recorder = broadcaster:new_recorder { component = "cronjob-controller" }
+	local cronjob = { kind = "CronJob", apiVersion = "batch/v1", namespace = "default", name = "hello", uid = "c-1" }
+	for minute = 1, silent_cronjob.minutes do
+		tell(recorder, cronjob, clock, minute)
+		broadcaster:poll()
+	end
+	local _, stats = broadcaster:shutdown(1)
+	return seen, dropped, stats.sinks[1]
+end
+
+local function print_seen(seen, dropped)
+	local rows = { { "REASON", "RECORDED", "SUPPRESSED", "LAST SEEN IN MINUTE", "AS" } }
+	for _, reason in ipairs(reasons) do
+		rows[#rows + 1] = {
+			reason, tostring(silent_cronjob.minutes), tostring(dropped[reason] or 0),
+			tostring(seen[reason].minute), seen[reason].message,
+		}
+	end
+	print(events_table.layout(rows))
+end
+
+--- A bucket of tokens for every reason, where the default has one for the object.
+---@param event table
+---@return string key
+function silent_cronjob.by_reason(event)
+	local object = event.involvedObject
+	return table.concat({ event.source.component, object.kind, object.namespace, object.name, event.reason }, "\0")
+end
+
+--- The whole demonstration.
+function silent_cronjob.main()
+	print(("The CronJob that fell silent: three events a minute for %d minutes\n"):format(silent_cronjob.minutes))
+	print("With the defaults of Kubernetes' own recorder:\n")
+	local seen, dropped, stats = silent_cronjob.play()
+	print_seen(seen, dropped)
+
+	print("\nWhat stats() says of it:\n")
+	local rows = { { "KIND", "OBJECT", "REASON", "COUNT", "WHY" } }
+	for _, s in ipairs(stats.suppressed) do
+		rows[#rows + 1] = { s.kind, s.namespace .. "/" .. s.name, s.reason, ("%d"):format(s.count), s.why }
+	end
+	print(events_table.layout(rows))
+
+	print("\nCured by a spam_key_func that adds the reason to the key:\n")
+	print_seen(silent_cronjob.play { spam_key_func = silent_cronjob.by_reason })
+end
+
+if arg and arg[0] and arg[0]:find("silent_cronjob%.lua$") then
+	silent_cronjob.main()
+end
+
+return silent_cronjob

@@ -1,0 +1,83 @@
+-- Twenty scheduling failures become five rows: five nodes come up while five pods already wait for one.
+--
+-- Run by itself it plays under a fake clock into a file and prints the table of 2015. With KUBECONFIG set it then
+-- records the same into that cluster, at the present time.
+local evrec = require "evrec"
+local events_table = require "events_table"
+
+local twenty_to_five = {}
+
+local function node(i)
+	return { kind = "Node", apiVersion = "v1", name = "node-" .. i, uid = "node-" .. i }
+end
+
+local function pod(name)
+	return { kind = "Pod", apiVersion = "v1", namespace = "default", name = name }
+end
+
+--- Records the story.
+---@param broadcaster table an evrec.broadcaster
+---@param pause fun(seconds: number) called between the steps
+function twenty_to_five.play(broadcaster, pause)
+	local scheduler = broadcaster:new_recorder { component = "scheduler" }
+	local kubelet = {}
+	for i = 1, 5 do
+		kubelet[i] = broadcaster:new_recorder { component = "kubelet", host = "node-" .. i }
+		kubelet[i]:event(node(i), "Normal", "Starting", "The kubelet starts")
+		pause(1)
+	end
+	local pods = { "grafana-0", "dns-9gq2v", "kibana-gziey", "elasticsearch-1", "ui-x7mwp" }
+	for _ = 1, 4 do
+		for _, name in ipairs(pods) do
+			scheduler:event(pod(name), "Warning", "FailedScheduling", "No node has room for this pod")
+		end
+		pause(3)
+	end
+	local paused = pod("kibana-gziey")
+	paused.fieldPath = "spec.containers{pause}"
+	kubelet[4]:event(paused, "Normal", "Pulled", "Pulled the image pause:latest")
+	scheduler:event(pod("kibana-gziey"), "Normal", "Scheduled", "Assigned kibana-gziey to node-4")
+end
+
+--- Plays it under a fake clock into a file sink.
+---@return table[] events as the file holds them at the end
+function twenty_to_five.in_a_file()
+	local path = os.tmpname()
+	local clock = evrec.fake_clock(1423703582) -- 12 February 2015
+	local broadcaster = evrec.broadcaster { clock = clock }
+	broadcaster:start_recording_to_sink(evrec.sink.file { path = path })
+	twenty_to_five.play(broadcaster, function(seconds) clock:advance(seconds) end)
+	assert(broadcaster:shutdown(10))
+	local events = events_table.read(path)
+	os.remove(path)
+	return events
+end
+
+--- Plays it into the cluster that the environment names.
+---@return boolean ok whether all was written
+---@return table stats
+function twenty_to_five.in_a_cluster()
+	local broadcaster = evrec.broadcaster {
+		on_error = function(message, name) io.stderr:write(name, ": ", message, "\n") end,
+	}
+	broadcaster:start_recording_to_sink(evrec.sink.kubernetes {})
+	twenty_to_five.play(broadcaster, function() end)
+	return broadcaster:shutdown(10)
+end
+
+--- The whole demonstration.
+function twenty_to_five.main()
+	print("Twenty to five: 27 events about ten objects, as `kubectl get events` printed them in 2015\n")
+	print(events_table.format(twenty_to_five.in_a_file()))
+	if os.getenv("KUBECONFIG") then
+		local ok, stats = twenty_to_five.in_a_cluster()
+		print(("\nThe same in the cluster of KUBECONFIG: %d events created, %d updated, %d folded%s"):format(
+			stats.created, stats.patched, stats.coalesced, ok and "" or ", not all in time"))
+	end
+end
+
+if arg and arg[0] and arg[0]:find("twenty_to_five%.lua$") then
+	twenty_to_five.main()
+end
+
+return twenty_to_five

@@ -1,0 +1,32 @@
+-- evrec: a Kubernetes event recorder. meta.lua describes all of it.
+local core = require "evrec.core"
+local kubernetes = require "evrec.kubernetes"
+local logging = require "evrec.logging"
+local metrics = require "evrec.metrics"
+
+local version = "0.1.0"
+
+if core.version ~= version then
+	error(("evrec: the Lua files are of version %s, the library evrec.core is of version %s. A process keeps the "
+		.. "library that it has loaded: restart it, a reload is not enough"):format(version, tostring(core.version)), 0)
+end
+
+local methods = core.broadcaster_methods
+methods.start_logging = logging.start
+methods.start_structured_logging = logging.start_structured
+methods.metrics = function(broadcaster) return metrics.format(broadcaster:stats()) end
+
+return {
+	_VERSION = version,
+	reference = core.reference,
+	event = core.event,
+	clock = core.clock,
+	fake_clock = core.fake_clock,
+	correlator = core.correlator,
+	broadcaster = core.broadcaster,
+	sink = {
+		kubernetes = kubernetes.sink,
+		file = core.sink_file,
+		lua = core.sink_lua,
+	},
+}

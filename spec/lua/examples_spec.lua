@@ -1,0 +1,73 @@
+-- Each example that needs no cluster, run as a reader would run it. The others are in spec/e2e.
+local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+
+--- What a command prints; raises where it fails.
+local function output(command)
+	local pipe = assert(io.popen("(" .. command .. ") 2>&1; echo \"exit=$?\""))
+	local text, code = pipe:read("*a"):match "^(.*)exit=(%d+)\n$"
+	pipe:close()
+	assert.equal("0", code, text)
+	return text
+end
+
+local function lines(text)
+	local list = {}
+	for line in text:gmatch "[^\n]+" do
+		list[#list + 1] = line
+	end
+	return list
+end
+
+describe("the examples", function()
+	local demo
+
+	setup(function() demo = output("env -u KUBECONFIG " .. lua .. " examples/demo.lua") end)
+
+	it("make twenty scheduling failures five rows of twelve", function()
+		local rows, counts = 0, {}
+		for _, line in ipairs(lines(demo)) do
+			local count = line:match "^%d%d:%d%d:%d%d +%d%d:%d%d:%d%d +(%d+) "
+			if count then
+				rows = rows + 1
+				local reason = line:match "FailedScheduling" or "others"
+				counts[reason] = counts[reason] or {}
+				table.insert(counts[reason], tonumber(count))
+			end
+		end
+		assert.equal(12, rows)
+		assert.same({ 4, 4, 4, 4, 4 }, counts.FailedScheduling)
+		assert.same({ 1, 1, 1, 1, 1, 1, 1 }, counts.others)
+		assert.matches("FIRSTSEEN +LASTSEEN +COUNT +NAME +KIND +SUBOBJECT +REASON +SOURCE +MESSAGE", demo)
+	end)
+
+	it("make a CronJob fall silent, say so, and cure it", function()
+		local default, told, cured = demo:match "With the defaults(.*)What stats%(%) says(.*)Cured by(.*)"
+		assert.matches("SuccessfulCreate +40 +25 +36 +%(combined from similar events%)", default)
+		assert.matches("SawCompletedJob +40 +31 +9 +Saw completed job: hello%-9", default)
+		assert.matches("CronJob +default/hello +SawCompletedJob +31 +rate_limited", told)
+		assert.matches("SawCompletedJob +40 +8 +36 ", cured)
+	end)
+
+	it("write a sink in Lua", function()
+		assert.same({
+			"created  Started x1 Started container",
+			'patched  {"count":2,"lastTimestamp":"2023-11-14T22:14:20Z","message":"Started container"}',
+			"done: 1 created, 1 patched",
+		}, lines(output(lua .. " examples/lua_sink.lua")))
+	end)
+
+	it("embed the core in a C program", function()
+		local said = lines(output "build/examples/embed")
+		assert.matches('"reason":"Started".*"count":3', table.concat(said, "\n"))
+		assert.equal("embed: 4 of 4 occurrences written", said[#said])
+	end)
+
+	it("print the table of a file sink's file", function()
+		local path = os.tmpname()
+		output("build/examples/embed 2>/dev/null >" .. path)
+		local rows = lines(output(lua .. " examples/events_table.lua " .. path))
+		os.remove(path)
+		assert.equal(3, #rows)
+		assert.matches("3 +web%-0 +Pod +Started +{embed } +Started container", rows[2])
+	end)
+end)

@@ -1,0 +1,175 @@
+-- Which options the core gets for those that the user gave, in which surroundings.
+local cjson = require "cjson"
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+local pem = "-----BEGIN CERTIFICATE-----\n"
+
+describe("evrec.sink.kubernetes", function()
+	local environment, given, sink, folder, getenv
+	local files = {}
+
+	local function write(name, text)
+		local path = folder .. "." .. name
+		local file = assert(io.open(path, "wb"))
+		file:write(text)
+		file:close()
+		files[#files + 1] = path
+		return path
+	end
+
+	-- The module, with the core's function replaced by one that remembers what it is given.
+	before_each(function()
+		folder, environment = os.tmpname(), {}
+		getenv = os.getenv
+		os.getenv = function(name) return environment[name] end -- luacheck: ignore 122
+		local core = package.loaded["evrec.core"]
+		package.loaded["evrec.core"] = { null = core.null, sink_kubernetes = function(options) given = options end }
+		package.loaded["evrec.kubernetes"] = nil
+		sink = require("evrec.kubernetes").sink
+		package.loaded["evrec.core"], package.loaded["evrec.kubernetes"] = core, nil
+	end)
+	after_each(function()
+		os.getenv = getenv -- luacheck: ignore 122
+		os.remove(folder)
+		for i, path in ipairs(files) do
+			os.remove(path)
+			files[i] = nil
+		end
+	end)
+
+	local function fails(part, options)
+		local ok, message = pcall(sink, options)
+		assert.is_false(ok)
+		assert.truthy(fixtures.has(message, "evrec.sink.kubernetes: "), message)
+		assert.truthy(fixtures.has(message, part), message)
+	end
+
+	local function config(server, token)
+		return cjson.encode {
+			["current-context"] = "x",
+			contexts = { { name = "x", context = { cluster = "x", user = "x" } }, { name = "y", context = { cluster = "y" } } },
+			clusters = { { name = "x", cluster = { server = server } }, { name = "y", cluster = { server = server .. "/y" } } },
+			users = { { name = "x", user = { token = token } } },
+		}
+	end
+
+	it("takes what is given where there is a server", function()
+		environment.KUBECONFIG = write("config", config("https://x", "t"))
+		local ca = write("ca", pem)
+		sink {
+			server = "https://s", token = "t", ca_file = ca, client_certificate = ca, client_key = ca, max_in_flight = 5,
+			max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false, api = "v1",
+			context = cjson.null,
+		}
+		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
+			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false }, given)
+		sink { server = "https://s", token_file = "/t" }
+		assert.same({ server = "https://s", token_file = "/t" }, given)
+	end)
+
+	it("finds the service account inside a cluster", function()
+		local token, ca = write("token", "t"), write("ca.crt", pem)
+		local account = folder .. ".d"
+		local moved = token:gsub("%.token$", "")
+		assert.equal(folder, moved)
+		-- The folder of an account is one whose names are token and ca.crt.
+		local open = io.open
+		io.open = function(path, mode) -- luacheck: ignore 122
+			return open(path == account .. "/token" and token or path == account .. "/ca.crt" and ca or path, mode)
+		end
+		environment.KUBERNETES_SERVICE_HOST, environment.KUBERNETES_SERVICE_PORT = "10.0.0.1", "443"
+		local ok, why = pcall(function()
+			sink { service_account = account }
+			assert.same({ server = "https://10.0.0.1:443", token_file = account .. "/token", ca = pem }, given)
+			environment.KUBERNETES_SERVICE_HOST = "fd00::1"
+			sink { service_account = account, token = "other" }
+			assert.same({ server = "https://[fd00::1]:443", token = "other", ca = pem }, given)
+		end)
+		io.open = open -- luacheck: ignore 122
+		assert.is_true(ok, why)
+	end)
+
+	it("wants the service account to be there where it is named", function()
+		environment.KUBERNETES_SERVICE_HOST, environment.KUBERNETES_SERVICE_PORT = "10.0.0.1", "443"
+		fails("option 'service_account': no token in " .. folder .. ".none", { service_account = folder .. ".none" })
+	end)
+
+	it("takes $KUBECONFIG outside of a cluster, and ~/.kube/config", function()
+		environment.KUBECONFIG = folder .. ".none:" .. write("one", config("https://one", "t1")) .. "::"
+			.. write("two", config("https://two", "t2"))
+		sink()
+		assert.same({ server = "https://one", token = "t1" }, given)
+		environment.KUBECONFIG = ""
+		environment.HOME = folder .. ".home"
+		fails("no API server: not inside a cluster, and cannot read the kubeconfig: " .. folder .. ".home/.kube/config")
+		environment.HOME = nil
+		fails "no file is named"
+	end)
+
+	it("takes kubeconfig and context where they are given", function()
+		environment.KUBECONFIG = write("other", config("https://other", "o"))
+		local path = write("config", config("https://x", "t"))
+		sink { kubeconfig = path }
+		assert.same({ server = "https://x", token = "t" }, given)
+		sink { kubeconfig = path, context = "y" }
+		assert.same({ server = "https://x/y" }, given)
+		sink { context = "y", max_pending = 5 }
+		assert.same({ server = "https://other/y", max_pending = 5 }, given)
+		fails("there is no context 'z'", { kubeconfig = path, context = "z" })
+		fails(folder .. ".none", { kubeconfig = folder .. ".none" })
+	end)
+
+	it("lets options take the place of what a kubeconfig says", function()
+		local path = write("config", config("https://x", "t"))
+		sink { kubeconfig = path, token_file = "/t", ca_file = write("ca", pem) }
+		assert.same({ server = "https://x", token_file = "/t", ca = pem }, given)
+	end)
+
+	it("refuses what it does not know, and what does not go together", function()
+		fails("expected a table of options, got string", "x")
+		fails("unknown option 'tokn'", { tokn = "x" })
+		fails("unknown option 'ca'", { server = "https://s", ca = pem })
+		fails("unknown option '1'", { "x" })
+		fails("option 'kubeconfig': expected a string, got number", { kubeconfig = 5 })
+		fails("option 'ca_file': expected a string, got boolean", { server = "https://s", ca_file = true })
+		fails("option 'ca_file': " .. folder .. ".none", { server = "https://s", ca_file = folder .. ".none" })
+		fails("option 'ca_file': nothing in PEM form", { server = "https://s", ca_file = write("ca", "x") })
+		fails("option 'client_key'", { server = "https://s", client_key = folder .. ".none" })
+		fails("option 'kubeconfig': not together with 'server'", { server = "https://s", kubeconfig = "x" })
+		fails("option 'context': not together with 'server'", { server = "https://s", context = "x" })
+		fails("option 'service_account': not together with 'kubeconfig'", { kubeconfig = "x", service_account = "x" })
+		fails("option 'api': \"events.k8s.io/v1\" cannot be written yet", { server = "https://s", api = "events.k8s.io/v1" })
+		fails("option 'api': expected \"v1\"", { server = "https://s", api = "v2" })
+	end)
+
+	it("has the core check the rest, which names the option", function()
+		local cases = {
+			{ { server = 5 }, "option 'server': expected a string" },
+			{ { server = "s" }, "option 'server'" },
+			{ { server = "https://user:password@s" }, "option 'server'" },
+			{ { server = "https://s", token = "a\nb" }, "option 'token'" },
+			{ { server = "https://s", token = 5 }, "option 'token': expected a string, got number" },
+			{ { server = "https://s", token = "a", token_file = "b" }, "option 'token'" },
+			{ { server = "https://s", token_file = "/nonexistent/token" }, "option 'token_file'" },
+			{ { server = "https://s", client_certificate = write("pem", pem) }, "option 'client_certificate'" },
+			{ { server = "https://s", client_key = write("pem", pem) }, "option 'client_key'" },
+			{ { server = "https://s", insecure_skip_tls_verify = 1 }, "option 'insecure_skip_tls_verify'" },
+			{ { server = "https://s", thread = "no" }, "option 'thread'" },
+			{ { server = "https://s", max_in_flight = 0 }, "option 'max_in_flight': expected an integer from 1 to 1000, got 0" },
+			{ { server = "https://s", max_in_flight = 1001 }, "option 'max_in_flight'" },
+			{ { server = "https://s", max_in_flight = 1.5 }, "option 'max_in_flight'" },
+			{ { server = "https://s", max_pending = -1 }, "option 'max_pending'" },
+			{ { server = "https://s", timeout = 0 }, "option 'timeout'" },
+			{ { server = "https://s", timeout = 0 / 0 }, "option 'timeout': expected a number of seconds from 0 to" },
+			{ { server = "https://s", timeout = 1 / 0 }, "option 'timeout'" },
+		}
+		for _, case in ipairs(cases) do
+			local ok, message = pcall(evrec.sink.kubernetes, case[1])
+			assert.is_false(ok)
+			assert.truthy(fixtures.has(message, "evrec.sink.kubernetes: " .. case[2]), message)
+			assert.is_false(fixtures.has(message, "a\nb"))
+		end
+		assert.equal("userdata", type(evrec.sink.kubernetes { server = "https://s" }))
+	end)
+end)

@@ -1,0 +1,154 @@
+local cjson = require "cjson"
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+local nan, inf = 0 / 0, 1 / 0
+
+local function fails(f, options, part)
+	local ok, message = pcall(f, options)
+	assert.is_false(ok)
+	assert.truthy(fixtures.has(message, part), message)
+end
+
+local correlator = {
+	lru_cache_size = { 0, -1, 1.5, 2 ^ 24 + 1, nan, inf, "5", {} },
+	burst_size = { 0, -1, 1.5, 1e10, nan, inf, "5" },
+	qps = { -1, nan, inf, -inf, 1e10, "5" },
+	max_events = { 0, -1, 1.5, nan, inf, "5" },
+	max_interval_in_seconds = { -1, nan, inf, 1e10, "5" },
+	key_func = { 5, "x", {}, false },
+	message_func = { 5, "x", {}, false },
+	spam_key_func = { 5, "x", {}, false },
+}
+
+local broadcaster = evrec.broadcaster()
+local function recorder(options)
+	return broadcaster:new_recorder(options)
+end
+local function watch(options)
+	return broadcaster:watch(options)
+end
+local function start(options)
+	return broadcaster:start_recording_to_sink(fixtures.server().sink, options)
+end
+
+describe("options", function()
+	local cases = {
+		["evrec.correlator"] = { evrec.correlator, { clock = { 5, {}, "x", io.stdout } } },
+		["evrec.broadcaster"] = { evrec.broadcaster, {
+			clock = { 5, {}, io.stdout },
+			max_message_bytes = { 15, 262145, 100.5, -1, nan, inf, "100" },
+			on_error = { 5, {}, "x" },
+			on_drop = { 5, {}, "x" },
+			correlator = { 5, "x", print },
+		} },
+		["broadcaster:new_recorder"] = { recorder, { component = { 5, {}, "a\0b", "\255" }, host = { 5, {}, "a\0b" } } },
+		["broadcaster:watch"] = { watch, {
+			queue_length = { 0, -1, 1.5, 1e8, nan, inf, "5" },
+			full = { "wait", "x", 5, "drop\0" },
+		} },
+		["broadcaster:start_recording_to_sink"] = { start, { correlator = { 5, "x" } } },
+		["evrec.sink.file"] = { evrec.sink.file, { path = { 5, {}, "", "a\0b" } } },
+		["evrec.sink.lua"] = { evrec.sink.lua, { create = { 5, "x", {} } } },
+	}
+	for option, values in pairs(correlator) do
+		cases["evrec.correlator"][2][option] = values
+	end
+
+	for what, case in pairs(cases) do
+		local f, options = case[1], case[2]
+
+		it(what .. " refuses what is no table", function()
+			for _, value in ipairs { 5, "x", true, print } do
+				fails(f, value, what .. ": expected a table of options, got " .. type(value))
+			end
+		end)
+
+		it(what .. " refuses what it does not know", function()
+			fails(f, { colour = "red" }, what .. ": unknown option 'colour'")
+			fails(f, { "red" }, what .. ": options are named by strings, found number")
+			fails(f, { [{}] = "red" }, what .. ": options are named by strings, found table")
+			for option in pairs(options) do
+				fails(f, { [option .. "s"] = 5 }, ("%s: unknown option '%ss'"):format(what, option))
+				fails(f, { [option .. "\0"] = 5 }, what .. ": unknown option")
+				fails(f, { [option:upper()] = 5 }, ("%s: unknown option '%s'"):format(what, option:upper()))
+			end
+		end)
+
+		for option, values in pairs(options) do
+			it(("%s refuses values of %s"):format(what, option), function()
+				for _, value in ipairs(values) do
+					fails(f, { [option] = value }, ("%s: option '%s'"):format(what, option))
+				end
+			end)
+		end
+	end
+
+	for option, values in pairs(correlator) do
+		it("names correlator." .. option .. " in other constructors", function()
+			for _, value in ipairs(values) do
+				local part = (": option 'correlator.%s': expected"):format(option)
+				fails(evrec.broadcaster, { correlator = { [option] = value } }, "evrec.broadcaster" .. part)
+				fails(start, { correlator = { [option] = value } }, "broadcaster:start_recording_to_sink" .. part)
+			end
+		end)
+	end
+
+	it("are said to be missing", function()
+		fails(evrec.sink.lua, {}, "evrec.sink.lua: option 'create' is missing")
+		fails(evrec.sink.lua, nil, "evrec.sink.lua: option 'create' is missing")
+		fails(evrec.sink.lua, { create = cjson.null }, "evrec.sink.lua: option 'create' is missing")
+		fails(evrec.sink.file, {}, "evrec.sink.file: option 'path' is missing")
+		for _, value in ipairs { 0, -1, 1.5, 1e8, nan, inf, "5" } do
+			fails(evrec.sink.file, { path = "x", max_pending = value }, "evrec.sink.file: option 'max_pending'")
+			fails(evrec.sink.lua, { create = print, max_pending = value }, "evrec.sink.lua: option 'max_pending'")
+		end
+	end)
+
+	it("say what was expected and what was got", function()
+		fails(evrec.correlator, { qps = nan }, "evrec.correlator: option 'qps': expected a number >= 0, got nan")
+		fails(evrec.correlator, { qps = -1 }, "got -1")
+		fails(evrec.correlator, { qps = inf }, "got inf")
+		fails(evrec.correlator, { burst_size = 2.5 }, "expected an integer >= 1, got 2.5")
+		fails(evrec.correlator, { key_func = 5 }, "option 'key_func': expected a function, got number")
+		fails(evrec.correlator, { clock = 5 }, "option 'clock': expected a clock, got number")
+		fails(evrec.broadcaster, { max_message_bytes = 8 }, "expected an integer from 16 to 262144, got 8")
+		fails(evrec.broadcaster, { correlator = { clock = evrec.clock() } }, "unknown option 'correlator.clock'")
+		fails(watch, { full = "wait" }, "option 'full': \"wait\" is impossible")
+	end)
+
+	it("may be left out, nil or null", function()
+		assert.truthy(evrec.correlator())
+		assert.truthy(evrec.correlator { qps = cjson.null, key_func = cjson.null, clock = cjson.null })
+		assert.truthy(evrec.broadcaster { correlator = cjson.null, on_error = cjson.null })
+		assert.truthy(broadcaster:new_recorder())
+		assert.truthy(broadcaster:new_recorder { component = cjson.null })
+		assert.truthy(broadcaster:watch { full = cjson.null })
+	end)
+
+	it("may be at their ends", function()
+		assert.truthy(evrec.correlator {
+			lru_cache_size = 1, burst_size = 1, qps = 0, max_events = 1, max_interval_in_seconds = 0,
+		})
+		assert.truthy(evrec.correlator { lru_cache_size = 2, burst_size = 1e9, qps = 1e9, max_events = 1e9 })
+		assert.truthy(evrec.broadcaster { max_message_bytes = 16 })
+		assert.truthy(evrec.broadcaster { max_message_bytes = 262144 })
+	end)
+
+	it("want a sink where a sink is wanted", function()
+		for _, value in ipairs { 5, "x", {}, io.stdout, evrec.clock() } do
+			assert.has_error(function() broadcaster:start_recording_to_sink(value) end)
+		end
+		assert.has_error(function() broadcaster:start_recording_to_sink() end)
+	end)
+
+	it("want a broadcaster for its methods", function()
+		for _, method in ipairs { "start_recording_to_sink", "start_event_watcher", "watch", "new_recorder", "poll", "flush",
+			"shutdown", "close", "stats", "start_logging", "metrics" } do
+			for _, value in ipairs { 5, "x", {}, io.stdout, evrec.clock() } do
+				assert.has_error(function() broadcaster[method](value) end)
+			end
+			assert.has_error(function() broadcaster[method]() end)
+		end
+	end)
+end)
