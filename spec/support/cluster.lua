@@ -1,0 +1,93 @@
+-- The API server of the end-to-end specs, seen through kubectl.
+local cjson = require "cjson"
+
+local cluster = {
+	--- The folder of the cluster that e2e.sh started; nil where $KUBECONFIG is the user's own.
+	dir = os.getenv "EVREC_E2E_CLUSTER",
+	scratch = os.getenv "EVREC_E2E_DIR" or "/tmp",
+}
+
+--- A word for the shell.
+local function quoted(word)
+	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
+end
+
+--- Runs a command to its end; returns what it printed, and whether it succeeded.
+---@param words string[]
+---@param environment? string shell assignments to stand before it
+function cluster.run(words, environment)
+	local command = { environment or "" }
+	for _, word in ipairs(words) do
+		command[#command + 1] = quoted(word)
+	end
+	-- Lua 5.1's close() does not tell how a command ended.
+	local pipe = assert(io.popen(table.concat(command, " ") .. " 2>&1; echo \" exit=$?\""))
+	local output = pipe:read "*a"
+	pipe:close()
+	local text, code = output:match "^(.*) exit=(%d+)\n$"
+	return text, code == "0"
+end
+
+--- kubectl's output; raises where it failed.
+function cluster.kubectl(...)
+	local output, ok = cluster.run { "kubectl", ... }
+	assert(ok, output)
+	return output
+end
+
+--- Makes a namespace of a name that no other run has.
+function cluster.namespace()
+	local name = ("evrec-%s-%x"):format(tostring({}):match "0x(%x+)", os.time())
+	cluster.kubectl("create", "namespace", name)
+	return name
+end
+
+function cluster.delete_namespace(name)
+	cluster.kubectl("delete", "namespace", name, "--wait=false")
+end
+
+--- Deletes all events of a namespace, in one request.
+function cluster.clear(namespace)
+	cluster.kubectl("delete", "--raw", "/api/v1/namespaces/" .. namespace .. "/events")
+end
+
+--- The events of a namespace, as decoded from JSON.
+function cluster.events(namespace)
+	return cjson.decode(cluster.kubectl("get", "events", "-n", namespace, "-o", "json")).items
+end
+
+--- How many events a namespace has, without decoding them.
+function cluster.count(namespace)
+	local _, lines = cluster.kubectl("get", "events", "-n", namespace, "-o", "name", "--chunk-size=0"):gsub("\n", "")
+	return lines
+end
+
+--- The connection to the cluster that e2e.sh started, as options of evrec.sink.kubernetes.
+function cluster.connection()
+	return {
+		server = cjson.decode(cluster.read(cluster.dir .. "/kubeconfig.json")).clusters[1].cluster.server,
+		token = cluster.read(cluster.dir .. "/admin.token"):match "%S+",
+		ca_file = cluster.dir .. "/server-ca.crt",
+	}
+end
+
+function cluster.read(path)
+	local file = assert(io.open(path))
+	local text = file:read "*a"
+	file:close()
+	return text
+end
+
+function cluster.write(path, text)
+	local file = assert(io.open(path, "w"))
+	file:write(text)
+	file:close()
+end
+
+--- freeze, thaw or restart the API server.
+function cluster.control(verb)
+	local output, ok = cluster.run { "spec/support/kube/cluster.sh", verb, cluster.dir }
+	assert(ok, output)
+end
+
+return cluster

@@ -1,0 +1,198 @@
+#!/bin/bash
+# A real API server for the end-to-end tests: etcd and kube-apiserver (see build.sh) on free loopback ports.
+#
+# usage: cluster.sh start|stop|status|freeze|thaw|restart DIR
+# start    returns when the server is ready. DIR, which must be new, empty or of an earlier cluster, then has
+#            kubeconfig.json, kubeconfig.yaml  contexts: admin (the current one), cert, nobody (no rights: 403)
+#            env (KUBECONFIG= and more), admin.token, nobody.token, client.crt, client.key,
+#            server-ca.crt, client-ca.crt, etcd.pid, etcd.log, kube-apiserver.pid, kube-apiserver.log
+# stop     ends both servers; may be repeated
+# status   says running (exit code 0), frozen (2) or stopped (3)
+# freeze   holds kube-apiserver (SIGSTOP); thaw lets it go on
+# restart  ends kube-apiserver, if it runs, and starts it again: same port, certificates, options and data
+# Environment of start: EVENT_TTL (1h), EVREC_CLUSTER_LIFE (1800: the seconds after which each server ends by itself),
+# EVREC_APISERVER_FLAGS (more flags for kube-apiserver), EVREC_CACHE (where build.sh put kube-apiserver).
+set -eu
+
+usage() { sed -n '/^# usage/,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+say() { printf 'kube/cluster: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
+
+# A process number may have been given to another process since; a zombie has no environment.
+ours() { grep -qzxF "EVREC_CLUSTER=$DIR" "/proc/$1/environ" 2>/dev/null; }
+of_process() { sed -n "s/^$2:[[:space:]]*\([^ ]*\).*/\1/p" "/proc/$1/status" 2>/dev/null || true; }
+pid_of() (pid=$(cat "$DIR/$1.pid" 2>/dev/null) && ours "$pid" && echo "$pid")
+
+launch() { # name command...: for a bounded time, in a session of its own, with nothing of the caller's kept open
+  name=$1 && shift
+  rm -f "$DIR/$name.pid"
+  # shellcheck disable=SC2016 # for the inner shell
+  setsid env -i PATH="$PATH" HOME="$DIR" TMPDIR="$DIR" EVREC_CLUSTER="$DIR" timeout -k 5 "$(cat "$DIR/life")" \
+    sh -c 'cd "$0" && echo $$ >"$1.new" && mv "$1.new" "$1" && shift && exec "$@"' "$DIR" "$name.pid" "$@" \
+    </dev/null >"$DIR/$name.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+  for _ in {1..100}; do [ -s "$DIR/$name.pid" ] || sleep 0.05; done
+}
+
+end() { # name
+  if pid=$(pid_of "$1"); then
+    wrapper=$(of_process "$pid" PPid)
+    { kill -TERM "$pid" && kill -CONT "$pid"; } 2>/dev/null || true
+    for tenths in {1..130}; do
+      ours "$pid" || ours "$wrapper" || break
+      # kube-apiserver waits a minute for watches to end; the tests don't.
+      [ "$tenths" != 30 ] || kill -KILL "$pid" 2>/dev/null || true
+      [ "$tenths" != 130 ] || die "$1 ($pid) does not end"
+      sleep 0.1
+    done
+  fi
+  rm -f "$DIR/$1.pid"
+}
+
+free_port() { # below the range from which the kernel gives ports to clients, so that restart finds it free
+  while port=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+  echo "$port"
+}
+
+comes_up() { # name check...: the process must live, too
+  name=$1 && shift
+  until pid_of "$name" >/dev/null || return 1; "$@"; do
+    [ "$SECONDS" -lt 120 ] || return 1
+    sleep 0.1
+  done
+}
+
+start_etcd() {
+  rm -rf "$DIR/etcd"
+  url=http://127.0.0.1:$(free_port)
+  echo "$url" >"$DIR/etcd.url"
+  launch etcd etcd --data-dir="$DIR/etcd" --unsafe-no-fsync --logger=zap --log-outputs=stderr \
+    --listen-client-urls="$url" --advertise-client-urls="$url" --listen-peer-urls=http://127.0.0.1:0
+  # Its own log, not an answer at the port: another etcd may have been quicker to take that.
+  comes_up etcd grep -q 'serving client traffic' "$DIR/etcd.log"
+}
+
+start_server() {
+  # shellcheck disable=SC2046 # the last is a list
+  launch kube-apiserver "$CACHE/kube-apiserver" --etcd-servers="$(cat "$DIR/etcd.url")" --bind-address=127.0.0.1 \
+    --secure-port="$(cat "$DIR/port")" --advertise-address=127.0.0.1 --endpoint-reconciler-type=none \
+    --service-cluster-ip-range=10.0.0.0/24 --cert-dir="$DIR/pki" \
+    --tls-cert-file="$DIR/pki/server.crt" --tls-private-key-file="$DIR/pki/server.key" \
+    --client-ca-file="$DIR/client-ca.crt" --token-auth-file="$DIR/pki/tokens.csv" --authorization-mode=RBAC \
+    --service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$DIR/pki/server.crt" \
+    --service-account-signing-key-file="$DIR/pki/server.key" --disable-admission-plugins=ServiceAccount \
+    --enable-garbage-collector=false --profiling=false $(cat "$DIR/flags")
+  comes_up kube-apiserver server_ready
+}
+
+server_ready() { [ "$(kube get --raw /readyz)" = ok ] && kube get --raw /api/v1/namespaces/default >/dev/null; }
+
+kube() { HOME=$DIR KUBECONFIG=$DIR/kubeconfig.json timeout 10 kubectl "$@" 2>"$DIR/kubectl.log"; }
+
+certify() { # name authority ('' for its own) subject extension...
+  name=$1 ca=$2 subject=$3 && shift 3
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+    -keyout "$name.key" -out "$name.crt" -config <(printf '[req]\ndistinguished_name=dn\n[dn]\n') \
+    -subj "$subject" ${ca:+-CA "$ca.crt" -CAkey "$ca.key"} "${@/#/-addext=}"
+}
+
+make_identities() {
+  mkdir "$DIR/pki" && cd "$DIR/pki"
+  certify server-ca '' "/CN=evrec test server CA" basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign
+  certify client-ca '' "/CN=evrec test client CA" basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign
+  certify server server-ca "/CN=kube-apiserver" extendedKeyUsage=serverAuth \
+    subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost,DNS:kubernetes.default.svc
+  certify client client-ca "/O=system:masters/CN=cert" extendedKeyUsage=clientAuth
+  mv server-ca.crt client-ca.crt client.crt client.key "$DIR"
+  for user in admin nobody; do openssl rand -hex 20 >"$DIR/$user.token"; done
+  printf '%s,admin,admin,"system:masters"\n%s,nobody,nobody\n' "$(<../admin.token)" "$(<../nobody.token)" >tokens.csv
+}
+
+context() { printf '\n    { "name": "%s", "context": { "cluster": "evrec", "user": "%s" } }' "$1" "$1"; }
+write_kubeconfigs() {
+  server=https://127.0.0.1:$(cat "$DIR/port")
+  cat >"$DIR/kubeconfig.json" <<END
+{ "apiVersion": "v1", "kind": "Config", "current-context": "admin", "clusters": [{ "name": "evrec", "cluster": {
+    "server": "$server", "certificate-authority-data": "$(base64 -w0 "$DIR/server-ca.crt")" } }],
+  "users": [
+    { "name": "admin", "user": { "token": "$(cat "$DIR/admin.token")" } },
+    { "name": "cert", "user": { "client-certificate-data": "$(base64 -w0 "$DIR/client.crt")",
+                                "client-key-data": "$(base64 -w0 "$DIR/client.key")" } },
+    { "name": "nobody", "user": { "token": "$(cat "$DIR/nobody.token")" } }],
+  "contexts": [$(context admin), $(context cert), $(context nobody)] }
+END
+  kube config view --raw -o yaml >"$DIR/kubeconfig.yaml"
+  printf '%s\n' "KUBECONFIG=$DIR/kubeconfig.yaml" "EVREC_KUBE_SERVER=$server" "EVREC_KUBE_CA=$DIR/server-ca.crt" \
+    "EVREC_KUBE_TOKEN_FILE=$DIR/admin.token" >"$DIR/env"
+}
+
+guard() { # until trap - EXIT, whatever ends this script ends the servers, too
+  trap failed EXIT
+  trap 'exit 143' HUP INT TERM
+}
+
+failed() {
+  trap '' HUP INT TERM
+  tail -n 15 "$DIR"/*.log >&2
+  (end kube-apiserver) || true
+  end etcd
+}
+
+start() {
+  [ -z "$(pid_of kube-apiserver)$(pid_of etcd)" ] || die "a cluster runs already in $DIR"
+  rm -rf "$DIR/pki" "$DIR"/*.log
+  echo "${EVREC_CLUSTER_LIFE:-1800}" >"$DIR/life"
+  echo "--event-ttl=${EVENT_TTL:-1h} ${EVREC_APISERVER_FLAGS:-}" >"$DIR/flags"
+  guard
+  (make_identities) >"$DIR/openssl.log" 2>&1
+  rm "$DIR/openssl.log"
+  taken='address already in use'
+  until start_etcd; do grep -q "$taken" "$DIR/etcd.log" || die "etcd did not start"; done
+  until free_port >"$DIR/port" && write_kubeconfigs && start_server; do
+    grep -q "$taken" "$DIR/kube-apiserver.log" || die "kube-apiserver did not become ready"
+  done
+  trap - EXIT
+  say "ready after $SECONDS s: $server (export KUBECONFIG=$DIR/kubeconfig.yaml)"
+}
+
+restart() {
+  pid_of etcd >/dev/null || die "etcd does not run in $DIR"
+  end kube-apiserver
+  guard
+  start_server || die "kube-apiserver did not become ready again"
+  trap - EXIT
+}
+
+signal() { # signal, states it may lead to
+  pid=$(pid_of kube-apiserver) || die "kube-apiserver does not run in $DIR"
+  kill "-$1" "$pid"
+  until [[ $(of_process "$pid" State) == ["$2"] ]]; do sleep 0.02; done
+}
+
+status() {
+  { pid_of etcd >/dev/null && pid=$(pid_of kube-apiserver); } || { echo stopped && exit 3; }
+  [ "$(of_process "$pid" State)" != T ] || { echo frozen && exit 2; }
+  echo running
+}
+
+[ $# = 2 ] || usage
+CACHE=$(realpath -m "${EVREC_CACHE:-${XDG_CACHE_HOME:-${HOME:-}/.cache}/evrec}")
+DIR=$(realpath -m "$2")
+[[ $DIR =~ ^[A-Za-z0-9_./+-]+$ ]] || die "DIR may hold letters, digits and _ . / + - only: $DIR"
+umask 077
+if [ "$1" = start ]; then
+  for command in etcd kubectl openssl "$CACHE/kube-apiserver"; do
+    command -v "$command" >/dev/null || die "$command is missing; ${0%/*}/build.sh gets it"
+  done
+  mkdir -p "$DIR"
+  [ -f "$DIR/life" ] || [ -z "$(ls -A "$DIR")" ] || die "$DIR holds something else"
+fi
+[ "$1" = status ] || [ -f "$DIR/life" ] || { [ "$1" = stop ] && exit 0; } || [ "$1" = start ] || die "no cluster in $2"
+[ "$1" = status ] || { exec 9>"$DIR/lock" && flock -w 150 9 && SECONDS=0; } || die "$DIR is in use"
+
+case $1 in
+  start | restart | status) "$1" ;;
+  stop) end kube-apiserver && end etcd && rm -rf "$DIR/etcd" ;;
+  freeze) signal STOP T ;;
+  thaw) signal CONT RSDI ;;
+  *) usage ;;
+esac
