@@ -69,7 +69,7 @@ end
 function twenty_to_five.main()
 	print("Twenty to five: 27 events about ten objects, as `kubectl get events` printed them in 2015\n")
 	print(events_table.format(twenty_to_five.in_a_file()))
-	if os.getenv("KUBECONFIG") then
+	if (os.getenv "KUBECONFIG" or "") ~= "" then
 		local ok, stats = twenty_to_five.in_a_cluster()
 		print(("\nThe same in the cluster of KUBECONFIG: %d events created, %d updated, %d folded%s"):format(
 			stats.created, stats.patched, stats.coalesced, ok and "" or ", not all in time"))

@@ -39,6 +39,11 @@ static int64_t days_from_date(int64_t year, unsigned month, unsigned day)
 	return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
+static int64_t days_in_month(unsigned year, unsigned month)
+{
+	return month == 12 ? 31 : days_from_date(year, month + 1, 1) - days_from_date(year, month, 1);
+}
+
 static void date_from_days(int64_t days, int *year, unsigned *month, unsigned *day)
 {
 	int64_t era;
@@ -139,7 +144,8 @@ bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
 	    !number(&p, end, 2, '\0', &second) || !fraction(&p, end, &part) || !offset(&p, end, &shift) || p != end) {
 		return false;
 	}
-	if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) {
+	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 ||
+	    second > 60) {
 		return false;
 	}
 	seconds = days_from_date(year, month, day) * DAY + hour * 3600 + minute * 60 + second - shift;

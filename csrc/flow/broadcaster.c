@@ -8,12 +8,15 @@ static void on_dropped(void *ctx, const evrec_fields *event, const char *why)
 	evrec_broadcaster *b = ctx;
 	evrec_event *copy;
 
-	if (b->options.on_drop == NULL) {
+	/* What on_drop itself records, and is dropped, is only counted. */
+	if (b->options.on_drop == NULL || b->dropping) {
 		return;
 	}
 	copy = evrec_event_new(event);
 	if (copy != NULL) {
+		b->dropping = true;
 		b->options.on_drop(b->options.ctx, copy, why);
+		b->dropping = false;
 		evrec_event_release(copy);
 	}
 }
@@ -142,7 +145,8 @@ static evrec_watch *add_watch(evrec_broadcaster *b, const evrec_watch *model, ev
 evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evrec_sink *sink,
                                                        const evrec_correlator_options *options, evrec_error *err)
 {
-	evrec_watch model = { .lane = lane_new(sink, options, b->options.clock, &b->listener, err) };
+	evrec_watch model = { .lane = lane_new(sink, options, b->options.clock, b->options.max_message_bytes,
+		                               &b->listener, err) };
 	evrec_watch *watch;
 
 	if (model.lane == NULL) {
@@ -287,6 +291,13 @@ static void broadcast_deferred(evrec_broadcaster *b)
 	}
 }
 
+/* Before it came to any sink. */
+static void drop(evrec_broadcaster *b, const evrec_fields *event, enum evrec_cause cause)
+{
+	b->stats.dropped[cause]++;
+	on_dropped(b, event, evrec_cause_name(cause));
+}
+
 static int defer(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err)
 {
 	enum evrec_cause cause = EVREC_CAUSE_QUEUE_FULL;
@@ -300,7 +311,7 @@ static int defer(evrec_broadcaster *b, const evrec_fields *event, evrec_error *e
 		copy = b->deferred == NULL ? NULL : evrec_event_new(event);
 	}
 	if (copy == NULL) {
-		b->stats.dropped[cause]++;
+		drop(b, event, cause);
 		return error_set(err, EVREC_EDROPPED, "recorded from inside a callback: %s", evrec_cause_name(cause));
 	}
 	b->deferred[(b->deferred_head + b->deferred_len) % DEFERRED_MAX] = copy;
@@ -330,11 +341,11 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, e
 	check_fork(b);
 	b->stats.recorded++;
 	if (b->closed) {
-		b->stats.dropped[EVREC_CAUSE_CLOSED]++;
+		drop(b, event, EVREC_CAUSE_CLOSED);
 		return error_set(err, EVREC_ECLOSED, "the broadcaster is shut down");
 	}
 	if (broadcaster_scratch(b)->failed) {
-		b->stats.dropped[EVREC_CAUSE_MEMORY]++;
+		drop(b, event, EVREC_CAUSE_MEMORY);
 		return error_set(err, EVREC_EDROPPED, "no memory");
 	}
 	if (b->busy) {

@@ -24,9 +24,10 @@ struct evrec_broadcaster {
 	struct buf name;
 	evrec_stats stats;
 	unsigned fork_generation;
-	bool busy;   /* a callback may be running: recording is deferred, all else refused */
-	bool closed; /* no recording */
-	bool ended;  /* shutdown is done */
+	bool dropping; /* on_drop runs */
+	bool busy;     /* a callback may be running: recording is deferred, all else refused */
+	bool closed;   /* no recording */
+	bool ended;    /* shutdown is done */
 };
 
 static inline struct buf *broadcaster_scratch(evrec_broadcaster *b)

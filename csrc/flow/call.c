@@ -11,7 +11,7 @@ struct call_transport {
 static void call_send(struct transport *t, struct sender *s, struct entry *entry)
 {
 	const evrec_sink *sink = ((struct call_transport *)t)->sink;
-	evrec_event *event = write_event(entry->item);
+	evrec_event *event = write_event(entry->item, entry->verb == VERB_CREATE ? BODY_CREATE : BODY_WHOLE);
 	struct request request = { 0 };
 	evrec_answer answer = { 0 };
 

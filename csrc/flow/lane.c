@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/lru.h"
 #include "deliver/sender.h"
+#include "event/event.h"
 #include "event/key.h"
 #include "flow/write.h"
 
@@ -19,6 +20,8 @@ struct lane {
 	struct outbox *outbox;
 	struct lru *suppressed; /* kind, namespace, name, reason -> uint64_t count */
 	struct buf suppressed_key;
+	size_t max_message_bytes;
+	struct buf note; /* an aggregate's, where it had to be cleaned or cut */
 	uint64_t received, rate_limited, dropped_memory;
 	unsigned fork_generation;
 	bool stopped, ended;
@@ -62,7 +65,7 @@ static bool open_parts(struct lane *lane, evrec_error *err)
 }
 
 struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                      const struct lane_listener *listener, evrec_error *err)
+                      size_t max_message_bytes, const struct lane_listener *listener, evrec_error *err)
 {
 	struct lane *lane = mem_zalloc(sizeof(*lane));
 
@@ -73,6 +76,7 @@ struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options,
 	lane->sink = evrec_sink_retain(sink);
 	lane->clock = evrec_clock_retain(clock);
 	lane->listener = listener;
+	lane->max_message_bytes = max_message_bytes;
 	if (options != NULL) {
 		lane->options = *options;
 	} else {
@@ -96,6 +100,7 @@ void lane_free(struct lane *lane)
 	evrec_correlator_free(lane->correlator);
 	lru_free(lane->suppressed);
 	buf_free(&lane->suppressed_key);
+	buf_free(&lane->note);
 	evrec_clock_release(lane->clock);
 	evrec_sink_release(lane->sink);
 	mem_free(lane);
@@ -123,7 +128,7 @@ bool lane_shows_events(const struct lane *lane)
 
 static void note_suppressed(struct lane *lane, const evrec_fields *event)
 {
-	const evrec_str parts[] = { event->regarding.kind, event->regarding.ns, event->regarding.name, event->reason };
+	const evrec_str parts[] = { event->regarding.kind, event->ns, event->regarding.name, event->reason };
 	uint64_t *count;
 	evrec_str key;
 	bool fresh;
@@ -136,6 +141,17 @@ static void note_suppressed(struct lane *lane, const evrec_fields *event)
 	if (count != NULL) {
 		(*count)++;
 	}
+}
+
+/* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
+static bool bound_note(struct lane *lane, const evrec_fields *recorded, evrec_fields *event)
+{
+	if (event->note.data == recorded->note.data) {
+		return true;
+	}
+	buf_clear(&lane->note);
+	event->note = text_clean(event->note, lane->max_message_bytes, &lane->note);
+	return !lane->note.failed;
 }
 
 void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
@@ -154,7 +170,8 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 	}
 	lane_drain(lane);
 	lane->received++;
-	if (evrec_correlator_correlate(lane->correlator, event, now, &correlation) != 0) {
+	if (evrec_correlator_correlate(lane->correlator, event, now, &correlation) != 0 ||
+	    !bound_note(lane, event, &correlation.event)) {
 		lane->dropped_memory++;
 		listener->dropped(listener->ctx, event, evrec_cause_name(EVREC_CAUSE_MEMORY));
 		return;
@@ -173,7 +190,7 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 
 static void show_drop(struct lane *lane, const struct entry *entry)
 {
-	evrec_event *event = write_event(entry->item);
+	evrec_event *event = write_event(entry->item, BODY_WHOLE);
 
 	if (event != NULL) {
 		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));

@@ -21,9 +21,9 @@ struct lane_listener {
 
 struct lane;
 
-/* `listener` must outlive the lane. NULL and *err where an option is out of range, or there is no memory. */
+/* `listener` must outlive the lane. Messages are cut at `max_message_bytes`, also those of aggregates. NULL and *err where an option is out of range, or there is no memory. */
 struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                      const struct lane_listener *listener, evrec_error *err);
+                      size_t max_message_bytes, const struct lane_listener *listener, evrec_error *err);
 /* Never waits: what waits for a thread is sent by it in the background, other writes are dropped. */
 void lane_free(struct lane *lane);
 

@@ -9,10 +9,14 @@ struct write {
 	int32_t count;
 };
 
-static evrec_fields fields_of(const struct write *w)
+/* What is created has no resource version, whatever the server once answered (client-go's recordEvent). */
+static evrec_fields fields_of(const struct write *w, enum body body)
 {
 	evrec_fields fields = *evrec_event_fields(w->event);
 
+	if (body == BODY_CREATE) {
+		fields.resource_version = (evrec_str){ NULL, 0 };
+	}
 	if (w->name.len != 0) {
 		fields.name = buf_str(&w->name);
 	}
@@ -79,7 +83,7 @@ static bool write_merge(void *item, const void *next)
 	const struct write *later = next;
 	struct write *w = item;
 
-	if (!set_note(w, fields_of(later).note)) {
+	if (!set_note(w, fields_of(later, BODY_WHOLE).note)) {
 		return false;
 	}
 	w->last = later->last;
@@ -134,16 +138,13 @@ const struct outbox_ops write_ops = {
 
 bool write_encode(const void *item, enum body body, struct request *request)
 {
-	evrec_fields fields = fields_of(item);
+	evrec_fields fields = fields_of(item, body);
 	struct buf out = { 0 };
 
 	*request = (struct request){ 0 };
 	if (body == BODY_PATCH) {
 		json_patch(&out, &fields);
 	} else {
-		if (body == BODY_CREATE) {
-			fields.resource_version = (evrec_str){ NULL, 0 };
-		}
 		json_event(&out, &fields, EVREC_CORE_V1);
 	}
 	request->ns = str_dup(fields.ns);
@@ -158,9 +159,9 @@ bool write_encode(const void *item, enum body body, struct request *request)
 	return true;
 }
 
-evrec_event *write_event(const void *item)
+evrec_event *write_event(const void *item, enum body body)
 {
-	evrec_fields fields = fields_of(item);
+	evrec_fields fields = fields_of(item, body);
 
 	return evrec_event_new(&fields);
 }

@@ -15,8 +15,8 @@ extern const struct outbox_ops write_ops;
 /* An encode_func. */
 bool write_encode(const void *item, enum body body, struct request *request);
 
-/* The event as it would be written now; the caller's. NULL: no memory. */
-evrec_event *write_event(const void *item);
+/* The event as it would be written now, to be created or whole; the caller's. NULL: no memory. */
+evrec_event *write_event(const void *item, enum body body);
 
 #pragma GCC visibility pop
 

@@ -138,7 +138,7 @@ static int64_t read_time(lua_State *L, const struct place *place)
 	int64_t ns;
 
 	if (!evrec_rfc3339_parse(read_text(L, place), &ns)) {
-		refuse(L, place, "an RFC 3339 time");
+		refuse(L, place, "an RFC 3339 time from 1678 to 2261");
 	}
 	return ns;
 }
@@ -165,6 +165,10 @@ static struct map_size map_measure(lua_State *L)
 
 	lua_pushnil(L);
 	while (lua_next(L, -2) != 0) {
+		if (is_unset(L, -1)) {
+			lua_pop(L, 1);
+			continue;
+		}
 		if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING) {
 			lua_pushfstring(L, "expected strings by name, got a %s under a %s", luaL_typename(L, -1),
 			                luaL_typename(L, -2));
@@ -205,9 +209,11 @@ evrec_map map_read(lua_State *L)
 	lua_insert(L, -2);
 	lua_pushnil(L);
 	while (lua_next(L, -2) != 0) {
-		pairs[i].key = copy(L, -2, &bytes);
-		pairs[i].value = copy(L, -1, &bytes);
-		i++;
+		if (!is_unset(L, -1)) {
+			pairs[i].key = copy(L, -2, &bytes);
+			pairs[i].value = copy(L, -1, &bytes);
+			i++;
+		}
 		lua_pop(L, 1);
 	}
 	lua_pop(L, 1);

@@ -164,7 +164,8 @@ function kubernetes.sink(options)
 	end
 	ok, result = pcall(core.sink_kubernetes, result)
 	if not ok then
-		error(result, 2)
+		-- The core is given what the file holds.
+		error((tostring(result):gsub("option 'ca'", "option 'ca_file'")), 2)
 	end
 	return result
 end

@@ -22,6 +22,8 @@ describe("a clock", function()
 		assert.equal(5, clock:now())
 		clock:advance(0)
 		assert.equal(5, clock:now())
+		clock:advance(-2)
+		assert.equal(3, clock:now())
 	end)
 
 	it("refuses what is no time", function()
@@ -29,7 +31,9 @@ describe("a clock", function()
 		for _, bad in ipairs { -1, 0 / 0, 1 / 0, -1 / 0, 1e300, "5", {}, true } do
 			fails("evrec.fake_clock: 'seconds'", evrec.fake_clock, bad)
 			fails("clock:set: 'seconds'", clock.set, clock, bad)
-			fails("clock:advance: 'seconds'", clock.advance, clock, bad)
+			if bad ~= -1 then
+				fails("clock:advance: 'seconds'", clock.advance, clock, bad)
+			end
 		end
 		fails("evrec.fake_clock: 'seconds'", evrec.fake_clock)
 		fails("clock:set: 'seconds'", clock.set, clock)

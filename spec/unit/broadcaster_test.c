@@ -10,7 +10,7 @@ struct fixture {
 	int64_t retry_after;
 	unsigned creates, patches;
 	int32_t last_count;
-	char last_note[64], last_why[32], last_error[32], last_patch[128];
+	char last_note[64], last_why[32], last_error[32], last_patch[128], last_version[16];
 	unsigned drops, errors;
 };
 
@@ -25,8 +25,10 @@ static void answer_as_told(struct fixture *f, const evrec_event *event, evrec_an
 
 	f->last_count = fields->count;
 	remember(f->last_note, sizeof(f->last_note), fields->note);
+	remember(f->last_version, sizeof(f->last_version), fields->resource_version);
 	answer->status = f->status;
 	answer->retry_after = f->retry_after;
+	memcpy(answer->resource_version, "7", sizeof("7"));
 }
 
 static void sink_create(void *ctx, const evrec_event *event, evrec_answer *answer)
@@ -224,6 +226,7 @@ static void test_an_expired_event_is_created_anew(void **state)
 	(void)record(f, "a", "R", "m");
 	evrec_broadcaster_poll(f->b);
 	assert_true(f->patches == 1 && f->creates == 2 && f->last_count == 2);
+	assert_string_equal(f->last_version, ""); /* not the one that it once had */
 	s = check_books(f->b);
 	assert_int_equal(s.dropped[EVREC_CAUSE_NOT_FOUND], 1);
 	assert_string_equal(f->last_why, "not_found");
@@ -257,6 +260,30 @@ static void test_bounded(void **state)
 	assert_int_equal(check_books(f->b).dropped[EVREC_CAUSE_QUEUE_FULL], 2);
 	assert_int_equal(f->drops, 2);
 	assert_string_equal(f->last_why, "queue_full");
+}
+
+/* The prefix of an aggregate does not take a message over its bound. */
+static void test_an_aggregate_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	evrec_broadcaster_options options;
+	evrec_correlator_options correlator;
+	evrec_broadcaster *b;
+	evrec_recorder *r;
+
+	evrec_broadcaster_options_init(&options);
+	evrec_correlator_options_init(&correlator);
+	options.max_message_bytes = 40;
+	correlator.max_events = 1;
+	b = evrec_broadcaster_new(&options, NULL);
+	r = evrec_recorder_new(b, EVREC_STR("test"), EVREC_STR(""), NULL);
+	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(b, f->sink, &correlator, NULL));
+	evrec_recorder_free(f->r);
+	f->r = r;
+	assert_int_equal(record(f, "a", "R", "0123456789"), 0);
+	evrec_broadcaster_poll(b);
+	assert_string_equal(f->last_note, "(combined from similar events): 01234\xE2\x80\xA6");
+	evrec_broadcaster_free(b);
 }
 
 static bool count_suppressed(void *ctx, const evrec_suppressed *what)
@@ -404,6 +431,8 @@ static void test_shutdown(void **state)
 	assert_int_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND), 0);
 	assert_int_equal(f->creates, 1);
 	assert_int_equal(record(f, "a", "R", "m"), EVREC_ECLOSED);
+	assert_int_equal(f->drops, 1);
+	assert_string_equal(f->last_why, "closed");
 	assert_int_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND), 0);
 	assert_null(evrec_broadcaster_start_event_watcher(f->b, see, NULL, NULL));
 	evrec_broadcaster_get_stats(f->b, &stats);
@@ -527,6 +556,7 @@ int main(void)
 		TEST(test_an_expired_event_is_created_anew),
 		TEST(test_rejected),
 		TEST(test_bounded),
+		TEST(test_an_aggregate_is_bounded),
 		TEST(test_rate_limit_is_told),
 		TEST(test_watchers),
 		TEST(test_recording_inside_a_callback),

@@ -173,6 +173,26 @@ static void test_full_disk_and_fragments(void **state)
 	signal(SIGXFSZ, old);
 }
 
+static void test_file_is_opened_anew_after_an_error(void **state)
+{
+	struct fixture f = open_at(path);
+	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+
+	(void)state;
+	item_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	limit(24);
+	item_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	/* Whoever made room did so by taking the file away. */
+	unlink(path);
+	limit(RLIM_INFINITY);
+	step_at(&f, EVREC_SECOND);
+	assert_file("{\"name\":\"n2\",\"count\":1}\n");
+	close_fixture(&f);
+	signal(SIGXFSZ, old);
+}
+
 static void test_pipe(void **state)
 {
 	struct fixture f;
@@ -272,6 +292,7 @@ int main(void)
 		test(test_missing_folder_is_tried_again),
 		test(test_folder_is_no_file),
 		test(test_full_disk_and_fragments),
+		test(test_file_is_opened_anew_after_an_error),
 		test(test_pipe),
 		test(test_standard_output),
 		test(test_thread),

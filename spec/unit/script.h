@@ -24,10 +24,14 @@ struct script {
 	struct transport base;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool woken, hang, silent; /* silent: nothing is answered */
-	int status;               /* of every answer */
-	int64_t retry_after;      /* likewise */
-	int64_t delay;            /* before each answer */
+	bool woken, hang;
+	bool silent;         /* nothing is answered */
+	bool prompt;         /* all is answered before send returns */
+	bool waits;          /* a step does, or did last */
+	bool deaf;           /* a step hears its wake only afterwards */
+	int status;          /* of every answer */
+	int64_t retry_after; /* likewise */
+	int64_t delay;       /* before each answer */
 	unsigned sent, reloads, held_most;
 	unsigned held_len;
 	struct entry *held[64]; /* to be answered by step */
@@ -40,9 +44,9 @@ struct script {
 static inline void script_send(struct transport *t, struct sender *s, struct entry *entry)
 {
 	struct script *script = (struct script *)t;
+	evrec_answer answer = { 0 };
 	sigset_t mask;
 
-	(void)s;
 	pthread_mutex_lock(&script->lock);
 	script->sent++;
 	script->held[script->held_len++] = entry;
@@ -55,7 +59,14 @@ static inline void script_send(struct transport *t, struct sender *s, struct ent
 	while (script->hang) {
 		pthread_cond_wait(&script->changed, &script->lock);
 	}
+	if (script->prompt) {
+		script->held_len--;
+	}
 	pthread_mutex_unlock(&script->lock);
+	if (script->prompt) {
+		answer.status = script->status;
+		sender_answered(s, entry, &answer);
+	}
 }
 
 static inline void script_step(struct transport *t, struct sender *s, int64_t timeout)
@@ -67,7 +78,8 @@ static inline void script_step(struct transport *t, struct sender *s, int64_t ti
 
 	pthread_mutex_lock(&script->lock);
 	if (script->held_len == 0 || script->silent) {
-		while (timeout > 0 && !script->woken &&
+		script->waits = timeout > 0;
+		while (timeout > 0 && (!script->woken || script->deaf) &&
 		       pthread_cond_timedwait(&script->changed, &script->lock, &until) == 0) {
 		}
 	}
@@ -218,6 +230,21 @@ static inline void wait_sent(struct fixture *f, unsigned n)
 	while (sent(f) < n) {
 		assert_true(mono() < deadline);
 		usleep(1000);
+	}
+}
+
+/* Until the thread waits in a step, with nothing left to do. */
+static inline void wait_waits(struct fixture *f)
+{
+	int64_t deadline = mono() + SOON;
+	bool waits = false;
+
+	while (!waits) {
+		assert_true(mono() < deadline);
+		usleep(1000);
+		pthread_mutex_lock(&f->script->lock);
+		waits = f->script->waits && !f->script->woken && f->script->sent != 0;
+		pthread_mutex_unlock(&f->script->lock);
 	}
 }
 

@@ -151,6 +151,23 @@ static void test_end_tries_once_more(void **state)
 	assert_int_equal(items_alive, 0);
 }
 
+static void test_last_write_answered_at_once(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, false, evrec_clock_real());
+	f.script->prompt = true;
+	item_submit(f.ob, 1, 1);
+	wait_waits(&f);
+	/* One wake for both: the last write, and the end. The step after that write must not wait for another. */
+	set(&f, &f.script->deaf, true);
+	item_submit(f.ob, 2, 1);
+	sender_end(f.sender);
+	set(&f, &f.script->deaf, false);
+	close_fixture(&f);
+}
+
 static void test_join_has_a_deadline(void **state)
 {
 	struct fixture f;
@@ -327,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_transport_that_wants_no_thread),
 		cmocka_unit_test(test_no_thread_to_be_had),
 		cmocka_unit_test(test_end_tries_once_more),
+		cmocka_unit_test(test_last_write_answered_at_once),
 		cmocka_unit_test(test_join_has_a_deadline),
 		cmocka_unit_test(test_join_of_one_that_hangs),
 		cmocka_unit_test(test_release_sends_in_the_background),

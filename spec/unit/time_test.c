@@ -44,6 +44,10 @@ static void test_parse(void **state)
 		"2023-11-14T22:13:20.Z",
 		"2023-11-14T22:13:20ZZ",
 		"2023-13-14T22:13:20Z",
+		"2023-02-29T22:13:20Z",
+		"2023-04-31T22:13:20Z",
+		"2023-12-32T22:13:20Z",
+
 		"2023-11-14T24:13:20Z",
 		"2023-11-14T22:60:20Z",
 		"2023-11-14T22:13:20+1:00",
@@ -62,6 +66,7 @@ static void test_parse(void **state)
 	check_parse("2023-11-14T22:13:20.5Z", T0 + EVREC_SECOND / 2);
 	check_parse("2023-11-14t22:13:20.123456789z", T0 + 123456789);
 	check_parse("1969-12-31T23:59:59Z", -EVREC_SECOND);
+	check_parse("2000-02-29T12:34:56Z", INT64_C(951827696) * EVREC_SECOND);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_false(evrec_rfc3339_parse(str_from(bad[i]), &got));
 	}
