@@ -134,43 +134,55 @@ void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_st
 }
 
 struct search {
-	evrec_str name;
-	struct observation *found;
+	evrec_str name, key;
+	bool found;
 };
 
 static bool has_name(void *ctx, evrec_str key, void *value)
 {
 	struct search *s = ctx;
-	struct observation *o = value;
+	const struct observation *o = value;
 
-	(void)key;
 	if (o->count > 0 && str_eq(name_of(o), s->name)) {
-		s->found = o;
+		s->key = key;
+		s->found = true;
 	}
-	return s->found == NULL;
+	return !s->found;
+}
+
+/*
+ * The entry of an answer: that of its event key, if the names agree, or another of that name. Either way the answer
+ * counts as use of it. NULL: there is none.
+ */
+static struct observation *find(struct logger *l, evrec_str event_key, evrec_str name)
+{
+	struct observation *o = lru_get(l->cache, event_key, lru_hash(event_key));
+	struct search search = { name, { NULL, 0 }, false };
+
+	if (name.len == 0 || (o != NULL && str_eq(name_of(o), name))) {
+		return o;
+	}
+	lru_each(l->cache, has_name, &search);
+	return search.found ? lru_get(l->cache, search.key, lru_hash(search.key)) : o;
 }
 
 bool logger_update(struct logger *l, evrec_str event_key, const evrec_fields *event)
 {
-	uint64_t hash = lru_hash(event_key);
-	struct search search = { event->name, lru_get(l->cache, event_key, hash) };
+	struct observation *o = find(l, event_key, event->name);
 	bool fresh;
 
-	if (search.found == NULL && event->name.len != 0) {
-		lru_each(l->cache, has_name, &search);
-	}
-	if (search.found == NULL) {
-		search.found = lru_put(l->cache, event_key, hash, &fresh);
-		if (search.found == NULL) {
+	if (o == NULL) {
+		o = lru_put(l->cache, event_key, lru_hash(event_key), &fresh);
+		if (o == NULL) {
 			return false;
 		}
-		search.found->first = event->first;
+		o->first = event->first;
 	}
-	if (!answered(search.found, event->name, event->resource_version)) {
+	if (!answered(o, event->name, event->resource_version)) {
 		return false;
 	}
-	if (event->count > search.found->count) {
-		search.found->count = event->count;
+	if (event->count > o->count) {
+		o->count = event->count;
 	}
 	return true;
 }

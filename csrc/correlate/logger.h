@@ -33,8 +33,8 @@ bool logger_observe(struct logger *l, evrec_str key, evrec_fields *event, int64_
 void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_str resource_version);
 
 /*
- * The server's answer as a whole event, filed under its event key, or under the entry of its name where there is one:
- * an aggregate is not observed under its event key. Never lowers a count. False: no memory.
+ * The server's answer as a whole event, filed under the entry of its name where there is one, else under its event
+ * key: an aggregate was not observed under its own. Never lowers a count. False: no memory.
  */
 bool logger_update(struct logger *l, evrec_str event_key, const evrec_fields *event);
 

@@ -37,8 +37,8 @@ evrec_str text_clean(evrec_str text, size_t max, struct buf *scratch);
 
 /*
  * Appends a new event's name: `<reference name>.<time in hex>`, a UUID where that is no DNS subdomain (client-go's
- * GenerateEventName). Never twice the same from one process, however the clock stands: times that were used are
- * counted on from.
+ * GenerateEventName). A time that was used for the name is counted on from, so that no two events of one process get
+ * one name, but for clocks that return to the very nanosecond after another stretch of time (name.c).
  */
 void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 

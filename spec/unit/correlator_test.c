@@ -245,6 +245,31 @@ static void test_update_state_of_an_aggregate(void **state)
 	evrec_correlator_free(c);
 }
 
+/* A message that looks like an aggregate's: the aggregate's answer is not taken for that event's. */
+static void test_update_state_tells_names_apart(void **state)
+{
+	evrec_correlator_options options = unlimited();
+	evrec_correlation r;
+	evrec_correlator *c;
+	evrec_event *answer;
+	char name[64];
+
+	(void)state;
+	options.max_events = 2;
+	c = correlator_of(&options);
+	r = correlate(c, "a", "R", "(combined from similar events): m2", T0);
+	(void)snprintf(name, sizeof(name), "%.*s", (int)r.event.name.len, r.event.name.data);
+	r = correlate(c, "a", "R", "m2", T0);
+	assert_int_equal(r.why, EVREC_AGGREGATED);
+	answer = evrec_event_new(&r.event);
+	assert_int_equal(evrec_correlator_update_state(c, evrec_event_fields(answer)), 0);
+	evrec_event_release(answer);
+	r = correlate(c, "a", "R", "(combined from similar events): m2", T0 + 700 * EVREC_SECOND);
+	assert_true(r.patch);
+	assert_true(str_eq(r.event.name, str_from(name)));
+	evrec_correlator_free(c);
+}
+
 static void test_unknown_answers_are_filed(void **state)
 {
 	evrec_correlator *c = correlator_of(NULL);
@@ -458,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_eviction_gives_fresh_tokens),
 		cmocka_unit_test(test_update_state),
 		cmocka_unit_test(test_update_state_of_an_aggregate),
+		cmocka_unit_test(test_update_state_tells_names_apart),
 		cmocka_unit_test(test_unknown_answers_are_filed),
 		cmocka_unit_test(test_callbacks),
 		cmocka_unit_test(test_an_event_without_count_or_name),
