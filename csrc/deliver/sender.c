@@ -5,82 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define RELEASED_MAX (30 * EVREC_SECOND)
 #define EXIT_MAX (EVREC_SECOND * 9 / 5)
 #define LETTING_GO_MAX (EVREC_SECOND / 5) /* from being told to stop to having stopped */
 
-/* All that exit() has to end. */
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a thread has finished */
-	struct sender *head;
-} senders;
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT, exit_once = PTHREAD_ONCE_INIT;
-static atomic_uint generation;
-
-static bool is_parents(const struct sender *s)
-{
-	return s->generation != atomic_load(&generation);
-}
-
-static void init_senders(void)
-{
-	pthread_condattr_t attr;
-
-	(void)pthread_mutex_init(&senders.lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&senders.changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	senders.head = NULL;
-}
-
-static void forked(void)
-{
-	atomic_fetch_add(&generation, 1);
-	init_senders();
-}
-
-static void watch_forks(void)
-{
-	init_senders();
-	(void)pthread_atfork(NULL, NULL, forked);
-}
-
-unsigned sender_fork_generation(void)
-{
-	return atomic_load(&generation);
-}
-
-static void enlist(struct sender *s)
-{
-	s->prev = NULL;
-	s->next = senders.head;
-	if (senders.head != NULL) {
-		senders.head->prev = s;
-	}
-	senders.head = s;
-	s->listed = true;
-}
-
-static void unlist(struct sender *s)
-{
-	if (!s->listed) {
-		return;
-	}
-	if (s->prev == NULL) {
-		senders.head = s->next;
-	} else {
-		s->prev->next = s->next;
-	}
-	if (s->next != NULL) {
-		s->next->prev = s->prev;
-	}
-	s->listed = false;
-}
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 static void dispose(struct sender *s)
 {
@@ -113,7 +43,7 @@ static void *run(void *ctx)
 		(void)pthread_mutex_unlock(&senders.lock);
 		dispose(s);
 		(void)pthread_mutex_lock(&senders.lock);
-		unlist(s);
+		senders_remove(s);
 	}
 	(void)pthread_cond_broadcast(&senders.changed);
 	(void)pthread_mutex_unlock(&senders.lock);
@@ -130,14 +60,6 @@ static void join_finished(struct sender *s)
 		s->joined = true;
 		(void)pthread_join(s->thread, NULL);
 	}
-}
-
-static bool wait_for_change(int64_t deadline)
-{
-	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
-		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
-
-	return pthread_cond_timedwait(&senders.changed, &senders.lock, &until) == 0;
 }
 
 static void poke(struct sender *s)
@@ -182,14 +104,14 @@ static void end_all(void)
 			sender_step_until(s, deadline);
 		}
 	}
-	while (threads_run() && wait_for_change(deadline)) {
+	while (threads_run() && senders_wait(deadline)) {
 	}
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (!s->finished) {
 			stop(s);
 		}
 	}
-	while (threads_run() && wait_for_change(deadline + LETTING_GO_MAX)) {
+	while (threads_run() && senders_wait(deadline + LETTING_GO_MAX)) {
 	}
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (s->finished && !s->released) {
@@ -222,7 +144,7 @@ static void start(struct sender *s)
 		(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 		atomic_store(&s->drive, error == 0 ? DRIVE_THREAD : DRIVE_STEPS);
 		if (error == 0) {
-			enlist(s);
+			senders_add(s);
 		}
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
@@ -237,7 +159,7 @@ static void wake(void *ctx)
 {
 	struct sender *s = ctx;
 
-	if (is_parents(s)) {
+	if (sender_is_parents(s)) {
 		return;
 	}
 	if (atomic_load(&s->drive) == DRIVE_NONE) {
@@ -255,12 +177,12 @@ struct sender *sender_new(struct outbox *ob, struct transport *t, const struct s
 		outbox_free(ob);
 		return NULL;
 	}
-	(void)pthread_once(&fork_once, watch_forks);
+	senders_init();
 	s->outbox = ob;
 	s->transport = t;
 	s->clock = evrec_clock_retain(options->clock);
 	s->max_in_flight = options->max_in_flight;
-	s->generation = atomic_load(&generation);
+	s->generation = sender_fork_generation();
 	s->random = (uint64_t)sender_real_now() ^ (uintptr_t)s;
 	atomic_init(&s->drive, options->threadless || !t->ops->threaded ? DRIVE_STEPS : DRIVE_NONE);
 	atomic_init(&s->give_up, INT64_MAX);
@@ -287,7 +209,7 @@ static void step_orphans(void)
 		}
 		sender_step_until(s, 0);
 		if (outbox_empty(s->outbox) || sender_has_given_up(s)) {
-			unlist(s);
+			senders_remove(s);
 			dispose(s);
 			mem_free(s);
 		}
@@ -297,14 +219,14 @@ static void step_orphans(void)
 
 void sender_step(struct sender *s)
 {
-	if (is_parents(s) || !sender_needs_step(s) || atomic_load(&s->stop)) {
+	if (sender_is_parents(s) || !sender_needs_step(s) || atomic_load(&s->stop)) {
 		return;
 	}
 	/* At exit() only what calls nothing of the embedder's is carried on. */
 	if (s->transport->ops->threaded && !s->listed) {
 		(void)pthread_once(&exit_once, watch_exit);
 		(void)pthread_mutex_lock(&senders.lock);
-		enlist(s);
+		senders_add(s);
 		(void)pthread_mutex_unlock(&senders.lock);
 	}
 	sender_step_until(s, 0);
@@ -313,7 +235,7 @@ void sender_step(struct sender *s)
 
 void sender_end(struct sender *s)
 {
-	if (!is_parents(s)) {
+	if (!sender_is_parents(s)) {
 		outbox_close(s->outbox);
 		atomic_store(&s->ending, true);
 		poke(s);
@@ -328,13 +250,13 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	enum joined joined = JOINED;
 
 	(void)pthread_mutex_lock(&senders.lock);
-	while (!s->finished && wait_for_change(deadline)) {
+	while (!s->finished && senders_wait(deadline)) {
 	}
 	if (!s->finished) {
 		joined = JOINED_LATE;
 		stop(s);
 		deadline = sender_real_now() + LETTING_GO_MAX;
-		while (!s->finished && wait_for_change(deadline)) {
+		while (!s->finished && senders_wait(deadline)) {
 		}
 	}
 	if (s->finished) {
@@ -351,7 +273,7 @@ bool sender_join(struct sender *s, int64_t deadline)
 	enum joined joined = JOINED;
 	bool nothing_left;
 
-	if (is_parents(s)) {
+	if (sender_is_parents(s)) {
 		return false;
 	}
 	atomic_store(&s->give_up, deadline);
@@ -384,7 +306,7 @@ void sender_release(struct sender *s)
 {
 	bool thread, going_on;
 
-	if (is_parents(s)) {
+	if (sender_is_parents(s)) {
 		return;
 	}
 	(void)pthread_mutex_lock(&senders.lock);
@@ -403,7 +325,7 @@ void sender_release(struct sender *s)
 		if (thread) {
 			join_finished(s);
 		}
-		unlist(s);
+		senders_remove(s);
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (!going_on) {

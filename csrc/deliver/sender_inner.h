@@ -1,5 +1,6 @@
 /*
- * sender_inner.h - what the files of the sender share: sender.c has its life and its thread, sender_round.c its work.
+ * sender_inner.h - what the files of the sender share: sender.c has its life and its thread, sender_round.c its work,
+ * sender_list.c the list of all of them.
  */
 #ifndef EVREC_SENDER_INNER_H
 #define EVREC_SENDER_INNER_H
@@ -33,6 +34,24 @@ struct sender {
 	bool listed, finished, released, joined;
 	pthread_t thread;
 };
+
+/* All that exit() has to end. */
+struct senders {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a thread has finished */
+	struct sender *head;
+};
+extern struct senders senders;
+
+/* Once, before the first sender: from then on a forked child finds the list empty and the generation changed. */
+void senders_init(void);
+/* With the lock held. Removing one that is not there does nothing. */
+void senders_add(struct sender *s);
+void senders_remove(struct sender *s);
+/* Waits for `changed`, with the lock held, until CLOCK_MONOTONIC is `deadline`; false: it is. */
+bool senders_wait(int64_t deadline);
+/* It was made before a fork, on the other side. Any thread. */
+bool sender_is_parents(const struct sender *s);
 
 /* CLOCK_MONOTONIC, whatever the sender's clock. */
 int64_t sender_real_now(void);

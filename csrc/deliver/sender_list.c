@@ -1,0 +1,82 @@
+#include "deliver/sender_inner.h"
+
+#include <time.h>
+
+struct senders senders;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_uint generation;
+
+static void make_empty(void)
+{
+	pthread_condattr_t attr;
+
+	(void)pthread_mutex_init(&senders.lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&senders.changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	senders.head = NULL;
+}
+
+static void forked(void)
+{
+	atomic_fetch_add(&generation, 1);
+	make_empty();
+}
+
+static void init(void)
+{
+	make_empty();
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+void senders_init(void)
+{
+	(void)pthread_once(&once, init);
+}
+
+unsigned sender_fork_generation(void)
+{
+	return atomic_load(&generation);
+}
+
+bool sender_is_parents(const struct sender *s)
+{
+	return s->generation != atomic_load(&generation);
+}
+
+void senders_add(struct sender *s)
+{
+	s->prev = NULL;
+	s->next = senders.head;
+	if (senders.head != NULL) {
+		senders.head->prev = s;
+	}
+	senders.head = s;
+	s->listed = true;
+}
+
+void senders_remove(struct sender *s)
+{
+	if (!s->listed) {
+		return;
+	}
+	if (s->prev == NULL) {
+		senders.head = s->next;
+	} else {
+		s->prev->next = s->next;
+	}
+	if (s->next != NULL) {
+		s->next->prev = s->prev;
+	}
+	s->listed = false;
+}
+
+bool senders_wait(int64_t deadline)
+{
+	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
+		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
+
+	return pthread_cond_timedwait(&senders.changed, &senders.lock, &until) == 0;
+}
