@@ -4,7 +4,7 @@
  *   evrec_error err;
  *   evrec_sink *sink = evrec_sink_file("-", &err);
  *   evrec_broadcaster *b = evrec_broadcaster_new(NULL, &err);
- *   evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);
+ *   evrec_watch *watch = evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);
  *   evrec_recorder *r = evrec_recorder_new(b, EVREC_STR("my-operator"), EVREC_STR("node-1"), &err);
  *
  *   evrec_reference pod = { .kind = EVREC_STR("Pod"), .name = EVREC_STR("web-0"), .ns = EVREC_STR("shop") };
@@ -13,7 +13,7 @@
  *   evrec_recorder_emit(r, &what, &err);
  *
  *   evrec_broadcaster_shutdown(b, 2 * EVREC_SECOND);
- *   evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
+ *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watcher, and every sink's lane: correlator
  * (aggregate, count, limit) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or poll) -> the
@@ -231,12 +231,14 @@ void evrec_correlator_free(evrec_correlator *correlator);
  */
 int evrec_correlator_correlate(evrec_correlator *correlator, const evrec_fields *event, int64_t now,
                                evrec_correlation *result);
-/* client-go's UpdateState: the server's answer. Never lowers a count; filed under the entry of that name, if any. Errors
- * as above. */
+/*
+ * client-go's UpdateState: the server's answer. Never lowers a count; filed under the entry of that name, if any.
+ * Errors as above.
+ */
 int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fields *event);
 /*
  * The same for a write that was told by its handle: `name` where it is not empty, and the resource version. Of no
- * effect once the entry was evicted.
+ * effect once the entry was evicted, or from inside a callback of this correlator.
  */
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
@@ -290,11 +292,12 @@ typedef struct evrec_answer {
  * gets the event again, with its new count.
  */
 typedef struct evrec_sink_ops {
-	const char *name; /* in stats; NULL: "custom" */
+	const char *name; /* static; in stats; NULL: "custom" */
 	void (*create)(void *ctx, const evrec_event *event, evrec_answer *answer);
 	void (*patch)(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *answer);
 	void (*free)(void *ctx); /* the last reference is gone; may be NULL */
 } evrec_sink_ops;
+/* `ops` is copied. */
 evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pending, evrec_error *err);
 
 /* ---- broadcaster, watches, recorder (semantics 4) --------------------------------------------------------------- */
@@ -337,7 +340,7 @@ void evrec_watch_free(evrec_watch *watch); /* gives up the handle, stops nothing
 
 /* component, host: what `kubectl get events` shows as source. Copied. */
 evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, evrec_str component, evrec_str host, evrec_error *err);
-void evrec_recorder_free(evrec_recorder *recorder);
+void evrec_recorder_free(evrec_recorder *recorder); /* not from a callback */
 
 typedef struct evrec_emit {
 	const evrec_ref *object;          /* a prepared reference, or */
@@ -361,7 +364,10 @@ int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_e
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /* Polls and waits, `timeout` of real time at most, until all is written or dropped: 0, or EVREC_ETIMEOUT. */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout);
-/* Flush, then stop; what is left is dropped, cause "closed". Idempotent: 0 again. Both: EVREC_EINVALID in a callback. */
+/*
+ * Flush, then stop; what is left is dropped, cause "closed". Idempotent: 0 again. Both: EVREC_EINVALID in a callback,
+ * and no callback may fork a process that goes on using evrec.
+ */
 int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout);
 
 /* Why an event was not written; evrec_cause_name gives the word used in stats and on_drop. */

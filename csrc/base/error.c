@@ -5,19 +5,20 @@
 
 int error_set(evrec_error *err, int code, const char *format, ...)
 {
+	char text[sizeof(err->message) + 4]; /* room to see whether a character was cut */
 	va_list args;
-	int len;
+	size_t len;
 
 	if (err == NULL) {
 		return code;
 	}
-	err->code = code;
 	va_start(args, format);
-	len = vsnprintf(err->message, sizeof(err->message), format, args);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (len >= (int)sizeof(err->message)) {
-		err->message[utf8_floor(str_from(err->message), sizeof(err->message) - 1)] = '\0';
-	}
+	len = utf8_floor(str_from(text), sizeof(err->message) - 1);
+	err->code = code;
+	memcpy(err->message, text, len);
+	err->message[len] = '\0';
 	return code;
 }
 

@@ -211,7 +211,9 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 
 void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
 {
-	logger_answered(&c->logger, handle, name, resource_version);
+	if (!c->busy) {
+		logger_answered(&c->logger, handle, name, resource_version);
+	}
 }
 
 void evrec_correlator_get_stats(const evrec_correlator *c, evrec_correlator_stats *stats)

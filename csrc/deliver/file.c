@@ -203,7 +203,6 @@ static void file_free(struct transport *t)
 }
 
 static const struct transport_ops file_ops = {
-	.name = "file",
 	.threaded = true,
 	.send = file_send,
 	.step = file_step,

@@ -263,7 +263,6 @@ static void http_free(struct transport *transport)
 }
 
 static const struct transport_ops http_ops = {
-	.name = "kubernetes",
 	.threaded = true,
 	.send = http_send,
 	.step = http_step,

@@ -383,6 +383,18 @@ bool outbox_empty(struct outbox *ob)
 	return empty;
 }
 
+bool outbox_stalled(struct outbox *ob, int64_t now)
+{
+	const struct entry *top;
+	bool stalled;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	top = heap_top(&ob->backoff);
+	stalled = top != NULL && top->due > now && !ob->closed && ob->waiting.head == NULL && ob->stats.in_flight == 0;
+	(void)pthread_mutex_unlock(&ob->lock);
+	return stalled;
+}
+
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats)
 {
 	(void)pthread_mutex_lock(&ob->lock);

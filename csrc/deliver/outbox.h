@@ -139,6 +139,8 @@ void outbox_cut_off(struct outbox *ob);
 /* Waits, until `deadline` (CLOCK_MONOTONIC) at most, for something to collect; true if no write is pending. */
 bool outbox_wait(struct outbox *ob, int64_t deadline);
 bool outbox_empty(struct outbox *ob);
+/* True if all that is pending backs off until after `now`. */
+bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
 
 #pragma GCC visibility pop

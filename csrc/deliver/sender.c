@@ -143,9 +143,7 @@ static void start(struct sender *s)
 		error = pthread_create(&s->thread, NULL, run, s);
 		(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 		atomic_store(&s->drive, error == 0 ? DRIVE_THREAD : DRIVE_STEPS);
-		if (error == 0) {
-			senders_add(s);
-		}
+		senders_add(s);
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (error != 0) {
@@ -155,6 +153,18 @@ static void start(struct sender *s)
 	}
 }
 
+/* exit() carries on what has no thread too, as long as that calls nothing of the embedder's. */
+static void list_for_exit(struct sender *s)
+{
+	if (!s->transport->ops->threaded || s->listed) {
+		return;
+	}
+	(void)pthread_once(&exit_once, watch_exit);
+	(void)pthread_mutex_lock(&senders.lock);
+	senders_add(s);
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
 static void wake(void *ctx)
 {
 	struct sender *s = ctx;
@@ -162,8 +172,15 @@ static void wake(void *ctx)
 	if (sender_is_parents(s)) {
 		return;
 	}
-	if (atomic_load(&s->drive) == DRIVE_NONE) {
+	switch (atomic_load(&s->drive)) {
+	case DRIVE_NONE:
 		start(s);
+		break;
+	case DRIVE_STEPS:
+		list_for_exit(s);
+		break;
+	case DRIVE_THREAD:
+		break;
 	}
 	poke(s);
 }
@@ -221,13 +238,6 @@ void sender_step(struct sender *s)
 {
 	if (sender_is_parents(s) || !sender_needs_step(s) || atomic_load(&s->stop)) {
 		return;
-	}
-	/* At exit() only what calls nothing of the embedder's is carried on. */
-	if (s->transport->ops->threaded && !s->listed) {
-		(void)pthread_once(&exit_once, watch_exit);
-		(void)pthread_mutex_lock(&senders.lock);
-		senders_add(s);
-		(void)pthread_mutex_unlock(&senders.lock);
 	}
 	sender_step_until(s, 0);
 	step_orphans();

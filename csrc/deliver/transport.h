@@ -27,7 +27,6 @@ typedef bool encode_func(const void *item, enum body body, struct request *reque
 void request_free(struct request *request);
 
 struct transport_ops {
-	const char *name;
 	bool threaded; /* does I/O, and calls nothing of the embedder's: give it a thread */
 	/* Begins a request; it ends in one sender_answered, from in here or from a later step. */
 	void (*send)(struct transport *t, struct sender *s, struct entry *entry);

@@ -25,8 +25,7 @@ int check_type(evrec_str type, evrec_error *err);
 /* Keys are text; values may be anything here (they are cleaned later). Together within ANNOTATIONS_MAX. */
 int check_map(evrec_map map, const char *what, evrec_error *err);
 
-bool is_dns_label(evrec_str s);     /* RFC 1123, at most 63 characters */
-bool is_dns_subdomain(evrec_str s); /* RFC 1123, at most 253 */
+bool is_dns_label(evrec_str s); /* RFC 1123, at most 63 characters */
 
 /*
  * `text` made printable in an event: clean UTF-8, at most `max` bytes, cut on a character boundary with a mark at the

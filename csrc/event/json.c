@@ -33,7 +33,11 @@ static bool put(struct builder *b, evrec_str key, json_t *value)
 
 static bool open_container(struct builder *b, const char *key, json_t *value)
 {
-	if (b->depth == DEPTH || !put(b, str_from(key), value)) {
+	if (b->depth == DEPTH) {
+		json_decref(value);
+		return false;
+	}
+	if (!put(b, str_from(key), value)) {
 		return false;
 	}
 	b->open[b->depth++] = value;

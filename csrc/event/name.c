@@ -63,7 +63,8 @@ bool is_dns_label(evrec_str s)
 	return true;
 }
 
-bool is_dns_subdomain(evrec_str s)
+/* RFC 1123, at most 253 characters. */
+static bool is_dns_subdomain(evrec_str s)
 {
 	bool after_dot = true; /* a part begins and ends with a letter or digit */
 	char before = '.';

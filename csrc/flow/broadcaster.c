@@ -6,6 +6,7 @@
 static void on_dropped(void *ctx, const evrec_fields *event, const char *why)
 {
 	evrec_broadcaster *b = ctx;
+	bool busy = b->busy;
 	evrec_event *copy;
 
 	/* What on_drop itself records, and is dropped, is only counted. */
@@ -14,9 +15,10 @@ static void on_dropped(void *ctx, const evrec_fields *event, const char *why)
 	}
 	copy = evrec_event_new(event);
 	if (copy != NULL) {
-		b->dropping = true;
+		b->dropping = b->busy = true;
 		b->options.on_drop(b->options.ctx, copy, why);
 		b->dropping = false;
+		b->busy = busy;
 		evrec_event_release(copy);
 	}
 }
@@ -24,9 +26,12 @@ static void on_dropped(void *ctx, const evrec_fields *event, const char *why)
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	evrec_broadcaster *b = ctx;
+	bool busy = b->busy;
 
 	if (b->options.on_error != NULL) {
+		b->busy = true;
 		b->options.on_error(b->options.ctx, message, name);
+		b->busy = busy;
 	}
 }
 
@@ -66,7 +71,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	return b;
 }
 
-evrec_event *broadcaster_pop_deferred(evrec_broadcaster *b)
+static evrec_event *pop_deferred(evrec_broadcaster *b)
 {
 	evrec_event *event = b->deferred[b->deferred_head];
 
@@ -107,7 +112,7 @@ void evrec_broadcaster_free(evrec_broadcaster *b)
 	b->watches = NULL;
 	b->watches_len = b->watches_cap = 0;
 	while (b->deferred_len != 0) {
-		evrec_event_release(broadcaster_pop_deferred(b));
+		evrec_event_release(pop_deferred(b));
 	}
 	broadcaster_unref(b);
 }
@@ -235,7 +240,9 @@ static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 {
 	buf_clear(&b->name);
 	name_make(&b->name, event->regarding.name, now);
-	event->name = buf_str(&b->name);
+	if (!b->name.failed) {
+		event->name = buf_str(&b->name);
+	}
 	return !b->name.failed;
 }
 
@@ -283,7 +290,7 @@ static void broadcast_deferred(evrec_broadcaster *b)
 	size_t n = b->deferred_len;
 
 	while (n-- > 0) {
-		evrec_event *event = broadcaster_pop_deferred(b);
+		evrec_event *event = pop_deferred(b);
 		evrec_fields fields = *evrec_event_fields(event);
 
 		broadcast(b, &fields, evrec_clock_now(b->options.clock));
@@ -351,10 +358,10 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, e
 	if (b->busy) {
 		return defer(b, event, err);
 	}
+	/* What was left from before comes first; what this event makes callbacks record, after it. */
+	broadcast_deferred(b);
 	broadcast(b, event, now);
-	if (b->deferred_len != 0) {
-		broadcast_deferred(b);
-	}
+	broadcast_deferred(b);
 	return 0;
 }
 

@@ -46,9 +46,6 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, e
 /* Counts an invalid call. */
 void broadcaster_refuse(evrec_broadcaster *b);
 
-/* The oldest event recorded from inside a callback, now the caller's; there must be one. */
-evrec_event *broadcaster_pop_deferred(evrec_broadcaster *b);
-
 #pragma GCC visibility pop
 
 #endif

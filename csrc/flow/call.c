@@ -18,12 +18,12 @@ static void call_send(struct transport *t, struct sender *s, struct entry *entry
 	if (event == NULL || (entry->verb == VERB_PATCH && !write_encode(entry->item, BODY_PATCH, &request))) {
 		answer.unsent = true;
 		memcpy(answer.message, "no memory", sizeof("no memory"));
-	} else if (entry->verb == VERB_PATCH && sink->ops->patch != NULL) {
+	} else if (entry->verb == VERB_PATCH && sink->ops.patch != NULL) {
 		evrec_str patch = { request.body, request.body_len };
 
-		sink->ops->patch(sink->ctx, event, patch, &answer);
+		sink->ops.patch(sink->ctx, event, patch, &answer);
 	} else {
-		sink->ops->create(sink->ctx, event, &answer);
+		sink->ops.create(sink->ctx, event, &answer);
 	}
 	request_free(&request);
 	evrec_event_release(event);
@@ -46,7 +46,6 @@ static void call_free(struct transport *t)
 }
 
 static const struct transport_ops call_ops = {
-	.name = "custom",
 	.threaded = false,
 	.send = call_send,
 	.step = call_step,

@@ -10,6 +10,9 @@ static int64_t deadline_in(int64_t timeout)
 {
 	int64_t deadline;
 
+	if (timeout < 0) {
+		timeout = 0;
+	}
 	return __builtin_add_overflow(real_now(), timeout, &deadline) ? INT64_MAX : deadline;
 }
 
@@ -53,7 +56,9 @@ static int flush_until(evrec_broadcaster *b, int64_t deadline)
 		if (settled(b)) {
 			/* What was answered since the poll above. */
 			evrec_broadcaster_poll(b);
-			return 0;
+			if (settled(b)) {
+				return 0;
+			}
 		}
 		if (real_now() >= deadline || !wait_for_progress(b, deadline)) {
 			return EVREC_ETIMEOUT;

@@ -143,6 +143,44 @@ static void note_suppressed(struct lane *lane, const evrec_fields *event)
 	}
 }
 
+static void show_drop(struct lane *lane, const struct entry *entry)
+{
+	evrec_event *event = write_event(entry->item, BODY_WHOLE);
+
+	if (event != NULL) {
+		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));
+		evrec_event_release(event);
+	}
+}
+
+static void drain(struct lane *lane)
+{
+	struct outbox_report report;
+	struct entry *entry;
+
+	if (!ready(lane)) {
+		return;
+	}
+	while ((entry = outbox_collect(lane->outbox)) != NULL) {
+		if (entry->dropped) {
+			show_drop(lane, entry);
+		}
+		/* A renamed one that was dropped too: its old name is somebody else's. */
+		if (!entry->dropped || entry->name[0] != '\0') {
+			evrec_correlator_answered(lane->correlator, entry->id, str_from(entry->name),
+			                          str_from(entry->resource_version));
+		}
+		outbox_recycle(lane->outbox, entry);
+	}
+	while (outbox_next_report(lane->outbox, &report)) {
+		lane->listener->error(lane->listener->ctx, report.message, report.name);
+	}
+	/* A sink that was stopped gives its thread back once nothing waits. */
+	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
+		lane_end(lane);
+	}
+}
+
 /* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
 static bool bound_note(struct lane *lane, const evrec_fields *recorded, evrec_fields *event)
 {
@@ -168,7 +206,7 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 		lane->dropped_memory++;
 		return;
 	}
-	lane_drain(lane);
+	drain(lane);
 	lane->received++;
 	if (evrec_correlator_correlate(lane->correlator, event, now, &correlation) != 0 ||
 	    !bound_note(lane, event, &correlation.event)) {
@@ -188,48 +226,12 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 	}
 }
 
-static void show_drop(struct lane *lane, const struct entry *entry)
-{
-	evrec_event *event = write_event(entry->item, BODY_WHOLE);
-
-	if (event != NULL) {
-		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));
-		evrec_event_release(event);
-	}
-}
-
-void lane_drain(struct lane *lane)
-{
-	struct outbox_report report;
-	struct entry *entry;
-
-	if (!ready(lane)) {
-		return;
-	}
-	while ((entry = outbox_collect(lane->outbox)) != NULL) {
-		if (entry->dropped) {
-			show_drop(lane, entry);
-		} else {
-			evrec_correlator_answered(lane->correlator, entry->id, str_from(entry->name),
-			                          str_from(entry->resource_version));
-		}
-		outbox_recycle(lane->outbox, entry);
-	}
-	while (outbox_next_report(lane->outbox, &report)) {
-		lane->listener->error(lane->listener->ctx, report.message, report.name);
-	}
-	/* A sink that was stopped gives its thread back once nothing waits. */
-	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
-		lane_end(lane);
-	}
-}
-
 void lane_poll(struct lane *lane)
 {
 	if (ready(lane) && sender_needs_step(lane->sender)) {
 		sender_step(lane->sender);
 	}
-	lane_drain(lane);
+	drain(lane);
 }
 
 bool lane_empty(struct lane *lane)
@@ -240,14 +242,7 @@ bool lane_empty(struct lane *lane)
 /* Under a fake clock that only the caller can move, a write that backs off does so for ever. */
 static bool stuck(struct lane *lane)
 {
-	struct outbox_stats stats;
-	int64_t now = clock_monotonic(lane->clock);
-
-	if (!evrec_clock_is_fake(lane->clock)) {
-		return false;
-	}
-	outbox_get_stats(lane->outbox, &stats);
-	return stats.in_flight == 0 && outbox_next_due(lane->outbox, now) > now;
+	return evrec_clock_is_fake(lane->clock) && outbox_stalled(lane->outbox, clock_monotonic(lane->clock));
 }
 
 bool lane_wait(struct lane *lane, int64_t deadline)
@@ -280,7 +275,7 @@ void lane_join(struct lane *lane, int64_t deadline)
 {
 	if (ready(lane)) {
 		(void)sender_join(lane->sender, deadline);
-		lane_drain(lane);
+		drain(lane);
 	}
 }
 
@@ -290,11 +285,14 @@ void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 	size_t i;
 
 	*stats = (evrec_sink_stats){ .name = lane->sink->name };
-	if (lane->outbox != NULL && lane->fork_generation == sender_fork_generation()) {
+	if (lane->outbox != NULL) {
 		outbox_get_stats(lane->outbox, &outbox);
 	}
 	if (lane->correlator != NULL) {
 		evrec_correlator_get_stats(lane->correlator, &stats->correlator);
+	}
+	if (lane->fork_generation != sender_fork_generation()) {
+		return; /* a child that has recorded nothing yet */
 	}
 	stats->received = lane->received;
 	stats->rate_limited = lane->rate_limited;

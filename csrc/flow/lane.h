@@ -3,7 +3,7 @@
  * thread; what the sender does on a thread of its own is behind the outbox's lock.
  *
  *   an event there:    lane_record: drain answers, correlate, submit
- *   an answer back:    lane_drain: into the correlator; drops and errors to the broadcaster's callbacks
+ *   an answer back:    lane_record, lane_poll: into the correlator; drops and errors to the broadcaster's callbacks
  */
 #ifndef EVREC_LANE_H
 #define EVREC_LANE_H
@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whom a lane tells what. Called with no lock held; may be called from inside every function below but those that end. */
+/* Whom a lane tells what, with no lock held: from inside every function below but lane_new, lane_free, lane_stop. */
 struct lane_listener {
 	void (*dropped)(void *ctx, const evrec_fields *event, const char *why);
 	void (*error)(void *ctx, const char *message, const char *name);
@@ -21,7 +21,10 @@ struct lane_listener {
 
 struct lane;
 
-/* `listener` must outlive the lane. Messages are cut at `max_message_bytes`, also those of aggregates. NULL and *err where an option is out of range, or there is no memory. */
+/*
+ * `listener` must outlive the lane. Messages are cut at `max_message_bytes`, also those of aggregates. NULL and *err
+ * where an option is out of range, or there is no memory.
+ */
 struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
                       size_t max_message_bytes, const struct lane_listener *listener, evrec_error *err);
 /* Never waits: what waits for a thread is sent by it in the background, other writes are dropped. */
@@ -31,10 +34,12 @@ void lane_free(struct lane *lane);
 bool lane_shows_events(const struct lane *lane);
 
 void lane_record(struct lane *lane, const evrec_fields *event, int64_t now);
-void lane_drain(struct lane *lane);
-void lane_poll(struct lane *lane); /* lane_drain, and the sender's work where it has no thread */
+void lane_poll(struct lane *lane); /* drains answers; does the sender's work where it has no thread */
 
-/* Waits for progress until `deadline` (CLOCK_MONOTONIC), or not at all where there can be none. True: it waited. */
+/*
+ * Waits a little for progress, not beyond `deadline` (CLOCK_MONOTONIC), or not at all where there can be none. True: it
+ * waited.
+ */
 bool lane_wait(struct lane *lane, int64_t deadline);
 bool lane_empty(struct lane *lane);
 

@@ -31,8 +31,8 @@ void evrec_sink_release(evrec_sink *sink)
 	if (sink == NULL || atomic_fetch_sub(&sink->refs, 1) != 1) {
 		return;
 	}
-	if (sink->ops != NULL && sink->ops->free != NULL) {
-		sink->ops->free(sink->ctx);
+	if (sink->ops.free != NULL) {
+		sink->ops.free(sink->ctx);
 	}
 	mem_free(sink->strings);
 	mem_free(sink);
@@ -173,7 +173,7 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pend
 	if (sink != NULL) {
 		sink->options.max_pending = max_pending;
 		sink->options.max_in_flight = 1;
-		sink->ops = ops;
+		sink->ops = *ops;
 		sink->ctx = ctx;
 	}
 	return sink;

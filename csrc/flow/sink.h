@@ -16,7 +16,7 @@ struct evrec_sink {
 	struct transport *(*open)(const evrec_sink *sink, evrec_error *err);
 	evrec_kubernetes_options options; /* of "kubernetes"; max_pending, max_in_flight and threadless hold for all */
 	char *strings;                    /* what `options` points to, or the path of "file" */
-	const evrec_sink_ops *ops;        /* of "custom" */
+	evrec_sink_ops ops;               /* of the embedder's own */
 	void *ctx;
 };
 

@@ -1,3 +1,4 @@
+#include "deliver/sender.h"
 #include "flow/broadcaster.h"
 
 const char *evrec_cause_name(enum evrec_cause cause)
@@ -31,6 +32,9 @@ static struct lane *sink_at(const evrec_broadcaster *b, size_t index)
 void evrec_broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 {
 	*stats = b->stats;
+	if (b->fork_generation != sender_fork_generation()) {
+		*stats = (evrec_stats){ 0 }; /* a child that has recorded nothing yet */
+	}
 	stats->sinks = 0;
 	while (sink_at(b, stats->sinks) != NULL) {
 		stats->sinks++;

@@ -10,7 +10,7 @@ struct fixture {
 	int64_t retry_after;
 	unsigned creates, patches;
 	int32_t last_count;
-	char last_note[64], last_why[32], last_error[32], last_patch[128], last_version[16];
+	char last_note[64], last_why[32], last_error[32], last_patch[128], last_version[16], last_name[64];
 	unsigned drops, errors;
 };
 
@@ -25,6 +25,7 @@ static void answer_as_told(struct fixture *f, const evrec_event *event, evrec_an
 
 	f->last_count = fields->count;
 	remember(f->last_note, sizeof(f->last_note), fields->note);
+	remember(f->last_name, sizeof(f->last_name), fields->name);
 	remember(f->last_version, sizeof(f->last_version), fields->resource_version);
 	answer->status = f->status;
 	answer->retry_after = f->retry_after;
@@ -232,6 +233,26 @@ static void test_an_expired_event_is_created_anew(void **state)
 	assert_string_equal(f->last_why, "not_found");
 }
 
+/* The name that was taken belongs to another: it is not patched when the second name has come to nothing too. */
+static void test_a_taken_name_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	char second[64];
+
+	evrec_watch_free(start(f));
+	f->status = 409;
+	(void)record(f, "taken", "R", "m");
+	evrec_broadcaster_poll(f->b);
+	assert_int_equal(f->creates, 2);
+	assert_string_equal(f->last_why, "conflict");
+	memcpy(second, f->last_name, sizeof(second));
+	f->status = 404;
+	(void)record(f, "taken", "R", "m");
+	evrec_broadcaster_poll(f->b);
+	assert_int_equal(f->patches, 1);
+	assert_string_equal(f->last_name, second);
+}
+
 static void test_rejected(void **state)
 {
 	struct fixture *f = *state;
@@ -390,6 +411,18 @@ static void test_recording_inside_a_callback(void **state)
 	assert_int_equal(evrec_broadcaster_shutdown(f->b, 0), 0);
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_true(stats.queued == 0 && stats.dropped[EVREC_CAUSE_CLOSED] == 1);
+	(void)check_books(f->b);
+}
+
+static void test_order(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = { .f = f, .records = 2 };
+
+	evrec_watch_free(evrec_broadcaster_start_event_watcher(f->b, see, &seen, NULL));
+	(void)record(f, "a", "R", "1"); /* the second that is recorded inside is still queued afterwards */
+	(void)record(f, "a", "R", "2");
+	assert_string_equal(seen.notes, "1 inner inner 2 ");
 	(void)check_books(f->b);
 }
 
@@ -554,12 +587,14 @@ int main(void)
 		TEST(test_folding),
 		TEST(test_retry_under_a_fake_clock),
 		TEST(test_an_expired_event_is_created_anew),
+		TEST(test_a_taken_name_is_left_alone),
 		TEST(test_rejected),
 		TEST(test_bounded),
 		TEST(test_an_aggregate_is_bounded),
 		TEST(test_rate_limit_is_told),
 		TEST(test_watchers),
 		TEST(test_recording_inside_a_callback),
+		TEST(test_order),
 		TEST(test_two_sinks_agree_on_the_name),
 		TEST(test_shutdown),
 		TEST(test_shutdown_of_a_dead_sink),

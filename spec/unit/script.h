@@ -130,7 +130,6 @@ static inline void script_free(struct transport *t)
 }
 
 static const struct transport_ops threaded_ops = {
-	.name = "script",
 	.threaded = true,
 	.send = script_send,
 	.step = script_step,
@@ -140,7 +139,6 @@ static const struct transport_ops threaded_ops = {
 };
 
 static const struct transport_ops polled_ops = {
-	.name = "script",
 	.send = script_send,
 	.step = script_step,
 	.free = script_free,

@@ -75,6 +75,24 @@ static void test_floor(void **state)
 	}
 }
 
+static void test_messages_are_cut_between_characters(void **state)
+{
+	char text[300];
+	evrec_error err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		memset(text, 'x', i);
+		for (size_t at = i; at + 3 < sizeof(text); at += 3) {
+			memcpy(text + at, "\xE2\x82\xAC", 4);
+		}
+		assert_int_equal(error_set(&err, EVREC_EINVALID, "%s", text), EVREC_EINVALID);
+		assert_true(utf8_valid(str_from(err.message)));
+		assert_in_range(strlen(err.message), sizeof(err.message) - 4, sizeof(err.message) - 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -82,6 +100,7 @@ int main(void)
 		cmocka_unit_test(test_invalid),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_floor),
+		cmocka_unit_test(test_messages_are_cut_between_characters),
 	};
 
 	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
