@@ -2,15 +2,14 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "base/wait.h"
 #include "deliver/sender.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATH_SHOWN 160   /* bytes of it in a message */
@@ -167,15 +166,13 @@ static void file_step(struct transport *t, struct sender *s, int64_t timeout)
 {
 	struct file *file = file_of(t);
 	int64_t deadline = clock_monotonic(evrec_clock_real()) + timeout;
-	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
-		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
 
 	(void)s;
 	if (timeout <= 0) {
 		return;
 	}
 	(void)pthread_mutex_lock(&file->lock);
-	while (!file->woken && pthread_cond_timedwait(&file->wakes, &file->lock, &until) == 0) {
+	while (!file->woken && wait_until(&file->wakes, &file->lock, deadline)) {
 	}
 	file->woken = false;
 	(void)pthread_mutex_unlock(&file->lock);
@@ -213,7 +210,6 @@ static const struct transport_ops file_ops = {
 struct transport *file_transport_new(const char *path, encode_func *encode, evrec_error *err)
 {
 	struct file *file = mem_zalloc(sizeof(*file));
-	pthread_condattr_t attr;
 
 	if (file != NULL) {
 		file->path = str_dup(str_from(path));
@@ -227,9 +223,6 @@ struct transport *file_transport_new(const char *path, encode_func *encode, evre
 	file->encode = encode;
 	file->fd = -1;
 	(void)pthread_mutex_init(&file->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&file->wakes, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	wait_init(&file->wakes);
 	return &file->base;
 }

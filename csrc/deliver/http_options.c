@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 
 #define MAX_IN_FLIGHT_MAX 1000
-#define MAX_PENDING_MAX 10000000
 #define TIMEOUT_MAX (3600 * EVREC_SECOND)
 
 static bool has_control(evrec_str s)
@@ -121,8 +120,8 @@ int http_check_options(const evrec_kubernetes_options *o, evrec_error *err)
 	if (o->max_in_flight < 1 || o->max_in_flight > MAX_IN_FLIGHT_MAX) {
 		return error_set(err, EVREC_EINVALID, "max_in_flight: must be 1 to %d", MAX_IN_FLIGHT_MAX);
 	}
-	if (o->max_pending < 1 || o->max_pending > MAX_PENDING_MAX) {
-		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
+	if ((code = outbox_check_max_pending(o->max_pending, err)) != 0) {
+		return code;
 	}
 	if (o->timeout <= 0 || o->timeout > TIMEOUT_MAX) {
 		return error_set(err, EVREC_EINVALID, "timeout: must be more than 0, and 1 hour at most");

@@ -1,60 +1,20 @@
 #include "deliver/outbox_inner.h"
 
-#include <time.h>
+#include "base/wait.h"
 
-void list_append(struct entry_list *list, struct entry *entry)
+#define MAX_PENDING_MAX 10000000
+
+int outbox_check_max_pending(size_t max_pending, evrec_error *err)
 {
-	entry->next = NULL;
-	entry->prev = list->tail;
-	if (list->tail == NULL) {
-		list->head = entry;
-	} else {
-		list->tail->next = entry;
+	if (max_pending < 1 || max_pending > MAX_PENDING_MAX) {
+		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
 	}
-	list->tail = entry;
-}
-
-void list_prepend(struct entry_list *list, struct entry *entry)
-{
-	entry->prev = NULL;
-	entry->next = list->head;
-	if (list->head == NULL) {
-		list->tail = entry;
-	} else {
-		list->head->prev = entry;
-	}
-	list->head = entry;
-}
-
-void list_remove(struct entry_list *list, struct entry *entry)
-{
-	if (entry->prev == NULL) {
-		list->head = entry->next;
-	} else {
-		entry->prev->next = entry->next;
-	}
-	if (entry->next == NULL) {
-		list->tail = entry->prev;
-	} else {
-		entry->next->prev = entry->prev;
-	}
-	entry->prev = entry->next = NULL;
-}
-
-static struct entry *list_shift(struct entry_list *list)
-{
-	struct entry *entry = list->head;
-
-	if (entry != NULL) {
-		list_remove(list, entry);
-	}
-	return entry;
+	return 0;
 }
 
 struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint64_t seed)
 {
 	struct outbox *ob = mem_zalloc(sizeof(*ob));
-	pthread_condattr_t attr;
 
 	if (ob == NULL) {
 		return NULL;
@@ -67,12 +27,8 @@ struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint
 	ob->max_pending = max_pending;
 	ob->random = seed;
 	ob->now = INT64_MIN;
-	/* None of these can fail on Linux. */
 	(void)pthread_mutex_init(&ob->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&ob->progress, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	wait_init(&ob->progress);
 	return ob;
 }
 
@@ -358,13 +314,11 @@ void outbox_cut_off(struct outbox *ob)
 
 bool outbox_wait(struct outbox *ob, int64_t deadline)
 {
-	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
-		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
 	bool empty;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	while (ob->stats.writes != 0 && ob->answered.head == NULL) {
-		if (pthread_cond_timedwait(&ob->progress, &ob->lock, &until) != 0) {
+		if (!wait_until(&ob->progress, &ob->lock, deadline)) {
 			break;
 		}
 	}

@@ -78,6 +78,8 @@ struct outbox_stats {
 	uint64_t reports_lost;
 };
 
+/* The option of every sink: 0, or EVREC_EINVALID, which names it. */
+int outbox_check_max_pending(size_t max_pending, evrec_error *err);
 /*
  * `max_pending` bounds the writes; `seed` starts the jitter. What was answered waits for collect beyond that bound:
  * a lane collects before it submits. NULL where there is no memory.

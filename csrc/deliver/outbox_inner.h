@@ -38,6 +38,7 @@ struct outbox {
 void list_append(struct entry_list *list, struct entry *entry);
 void list_prepend(struct entry_list *list, struct entry *entry);
 void list_remove(struct entry_list *list, struct entry *entry);
+struct entry *list_shift(struct entry_list *list); /* the first, removed; NULL: there is none */
 
 /* The name of `from`, which was answered, is that of `entry`, whatever the lane believed. */
 void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);

@@ -1,5 +1,6 @@
 #include "deliver/reports.h"
 
+#include "base/lru.h"
 #include "base/utf8.h"
 
 /* Longer than any back-off: an outage that lasts is one message, the next one another. */
@@ -62,21 +63,10 @@ void reports_add(struct reports *r, const char *name, const char *message, int64
 	}
 }
 
-/* FNV-1a; two messages of one hash cost a message, no more. */
-static uint64_t hash(const char *text)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text != '\0'; text++) {
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	}
-	return h;
-}
-
 void reports_add_once(struct reports *r, const char *name, const char *message, const char *key)
 {
 	struct outbox_report report;
-	uint64_t h = hash(key);
+	uint64_t h = lru_hash(str_from(key)); /* two of one hash cost a message, no more */
 
 	for (size_t i = 0; i < r->seen_len; i++) {
 		if (r->seen[i] == h) {

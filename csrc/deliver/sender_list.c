@@ -1,6 +1,5 @@
+#include "base/wait.h"
 #include "deliver/sender_inner.h"
-
-#include <time.h>
 
 struct senders senders;
 
@@ -9,13 +8,8 @@ static atomic_uint generation;
 
 static void make_empty(void)
 {
-	pthread_condattr_t attr;
-
 	(void)pthread_mutex_init(&senders.lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&senders.changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	wait_init(&senders.changed);
 	senders.head = NULL;
 }
 
@@ -75,8 +69,5 @@ void senders_remove(struct sender *s)
 
 bool senders_wait(int64_t deadline)
 {
-	struct timespec until = { .tv_sec = (time_t)(deadline / EVREC_SECOND),
-		                  .tv_nsec = (long)(deadline % EVREC_SECOND) };
-
-	return pthread_cond_timedwait(&senders.changed, &senders.lock, &until) == 0;
+	return wait_until(&senders.changed, &senders.lock, deadline);
 }

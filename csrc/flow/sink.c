@@ -2,8 +2,6 @@
 
 #include "flow/write.h"
 
-#define MAX_PENDING_MAX 10000000
-
 static evrec_sink *sink_new(const char *name, struct transport *(*open)(const evrec_sink *, evrec_error *),
                             evrec_error *err)
 {
@@ -36,14 +34,6 @@ void evrec_sink_release(evrec_sink *sink)
 	}
 	mem_free(sink->strings);
 	mem_free(sink);
-}
-
-static int check_max_pending(size_t max_pending, evrec_error *err)
-{
-	if (max_pending < 1 || max_pending > MAX_PENDING_MAX) {
-		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
-	}
-	return 0;
 }
 
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options)
@@ -95,7 +85,7 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 		error_set(err, EVREC_EINVALID, "token: not together with token_file");
 		return NULL;
 	}
-	if (check_max_pending(options->max_pending, err) != 0 || http_check_options(options, err) != 0) {
+	if (http_check_options(options, err) != 0) {
 		return NULL;
 	}
 	if (options->token_file.len != 0) {
@@ -135,7 +125,7 @@ evrec_sink *evrec_sink_file(evrec_str path, size_t max_pending, evrec_error *err
 		error_set(err, EVREC_EINVALID, "path: must be the name of a file, or -");
 		return NULL;
 	}
-	if (check_max_pending(max_pending, err) != 0) {
+	if (outbox_check_max_pending(max_pending, err) != 0) {
 		return NULL;
 	}
 	sink = sink_new("file", file_open, err);
@@ -166,7 +156,7 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pend
 		error_set(err, EVREC_EINVALID, "create: a sink needs this function");
 		return NULL;
 	}
-	if (check_max_pending(max_pending, err) != 0) {
+	if (outbox_check_max_pending(max_pending, err) != 0) {
 		return NULL;
 	}
 	sink = sink_new(ops->name == NULL ? "custom" : ops->name, call_open, err);

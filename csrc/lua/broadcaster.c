@@ -210,34 +210,30 @@ static int push_outcome(lua_State *L, const struct broadcaster *b, int code)
 	return 1 + push_stats(L, b);
 }
 
-static int broadcaster_flush(lua_State *L)
+/* Flush or shutdown, with the timeout at index 2. */
+static int settle(lua_State *L, const char *what, int (*func)(evrec_broadcaster *b, int64_t timeout))
 {
 	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-	int64_t timeout = seconds_check(L, 2, "broadcaster:flush", "timeout", DEFAULT_TIMEOUT);
+	int64_t timeout = seconds_check(L, 2, what, "timeout", DEFAULT_TIMEOUT);
 	lua_State *outer;
 	int code = 0;
 
 	if (b->host.b != NULL) {
 		outer = broadcaster_enter(b, L);
-		code = evrec_broadcaster_flush(b->host.b, timeout);
+		code = func(b->host.b, timeout);
 		broadcaster_leave(b, outer);
 	}
 	return push_outcome(L, b, code);
 }
 
+static int broadcaster_flush(lua_State *L)
+{
+	return settle(L, "broadcaster:flush", evrec_broadcaster_flush);
+}
+
 static int broadcaster_shutdown(lua_State *L)
 {
-	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-	int64_t timeout = seconds_check(L, 2, "broadcaster:shutdown", "timeout", DEFAULT_TIMEOUT);
-	lua_State *outer;
-	int code = 0;
-
-	if (b->host.b != NULL) {
-		outer = broadcaster_enter(b, L);
-		code = evrec_broadcaster_shutdown(b->host.b, timeout);
-		broadcaster_leave(b, outer);
-	}
-	return push_outcome(L, b, code);
+	return settle(L, "broadcaster:shutdown", evrec_broadcaster_shutdown);
 }
 
 static int broadcaster_stats(lua_State *L)
