@@ -12,7 +12,8 @@ struct node {
 	uint32_t key_len, key_cap;
 	uint32_t chain; /* the next in the same bucket */
 	uint32_t newer, older;
-	uint32_t generation; /* how many keys this place has held */
+	uint32_t self;       /* its own place */
+	uint32_t generation; /* how many keys that has held */
 };
 
 struct lru {
@@ -28,11 +29,6 @@ struct lru {
 static struct node *node_at(const struct lru *lru, uint32_t i)
 {
 	return (struct node *)(void *)(lru->nodes + (size_t)i * lru->node_size);
-}
-
-static uint32_t index_of(const struct lru *lru, const struct node *node)
-{
-	return (uint32_t)((size_t)((const char *)node - lru->nodes) / lru->node_size);
 }
 
 struct lru *lru_new(const struct lru_type *type, size_t capacity)
@@ -68,9 +64,14 @@ void lru_free(struct lru *lru)
 	mem_free(lru);
 }
 
-uint64_t lru_hash(evrec_str key)
+uint64_t lru_hash(evrec_str s)
 {
-	return XXH3_64bits(key.data, key.len);
+	return XXH3_64bits(s.data, s.len);
+}
+
+struct key key_of(evrec_str head, evrec_str tail)
+{
+	return (struct key){ head, tail, key_hash(lru_hash(head), lru_hash(tail)) };
 }
 
 size_t lru_len(const struct lru *lru)
@@ -92,47 +93,54 @@ static void list_remove(struct lru *lru, const struct node *node)
 	}
 }
 
-static void list_push(struct lru *lru, struct node *node, uint32_t i)
+static void list_push(struct lru *lru, struct node *node)
 {
 	node->newer = NONE;
 	node->older = lru->newest;
 	if (lru->newest != NONE) {
-		node_at(lru, lru->newest)->newer = i;
+		node_at(lru, lru->newest)->newer = node->self;
 	} else {
-		lru->oldest = i;
+		lru->oldest = node->self;
 	}
-	lru->newest = i;
+	lru->newest = node->self;
 }
 
-static void chain_push(struct lru *lru, struct node *node, uint32_t i)
+static void chain_push(struct lru *lru, struct node *node)
 {
 	uint32_t *head = &lru->buckets[node->hash & lru->mask];
 
 	node->chain = *head;
-	*head = i;
+	*head = node->self;
 }
 
-static void chain_remove(struct lru *lru, const struct node *node, uint32_t i)
+static void chain_remove(struct lru *lru, const struct node *node)
 {
 	uint32_t *link = &lru->buckets[node->hash & lru->mask];
 
-	while (*link != i) {
+	while (*link != node->self) {
 		link = &node_at(lru, *link)->chain;
 	}
 	*link = node->chain;
 }
 
-static struct node *find(const struct lru *lru, evrec_str key, uint64_t hash)
+static bool has_key(const struct node *node, const struct key *key)
+{
+	return node->hash == key->hash && node->key_len == key->head.len + key->tail.len &&
+	       (key->head.len == 0 || memcmp(node->key, key->head.data, key->head.len) == 0) &&
+	       (key->tail.len == 0 || memcmp(node->key + key->head.len, key->tail.data, key->tail.len) == 0);
+}
+
+static struct node *find(const struct lru *lru, const struct key *key)
 {
 	uint32_t i;
 
 	if (lru->buckets == NULL) {
 		return NULL;
 	}
-	for (i = lru->buckets[hash & lru->mask]; i != NONE;) {
+	for (i = lru->buckets[key->hash & lru->mask]; i != NONE;) {
 		struct node *node = node_at(lru, i);
 
-		if (node->hash == hash && str_eq((evrec_str){ node->key, node->key_len }, key)) {
+		if (has_key(node, key)) {
 			return node;
 		}
 		i = node->chain;
@@ -142,17 +150,20 @@ static struct node *find(const struct lru *lru, evrec_str key, uint64_t hash)
 
 static void touch(struct lru *lru, struct node *node)
 {
-	uint32_t i = index_of(lru, node);
-
-	if (lru->newest != i) {
+	if (lru->newest != node->self) {
 		list_remove(lru, node);
-		list_push(lru, node, i);
+		list_push(lru, node);
 	}
 }
 
-void *lru_get(struct lru *lru, evrec_str key, uint64_t hash)
+void lru_use(struct lru *lru, const void *value)
 {
-	struct node *node = find(lru, key, hash);
+	touch(lru, (struct node *)value - 1);
+}
+
+void *lru_get(struct lru *lru, const struct key *key)
+{
+	struct node *node = find(lru, key);
 
 	if (node == NULL) {
 		return NULL;
@@ -189,19 +200,21 @@ static bool grow(struct lru *lru)
 	lru->mask = (uint32_t)(slots - 1);
 	lru->room = (uint32_t)room;
 	for (i = 0; i < lru->len; i++) {
-		chain_push(lru, node_at(lru, i), i);
+		chain_push(lru, node_at(lru, i));
 	}
 	return true;
 }
 
-static bool key_set(struct node *node, evrec_str key)
+static bool key_set(struct node *node, const struct key *key)
 {
-	if (key.len > UINT32_MAX / 2) {
+	const size_t len = key->head.len + key->tail.len;
+
+	if (key->head.len > UINT32_MAX / 4 || key->tail.len > UINT32_MAX / 4) {
 		return false;
 	}
 	/* A long key's memory is not kept for a short one. */
-	if (node->key == NULL || node->key_cap < key.len || node->key_cap > 4 * key.len + 256) {
-		size_t cap = key.len == 0 ? 1 : key.len;
+	if (node->key == NULL || node->key_cap < len || node->key_cap > 4 * len + 256) {
+		size_t cap = len == 0 ? 1 : len;
 		char *block = mem_realloc(node->key, cap);
 
 		if (block == NULL) {
@@ -210,18 +223,20 @@ static bool key_set(struct node *node, evrec_str key)
 		node->key = block;
 		node->key_cap = (uint32_t)cap;
 	}
-	if (key.len != 0) {
-		memcpy(node->key, key.data, key.len);
+	if (key->head.len != 0) {
+		memcpy(node->key, key->head.data, key->head.len);
 	}
-	node->key_len = (uint32_t)key.len;
+	if (key->tail.len != 0) {
+		memcpy(node->key + key->head.len, key->tail.data, key->tail.len);
+	}
+	node->key_len = (uint32_t)len;
 	return true;
 }
 
 /* A node out of use: a new one, or the oldest, emptied. NULL: no memory; then nothing has changed. */
-static struct node *node_for(struct lru *lru, evrec_str key, uint64_t hash)
+static struct node *node_for(struct lru *lru, const struct key *key)
 {
 	struct node *node;
-	uint32_t i;
 
 	if (lru->len < lru->capacity) {
 		if (lru->len == lru->room && !grow(lru)) {
@@ -232,15 +247,13 @@ static struct node *node_for(struct lru *lru, evrec_str key, uint64_t hash)
 		if (!key_set(node, key)) {
 			return NULL;
 		}
-		i = lru->len++;
+		node->self = lru->len++;
 	} else {
-		i = lru->oldest;
-		node = node_at(lru, i);
-		chain_remove(lru, node, i);
+		node = node_at(lru, lru->oldest);
 		if (!key_set(node, key)) {
-			chain_push(lru, node, i);
 			return NULL;
 		}
+		chain_remove(lru, node);
 		list_remove(lru, node);
 		if (lru->type->recycle != NULL) {
 			lru->type->recycle(node + 1);
@@ -248,31 +261,31 @@ static struct node *node_for(struct lru *lru, evrec_str key, uint64_t hash)
 			memset(node + 1, 0, lru->type->value_size);
 		}
 	}
-	node->hash = hash;
+	node->hash = key->hash;
 	node->generation++;
-	chain_push(lru, node, i);
-	list_push(lru, node, i);
+	chain_push(lru, node);
+	list_push(lru, node);
 	return node;
 }
 
-void *lru_put(struct lru *lru, evrec_str key, uint64_t hash, bool *fresh)
+void *lru_put(struct lru *lru, const struct key *key, bool *fresh)
 {
-	struct node *node = find(lru, key, hash);
+	struct node *node = find(lru, key);
 
 	*fresh = node == NULL;
 	if (node != NULL) {
 		touch(lru, node);
 		return node + 1;
 	}
-	node = node_for(lru, key, hash);
+	node = node_for(lru, key);
 	return node == NULL ? NULL : node + 1;
 }
 
-uint64_t lru_handle(const struct lru *lru, const void *value)
+uint64_t lru_handle(const void *value)
 {
 	const struct node *node = (const struct node *)value - 1;
 
-	return (uint64_t)node->generation << 32 | index_of(lru, node);
+	return (uint64_t)node->generation << 32 | node->self;
 }
 
 void *lru_at(const struct lru *lru, uint64_t handle)

@@ -1,7 +1,8 @@
 /*
  * lru.h - a cache of bounded size, strictly least recently used: a lookup and an insert both count as use.
  *
- *   struct record *r = lru_put(cache, key, lru_hash(key), &fresh);
+ *   struct key key = key_of(EVREC_STR("some"), EVREC_STR("thing"));
+ *   struct record *r = lru_put(cache, &key, &fresh);
  *   if (fresh) { ... } r->count++;
  *
  * Values live inside the cache, in one block that grows up to the capacity; a pointer to one holds until the next
@@ -30,21 +31,40 @@ struct lru_type {
 struct lru *lru_new(const struct lru_type *type, size_t capacity);
 void lru_free(struct lru *lru); /* NULL is fine */
 
-uint64_t lru_hash(evrec_str key);
+/*
+ * A key: the bytes of head and tail, one after the other, borrowed, and their hash. Two parts, so that keys which begin
+ * alike need not be copied whole, nor their beginning be hashed twice. Keys that are to be one must be parted alike.
+ */
+struct key {
+	evrec_str head, tail;
+	uint64_t hash;
+};
 
-void *lru_get(struct lru *lru, evrec_str key, uint64_t hash); /* NULL: not there */
+uint64_t lru_hash(evrec_str s);
+
+/* The hash of a key whose parts have these. */
+static inline uint64_t key_hash(uint64_t head, uint64_t tail)
+{
+	return head ^ (tail * UINT64_C(0x9E3779B97F4A7C15));
+}
+
+struct key key_of(evrec_str head, evrec_str tail);
+
+void *lru_get(struct lru *lru, const struct key *key); /* NULL: not there */
 /* Finds the entry of a key, or makes it (*fresh) in the place of the least recently used one; NULL: no memory. */
-void *lru_put(struct lru *lru, evrec_str key, uint64_t hash, bool *fresh);
+void *lru_put(struct lru *lru, const struct key *key, bool *fresh);
+/* Counts as use of the entry that has this value. */
+void lru_use(struct lru *lru, const void *value);
 
 size_t lru_len(const struct lru *lru);
 
 /*
  * A handle names an entry for as long as it is not evicted, without a lookup, and without counting as use. Never 0.
  */
-uint64_t lru_handle(const struct lru *lru, const void *value);
+uint64_t lru_handle(const void *value);
 void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: evicted */
 
-/* From the most recently used on: calls `func` until it returns false. */
+/* From the most recently used on, with the whole key: calls `func` until it returns false. */
 void lru_each(struct lru *lru, bool (*func)(void *ctx, evrec_str key, void *value), void *ctx);
 
 #pragma GCC visibility pop

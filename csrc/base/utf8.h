@@ -8,6 +8,31 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * True for most text that there is: ASCII without NUL. False tells nothing. Eight bytes at a time, the last of them
+ * perhaps a second time: a byte is neither where it has its high bit set, or gets it when one is taken from it.
+ */
+static inline bool utf8_plain(evrec_str s)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+	uint64_t word, marked = 0;
+	size_t i;
+
+	if (s.len < sizeof(word)) {
+		for (i = 0; i < s.len; i++) {
+			marked |= (uint64_t)(unsigned char)s.data[i] | ((uint64_t)(unsigned char)s.data[i] - 1);
+		}
+		return (marked & 0x80) == 0;
+	}
+	for (i = 0; i < s.len - sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s.data + i, sizeof(word));
+		marked |= word | (word - ones);
+	}
+	memcpy(&word, s.data + s.len - sizeof(word), sizeof(word));
+	marked |= word | (word - ones);
+	return (marked & highs) == 0;
+}
+
 /* Well-formed by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 bool utf8_valid(evrec_str s);
 

@@ -1,10 +1,8 @@
 #include "correlate/aggregator.h"
 
-#include "base/lru.h"
-
 /*
- * The local keys seen, oldest first, each behind a struct local: a set that is small by its nature (max_events), in
- * one block that stays when the record goes to another key.
+ * The local keys seen, oldest first, each behind its length: a set that is small by its nature (max_events), in one
+ * block that stays when the record goes to another key. To compare a few of equal length is cheaper than a hash.
  */
 struct aggregate {
 	int64_t last; /* when the last event came */
@@ -12,9 +10,7 @@ struct aggregate {
 	uint64_t locals_len; /* how many */
 };
 
-struct local {
-	uint32_t hash, len;
-};
+typedef uint32_t local_len;
 
 static void recycle(void *value)
 {
@@ -44,36 +40,35 @@ void aggregator_destroy(struct aggregator *a)
 	lru_free(a->cache);
 }
 
-static bool locals_have(const struct buf *locals, struct local head, evrec_str key)
+static bool locals_have(const struct buf *locals, evrec_str key)
 {
 	size_t at = 0;
 
 	while (at < locals->len) {
-		struct local seen;
+		local_len len;
 
-		memcpy(&seen, locals->data + at, sizeof(seen));
-		at += sizeof(seen);
-		if (seen.hash == head.hash && seen.len == head.len &&
-		    (seen.len == 0 || memcmp(locals->data + at, key.data, seen.len) == 0)) {
+		memcpy(&len, locals->data + at, sizeof(len));
+		at += sizeof(len);
+		if (str_eq((evrec_str){ locals->data + at, len }, key)) {
 			return true;
 		}
-		at += seen.len;
+		at += len;
 	}
 	return false;
 }
 
 static bool locals_insert(struct aggregate *r, evrec_str key)
 {
-	struct local head = { (uint32_t)lru_hash(key), (uint32_t)key.len };
+	local_len len = (local_len)key.len;
 
-	if (locals_have(&r->locals, head, key)) {
+	if (locals_have(&r->locals, key)) {
 		return true;
 	}
-	if (!buf_reserve(&r->locals, sizeof(head) + key.len)) {
+	if (key.len > UINT32_MAX / 2 || !buf_reserve(&r->locals, sizeof(len) + key.len)) {
 		r->locals.failed = false; /* what it holds is whole: only this key did not get in */
 		return false;
 	}
-	buf_put(&r->locals, &head, sizeof(head));
+	buf_put(&r->locals, &len, sizeof(len));
 	buf_put_str(&r->locals, key);
 	r->locals_len++;
 	return true;
@@ -81,20 +76,21 @@ static bool locals_insert(struct aggregate *r, evrec_str key)
 
 static void locals_pop_oldest(struct aggregate *r)
 {
-	struct local head;
+	local_len len;
 	size_t size;
 
-	memcpy(&head, r->locals.data, sizeof(head));
-	size = sizeof(head) + head.len;
+	memcpy(&len, r->locals.data, sizeof(len));
+	size = sizeof(len) + len;
 	memmove(r->locals.data, r->locals.data + size, r->locals.len - size);
 	r->locals.len -= size;
 	r->locals_len--;
 }
 
-bool aggregator_observe(struct aggregator *a, evrec_str aggregate_key, evrec_str local_key, int64_t now, bool *combine)
+bool aggregator_observe(struct aggregator *a, const struct key *aggregate_key, evrec_str local_key, int64_t now,
+                        bool *combine)
 {
 	bool fresh;
-	struct aggregate *r = lru_put(a->cache, aggregate_key, lru_hash(aggregate_key), &fresh);
+	struct aggregate *r = lru_put(a->cache, aggregate_key, &fresh);
 
 	*combine = false;
 	if (r == NULL) {

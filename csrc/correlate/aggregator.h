@@ -5,11 +5,9 @@
 #ifndef EVREC_AGGREGATOR_H
 #define EVREC_AGGREGATOR_H
 
-#include "base/base.h"
+#include "base/lru.h"
 
 #pragma GCC visibility push(hidden)
-
-struct lru;
 
 struct aggregator {
 	struct lru *cache; /* aggregate key -> struct aggregate */
@@ -24,7 +22,8 @@ void aggregator_destroy(struct aggregator *a);
  * Takes note of an event by its aggregate key and its local key, the part in which similar events differ. Sets
  * *combine where it is to be told as a part of the aggregate. False: no memory.
  */
-bool aggregator_observe(struct aggregator *a, evrec_str aggregate_key, evrec_str local_key, int64_t now, bool *combine);
+bool aggregator_observe(struct aggregator *a, const struct key *aggregate_key, evrec_str local_key, int64_t now,
+                        bool *combine);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,4 @@
 #include "base/bucket.h"
-#include "base/lru.h"
 #include "correlate/aggregator.h"
 #include "correlate/logger.h"
 #include "event/event.h"
@@ -106,96 +105,111 @@ void evrec_correlator_free(evrec_correlator *c)
 	mem_free(c);
 }
 
-/* Decides whether `event`, already a copy, is told as an aggregate, and makes it one. Sets *key to its cache key. */
-static bool aggregate(evrec_correlator *c, evrec_fields *event, int64_t now, evrec_str *key, bool *combined)
+/* Decides whether the event is told as an aggregate, and makes it one. Sets *key to its cache key. */
+static bool aggregate(evrec_correlator *c, struct observed *o, int64_t now, struct key *key, bool *combined)
 {
-	evrec_str aggregate_key = buf_str(&c->keys.aggregate), local_key = event->note, chosen;
-	evrec_str message = { NULL, 0 };
+	evrec_str local_key = o->note, message = { NULL, 0 }, chosen;
+	struct key aggregate_key = c->keys.aggregate;
 
 	if (c->options.key_func != NULL) {
-		if (c->options.key_func(c->options.ctx, event, &chosen, &local_key)) {
-			if (!key_custom(&c->custom, chosen)) {
+		if (c->options.key_func(c->options.ctx, o->event, &chosen, &local_key)) {
+			if (!key_custom(&aggregate_key, &c->custom, chosen)) {
 				return false;
 			}
-			aggregate_key = buf_str(&c->custom);
 		} else {
-			local_key = event->note;
+			local_key = o->note;
 			c->stats.callback_errors++;
 		}
 	}
-	if (!aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
+	if (!aggregator_observe(&c->aggregator, &aggregate_key, local_key, now, combined)) {
 		return false;
 	}
-	*key = *combined ? aggregate_key : buf_str(&c->keys.event);
+	*key = *combined ? aggregate_key : c->keys.event;
 	if (!*combined) {
 		return true;
 	}
 	buf_clear(&c->message);
-	if (c->options.message_func != NULL && c->options.message_func(c->options.ctx, event, &message)) {
+	if (c->options.message_func != NULL && c->options.message_func(c->options.ctx, o->event, &message)) {
 		buf_put_str(&c->message, message);
 	} else {
 		c->stats.callback_errors += c->options.message_func != NULL;
 		buf_put_str(&c->message, EVREC_STR(COMBINED));
-		buf_put_str(&c->message, event->note);
+		buf_put_str(&c->message, o->note);
 	}
-	event->name = event->resource_version = (evrec_str){ NULL, 0 };
-	event->note = buf_str(&c->message);
-	event->count = 1;
-	event->first = event->last = now;
+	o->name = o->resource_version = (evrec_str){ NULL, 0 };
+	o->note = buf_str(&c->message);
+	o->count = 1;
+	o->first = o->last = now;
 	return !c->message.failed;
 }
 
-/* Takes a token for `event`; *skip where there is none. */
-static bool limit(evrec_correlator *c, const evrec_fields *event, int64_t now, bool *skip)
+/* Takes a token for the event; sets `skip` where there is none. */
+static bool limit(evrec_correlator *c, struct observed *o, int64_t now)
 {
-	evrec_str key = { c->keys.event.data, c->keys.spam_len }, chosen;
+	struct key key = c->keys.spam;
 	struct bucket *bucket;
 	bool fresh;
 
 	if (c->options.spam_key_func != NULL) {
-		if (c->options.spam_key_func(c->options.ctx, event, &chosen)) {
-			if (!key_custom(&c->custom, chosen)) {
+		evrec_fields changed;
+		evrec_str chosen;
+
+		observed_fields(o, &changed);
+		if (c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {
+			if (!key_custom(&key, &c->custom, chosen)) {
 				return false;
 			}
-			key = buf_str(&c->custom);
 		} else {
 			c->stats.callback_errors++;
 		}
 	}
-	bucket = lru_put(c->buckets, key, lru_hash(key), &fresh);
+	bucket = lru_put(c->buckets, &key, &fresh);
 	if (bucket == NULL) {
 		return false;
 	}
 	if (fresh) {
 		bucket_fill(bucket, c->options.burst_size, now);
 	}
-	*skip = !bucket_take(bucket, c->options.burst_size, c->options.qps, now);
+	o->skip = !bucket_take(bucket, c->options.burst_size, c->options.qps, now);
 	return true;
 }
 
-int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, int64_t now, evrec_correlation *result)
+int correlator_observe(evrec_correlator *c, const evrec_fields *event, int64_t now, struct observed *o)
 {
-	evrec_str key;
-	bool combined, known, skip, ok;
+	bool combined, known, ok;
+	struct key key;
 
 	if (c->busy) {
 		return EVREC_EINVALID;
 	}
 	c->busy = true;
-	result->event = *event;
-	ok = keys_make(&c->keys, event) && aggregate(c, &result->event, now, &key, &combined) &&
-	     logger_observe(&c->logger, key, &result->event, now, &known, &result->handle) &&
-	     limit(c, &result->event, now, &skip);
+	observed_init(o, event);
+	ok = keys_make(&c->keys, event) && aggregate(c, o, now, &key, &combined) &&
+	     logger_observe(&c->logger, &key, o, now, &known) && limit(c, o, now);
 	c->busy = false;
 	if (!ok) {
 		return EVREC_ENOMEM;
 	}
-	result->skip = skip;
-	result->patch = known && !skip;
-	result->why = skip ? EVREC_RATE_LIMITED : combined ? EVREC_AGGREGATED : known ? EVREC_DUPLICATE : EVREC_NEW;
+	o->patch = known && !o->skip;
+	o->why = o->skip ? EVREC_RATE_LIMITED : combined ? EVREC_AGGREGATED : known ? EVREC_DUPLICATE : EVREC_NEW;
 	c->stats.correlated++;
-	c->stats.why[result->why]++;
+	c->stats.why[o->why]++;
 	return 0;
+}
+
+int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, int64_t now, evrec_correlation *result)
+{
+	struct observed observed;
+	int code = correlator_observe(c, event, now, &observed);
+
+	if (code == 0) {
+		observed_fields(&observed, &result->event);
+		result->handle = observed.handle;
+		result->patch = observed.patch;
+		result->skip = observed.skip;
+		result->why = observed.why;
+	}
+	return code;
 }
 
 int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event)
@@ -203,7 +217,7 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 	if (c->busy) {
 		return EVREC_EINVALID;
 	}
-	if (!keys_make(&c->keys, event) || !logger_update(&c->logger, buf_str(&c->keys.event), event)) {
+	if (!keys_make(&c->keys, event) || !logger_update(&c->logger, &c->keys.event, event)) {
 		return EVREC_ENOMEM;
 	}
 	return 0;

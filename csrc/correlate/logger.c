@@ -1,6 +1,5 @@
 #include "correlate/logger.h"
 
-#include "base/lru.h"
 #include "event/event.h"
 
 struct observation {
@@ -65,47 +64,47 @@ static bool set_text(struct observation *o, evrec_str name, evrec_str resource_v
 }
 
 /* An entry that a failure left without a count is as good as none: the next event finds it new. */
-static bool observe_new(struct logger *l, struct observation *o, evrec_fields *event, int64_t now)
+static bool observe_new(struct logger *l, struct observation *o, struct observed *observed, int64_t now)
 {
-	if (event->name.len == 0) {
+	if (observed->name.len == 0) {
 		buf_clear(&l->name);
-		name_make(&l->name, event->regarding.name, now);
+		name_make(&l->name, observed->event->regarding.name, now);
 		if (l->name.failed) {
 			return false;
 		}
-		event->name = buf_str(&l->name);
+		observed->name = buf_str(&l->name);
 	}
-	if (event->count < 1) {
-		event->count = 1;
+	if (observed->count < 1) {
+		observed->count = 1;
 	}
-	if (!set_text(o, event->name, event->resource_version)) {
+	if (!set_text(o, observed->name, observed->resource_version)) {
 		return false;
 	}
-	o->first = event->first;
-	o->count = event->count;
+	o->first = observed->first;
+	o->count = observed->count;
 	return true;
 }
 
-bool logger_observe(struct logger *l, evrec_str key, evrec_fields *event, int64_t now, bool *known, uint64_t *handle)
+bool logger_observe(struct logger *l, const struct key *key, struct observed *observed, int64_t now, bool *known)
 {
 	bool fresh;
-	struct observation *o = lru_put(l->cache, key, lru_hash(key), &fresh);
+	struct observation *o = lru_put(l->cache, key, &fresh);
 
 	if (o == NULL) {
 		return false;
 	}
-	*handle = lru_handle(l->cache, o);
+	observed->handle = lru_handle(o);
 	*known = o->count > 0;
 	if (!*known) {
-		return observe_new(l, o, event, now);
+		return observe_new(l, o, observed, now);
 	}
 	if (o->count < INT32_MAX) {
 		o->count++;
 	}
-	event->name = name_of(o);
-	event->resource_version = resource_version_of(o);
-	event->first = o->first;
-	event->count = o->count;
+	observed->name = name_of(o);
+	observed->resource_version = resource_version_of(o);
+	observed->first = o->first;
+	observed->count = o->count;
 	return true;
 }
 
@@ -134,45 +133,49 @@ void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_st
 }
 
 struct search {
-	evrec_str name, key;
-	bool found;
+	evrec_str name;
+	struct observation *found;
 };
 
 static bool has_name(void *ctx, evrec_str key, void *value)
 {
 	struct search *s = ctx;
-	const struct observation *o = value;
+	struct observation *o = value;
 
+	(void)key;
 	if (o->count > 0 && str_eq(name_of(o), s->name)) {
-		s->key = key;
-		s->found = true;
+		s->found = o;
 	}
-	return !s->found;
+	return s->found == NULL;
 }
 
 /*
  * The entry of an answer: that of its event key, if the names agree, or another of that name. Either way the answer
  * counts as use of it. NULL: there is none.
  */
-static struct observation *find(struct logger *l, evrec_str event_key, evrec_str name)
+static struct observation *find(struct logger *l, const struct key *event_key, evrec_str name)
 {
-	struct observation *o = lru_get(l->cache, event_key, lru_hash(event_key));
-	struct search search = { name, { NULL, 0 }, false };
+	struct observation *o = lru_get(l->cache, event_key);
+	struct search search = { name, NULL };
 
 	if (name.len == 0 || (o != NULL && str_eq(name_of(o), name))) {
 		return o;
 	}
 	lru_each(l->cache, has_name, &search);
-	return search.found ? lru_get(l->cache, search.key, lru_hash(search.key)) : o;
+	if (search.found == NULL) {
+		return o;
+	}
+	lru_use(l->cache, search.found);
+	return search.found;
 }
 
-bool logger_update(struct logger *l, evrec_str event_key, const evrec_fields *event)
+bool logger_update(struct logger *l, const struct key *event_key, const evrec_fields *event)
 {
 	struct observation *o = find(l, event_key, event->name);
 	bool fresh;
 
 	if (o == NULL) {
-		o = lru_put(l->cache, event_key, lru_hash(event_key), &fresh);
+		o = lru_put(l->cache, event_key, &fresh);
 		if (o == NULL) {
 			return false;
 		}

@@ -15,60 +15,62 @@ static char *part(char *p, evrec_str s)
 	return p + s.len;
 }
 
-/* Replaces what `out` holds by a copy of `head`, a tag, and three parts. */
-static void key_make(struct buf *out, evrec_str head, char tag, evrec_str a, evrec_str b, evrec_str c)
+static size_t size_of(const evrec_str *parts, size_t n)
 {
-	char *p;
+	size_t i, size = n * sizeof(part_len);
 
-	buf_clear(out);
-	if (!buf_reserve(out, head.len + 1 + 3 * sizeof(part_len) + a.len + b.len + c.len)) {
-		return;
+	for (i = 0; i < n; i++) {
+		size += parts[i].len;
 	}
-	p = out->data;
-	if (head.data != p) {
-		memcpy(p, head.data, head.len);
-	}
-	p += head.len;
-	*p++ = tag;
-	p = part(p, a);
-	p = part(p, b);
-	p = part(p, c);
-	out->len = (size_t)(p - out->data);
+	return size;
+}
+
+/* The bytes from `start` to where the next key goes. */
+static evrec_str since(const char *start, const char *p)
+{
+	return (evrec_str){ start, (size_t)(p - start) };
 }
 
 bool keys_make(struct keys *keys, const evrec_fields *event)
 {
 	const evrec_reference *r = &event->regarding;
-	const evrec_str parts[] = { event->component, event->host, r->kind,        r->ns,
-		                    r->name,          r->uid,      r->api_version, event->type };
-	const size_t n = sizeof(parts) / sizeof(parts[0]);
-	struct buf *head = &keys->aggregate;
-	size_t i, len = n * sizeof(part_len);
-	char *p;
+	const evrec_str head[] = { event->component, event->host, r->kind,        r->ns,
+		                   r->name,          r->uid,      r->api_version, event->type };
+	const evrec_str tails[] = { event->reason, event->controller, event->instance,
+		                    r->field_path, event->reason,     event->note };
+	const size_t n = sizeof(head) / sizeof(head[0]), m = sizeof(tails) / sizeof(tails[0]);
+	evrec_str common, tail;
+	uint64_t hash;
+	char *p, *start;
+	size_t i;
 
-	for (i = 0; i < n; i++) {
-		len += parts[i].len;
-	}
-	buf_clear(head);
-	/* The tail as well, so that key_make does not move what it is given. */
-	if (!buf_reserve(head, len + 1 + 3 * sizeof(part_len) + event->reason.len + event->controller.len +
-	                               event->instance.len)) {
+	buf_clear(&keys->text);
+	if (!buf_reserve(&keys->text, size_of(head, n) + size_of(tails, m) + 2)) {
 		return false;
 	}
-	p = head->data;
+	p = start = keys->text.data;
 	for (i = 0; i < n; i++) {
-		p = part(p, parts[i]);
+		p = part(p, head[i]);
 	}
-	keys->spam_len = len;
-	key_make(&keys->event, (evrec_str){ head->data, len }, 'e', r->field_path, event->reason, event->note);
-	key_make(head, (evrec_str){ head->data, len }, 'a', event->reason, event->controller, event->instance);
-	return !keys->event.failed && !head->failed;
+	common = since(start, p);
+	hash = lru_hash(common);
+	keys->spam = (struct key){ common, { NULL, 0 }, hash };
+	start = p;
+	*p++ = 'a';
+	p = part(part(part(p, tails[0]), tails[1]), tails[2]);
+	tail = since(start, p);
+	keys->aggregate = (struct key){ common, tail, key_hash(hash, lru_hash(tail)) };
+	start = p;
+	*p++ = 'e';
+	p = part(part(part(p, tails[3]), tails[4]), tails[5]);
+	tail = since(start, p);
+	keys->event = (struct key){ common, tail, key_hash(hash, lru_hash(tail)) };
+	return true;
 }
 
 void keys_free(struct keys *keys)
 {
-	buf_free(&keys->aggregate);
-	buf_free(&keys->event);
+	buf_free(&keys->text);
 }
 
 bool key_join(struct buf *out, const evrec_str *parts, size_t n)
@@ -95,12 +97,13 @@ bool key_split(evrec_str *rest, evrec_str *first)
 	return true;
 }
 
-bool key_custom(struct buf *out, evrec_str chosen)
+bool key_custom(struct key *key, struct buf *out, evrec_str chosen)
 {
 	static const part_len no_part_is_so_long = UINT32_MAX;
 
 	buf_clear(out);
 	buf_put(out, &no_part_is_so_long, sizeof(no_part_is_so_long));
 	buf_put_str(out, chosen);
+	*key = key_of(buf_str(out), (evrec_str){ NULL, 0 });
 	return !out->failed;
 }

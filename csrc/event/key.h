@@ -2,19 +2,22 @@
  * key.h - the three keys an event is known by (semantics 2). Pure. A struct keys belongs to whoever holds it.
  *
  * Every part is written with its length before it, so that no two lists of parts give the same bytes; where keys of
- * different make share a cache, a byte that tells them apart stands in between.
+ * different make share a cache, a byte that tells them apart stands in between. What all three begin with is written,
+ * and hashed, once.
  */
 #ifndef EVREC_KEY_H
 #define EVREC_KEY_H
 
-#include "base/base.h"
+#include "base/lru.h"
 
 #pragma GCC visibility push(hidden)
 
+/* The source, the reference without its field path, and the type are the head of each. */
 struct keys {
-	struct buf aggregate; /* source, reference, type | 'a', reason, reporting controller and instance */
-	struct buf event;     /* source, reference, type | 'e', field path, reason, message */
-	size_t spam_len;      /* the spam key is the beginning of either */
+	struct key aggregate; /* tail: 'a', reason, reporting controller and instance */
+	struct key event;     /* tail: 'e', field path, reason, message */
+	struct key spam;
+	struct buf text; /* where they lie */
 };
 
 /* Makes all three; false: no memory. Reuses what `keys` holds. */
@@ -25,8 +28,8 @@ void keys_free(struct keys *keys);
 bool key_join(struct buf *out, const evrec_str *parts, size_t n);
 bool key_split(evrec_str *rest, evrec_str *first);
 
-/* A key that a callback chose, in a form that no key made here can have. */
-bool key_custom(struct buf *out, evrec_str chosen);
+/* A key that a callback chose, in a form that no key made here can have; it lies in `out`. False: no memory. */
+bool key_custom(struct key *key, struct buf *out, evrec_str chosen);
 
 #pragma GCC visibility pop
 

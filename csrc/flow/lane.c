@@ -1,7 +1,7 @@
 #include "flow/lane.h"
 
 #include "base/clock.h"
-#include "base/lru.h"
+#include "correlate/observed.h"
 #include "deliver/sender.h"
 #include "event/event.h"
 #include "event/key.h"
@@ -129,15 +129,15 @@ bool lane_shows_events(const struct lane *lane)
 static void note_suppressed(struct lane *lane, const evrec_fields *event)
 {
 	const evrec_str parts[] = { event->regarding.kind, event->ns, event->regarding.name, event->reason };
+	struct key key;
 	uint64_t *count;
-	evrec_str key;
 	bool fresh;
 
 	if (!key_join(&lane->suppressed_key, parts, sizeof(parts) / sizeof(parts[0]))) {
 		return;
 	}
-	key = buf_str(&lane->suppressed_key);
-	count = lru_put(lane->suppressed, key, lru_hash(key), &fresh);
+	key = key_of(buf_str(&lane->suppressed_key), (evrec_str){ NULL, 0 });
+	count = lru_put(lane->suppressed, &key, &fresh);
 	if (count != NULL) {
 		(*count)++;
 	}
@@ -181,21 +181,29 @@ static void drain(struct lane *lane)
 	}
 }
 
-/* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
-static bool bound_note(struct lane *lane, const evrec_fields *recorded, evrec_fields *event)
+/* Tells the listener of an event that goes no further, as it was observed. */
+static void tell_dropped(const struct lane *lane, const struct observed *o, const char *why)
 {
-	if (event->note.data == recorded->note.data) {
+	evrec_fields event;
+
+	observed_fields(o, &event);
+	lane->listener->dropped(lane->listener->ctx, &event, why);
+}
+
+/* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
+static bool bound_note(struct lane *lane, struct observed *o)
+{
+	if (o->note.data == o->event->note.data) {
 		return true;
 	}
 	buf_clear(&lane->note);
-	event->note = text_clean(event->note, lane->max_message_bytes, &lane->note);
+	o->note = text_clean(o->note, lane->max_message_bytes, &lane->note);
 	return !lane->note.failed;
 }
 
 void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 {
-	const struct lane_listener *listener = lane->listener;
-	evrec_correlation correlation;
+	struct observed observed;
 	enum evrec_cause cause;
 
 	if (lane->stopped) {
@@ -208,21 +216,20 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 	}
 	drain(lane);
 	lane->received++;
-	if (evrec_correlator_correlate(lane->correlator, event, now, &correlation) != 0 ||
-	    !bound_note(lane, event, &correlation.event)) {
+	if (correlator_observe(lane->correlator, event, now, &observed) != 0 || !bound_note(lane, &observed)) {
 		lane->dropped_memory++;
-		listener->dropped(listener->ctx, event, evrec_cause_name(EVREC_CAUSE_MEMORY));
+		lane->listener->dropped(lane->listener->ctx, event, evrec_cause_name(EVREC_CAUSE_MEMORY));
 		return;
 	}
-	if (correlation.skip) {
+	if (observed.skip) {
 		lane->rate_limited++;
-		note_suppressed(lane, &correlation.event);
-		listener->dropped(listener->ctx, &correlation.event, evrec_why_name(EVREC_RATE_LIMITED));
+		note_suppressed(lane, event);
+		tell_dropped(lane, &observed, evrec_why_name(EVREC_RATE_LIMITED));
 		return;
 	}
-	if (!outbox_submit(lane->outbox, correlation.handle, correlation.patch ? VERB_PATCH : VERB_CREATE, &correlation,
+	if (!outbox_submit(lane->outbox, observed.handle, observed.patch ? VERB_PATCH : VERB_CREATE, &observed,
 	                   &cause)) {
-		listener->dropped(listener->ctx, &correlation.event, evrec_cause_name(cause));
+		tell_dropped(lane, &observed, evrec_cause_name(cause));
 	}
 }
 

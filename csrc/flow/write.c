@@ -1,5 +1,6 @@
 #include "flow/write.h"
 
+#include "correlate/observed.h"
 #include "event/event.h"
 
 struct write {
@@ -42,19 +43,21 @@ static bool replace(struct buf *b, evrec_str s)
 
 static void *write_make(const void *draft)
 {
-	const evrec_correlation *correlation = draft;
+	const struct observed *observed = draft;
 	struct write *w = mem_zalloc(sizeof(*w));
+	evrec_fields fields;
 
 	if (w == NULL) {
 		return NULL;
 	}
-	w->event = evrec_event_new(&correlation->event);
+	observed_fields(observed, &fields);
+	w->event = evrec_event_new(&fields);
 	if (w->event == NULL) {
 		mem_free(w);
 		return NULL;
 	}
-	w->last = correlation->event.last;
-	w->count = correlation->event.count;
+	w->last = observed->last;
+	w->count = observed->count;
 	return w;
 }
 
@@ -67,14 +70,14 @@ static bool set_note(struct write *w, evrec_str note)
 
 static bool write_fold(void *item, const void *draft)
 {
-	const evrec_correlation *correlation = draft;
+	const struct observed *observed = draft;
 	struct write *w = item;
 
-	if (!set_note(w, correlation->event.note)) {
+	if (!set_note(w, observed->note)) {
 		return false;
 	}
-	w->last = correlation->event.last;
-	w->count = correlation->event.count;
+	w->last = observed->last;
+	w->count = observed->count;
 	return true;
 }
 

@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Items made from a const evrec_correlation. */
+/* Items made from a const struct observed (correlate/observed.h). */
 extern const struct outbox_ops write_ops;
 
 /* An encode_func. */

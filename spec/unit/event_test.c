@@ -132,6 +132,22 @@ static void test_copy(void **state)
 	evrec_event_release(event);
 }
 
+/* As a cache sees them. */
+static bool same_key(const struct key *a, const struct key *b)
+{
+	struct buf x = { 0 }, y = { 0 };
+	bool same;
+
+	buf_put_str(&x, a->head);
+	buf_put_str(&x, a->tail);
+	buf_put_str(&y, b->head);
+	buf_put_str(&y, b->tail);
+	same = str_eq(buf_str(&x), buf_str(&y));
+	buf_free(&x);
+	buf_free(&y);
+	return same;
+}
+
 /* ("ab","c") and ("a","bc") are different keys, in every pair of neighbouring parts. */
 static void test_keys_never_collide(void **state)
 {
@@ -159,7 +175,7 @@ static void test_keys_never_collide(void **state)
 		*parts[i] = EVREC_STR("a");
 		*parts[i + 1] = EVREC_STR("bc");
 		assert_true(keys_make(&y, &b));
-		assert_false(str_eq(buf_str(&x.aggregate), buf_str(&y.aggregate)));
+		assert_false(same_key(&x.aggregate, &y.aggregate));
 	}
 	/* An event key and an aggregate key share a cache: the same three parts in the tail must not meet. */
 	b = a;
@@ -171,8 +187,8 @@ static void test_keys_never_collide(void **state)
 	b.controller = EVREC_STR("q");
 	b.instance = EVREC_STR("r");
 	assert_true(keys_make(&y, &b));
-	assert_false(str_eq(buf_str(&x.event), buf_str(&y.aggregate)));
-	assert_true(x.spam_len == y.spam_len && memcmp(x.event.data, y.event.data, x.spam_len) == 0);
+	assert_false(same_key(&x.event, &y.aggregate));
+	assert_true(same_key(&x.spam, &y.spam));
 	keys_free(&x);
 	keys_free(&y);
 }

@@ -24,12 +24,16 @@ static const struct lru_type type = { sizeof(struct value), recycle, fini };
 
 static struct value *put(struct lru *lru, const char *key, bool *fresh)
 {
-	return lru_put(lru, str_from(key), lru_hash(str_from(key)), fresh);
+	struct key k = key_of(str_from(key), EVREC_STR(""));
+
+	return lru_put(lru, &k, fresh);
 }
 
 static struct value *get(struct lru *lru, const char *key)
 {
-	return lru_get(lru, str_from(key), lru_hash(str_from(key)));
+	struct key k = key_of(str_from(key), EVREC_STR(""));
+
+	return lru_get(lru, &k);
 }
 
 static void test_strictly_least_recent(void **state)
@@ -81,14 +85,15 @@ static void test_keys_are_compared(void **state)
 	(void)state;
 	for (i = 0; i < 150; i++) {
 		(void)snprintf(key, sizeof(key), "%d", i);
-		((struct value *)lru_put(lru, str_from(key), 42, &fresh))->number = (uint64_t)i;
+		((struct value *)lru_put(lru, &(struct key){ str_from(key), { NULL, 0 }, 42 }, &fresh))->number =
+			(uint64_t)i;
 		assert_true(fresh);
 	}
 	for (i = 0; i < 150; i++) {
 		struct value *value;
 
 		(void)snprintf(key, sizeof(key), "%d", i);
-		value = lru_get(lru, str_from(key), 42);
+		value = lru_get(lru, &(struct key){ str_from(key), { NULL, 0 }, 42 });
 		assert_true(i < 50 ? value == NULL : value->number == (uint64_t)i);
 	}
 	lru_free(lru);
@@ -101,8 +106,8 @@ static void test_handles(void **state)
 	bool fresh;
 
 	(void)state;
-	a = lru_handle(lru, put(lru, "a", &fresh));
-	b = lru_handle(lru, put(lru, "b", &fresh));
+	a = lru_handle(put(lru, "a", &fresh));
+	b = lru_handle(put(lru, "b", &fresh));
 	assert_ptr_equal(lru_at(lru, a), get(lru, "a"));
 	assert_int_not_equal(a, 0);
 	put(lru, "c", &fresh); /* in the place of b */
