@@ -1,5 +1,7 @@
 #include "base/lru.h"
 
+#include <stdatomic.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -10,18 +12,27 @@ struct node {
 	uint64_t hash;
 	char *key;
 	uint32_t key_len, key_cap;
-	uint32_t chain; /* the next in the same bucket */
 	uint32_t newer, older;
 	uint32_t self;       /* its own place */
 	uint32_t generation; /* how many keys that has held */
 };
 
+/*
+ * The table: open addressing, linear probing. What a search passes by is seen by its tag here, without a look at its
+ * node, which is not in the processor's caches as often as not.
+ */
+struct slot {
+	uint32_t tag;   /* the low half of the hash; from its lowest bits on the node is looked for */
+	uint32_t place; /* NONE: empty */
+};
+
 struct lru {
 	const struct lru_type *type;
+	uint64_t number; /* no other has had it */
 	size_t capacity, node_size;
 	char *nodes; /* `room` of them, `len` in use */
 	uint32_t len, room;
-	uint32_t *buckets; /* heads of chains; their number is a power of two >= room */
+	struct slot *slots; /* a power of two of them, at least twice `room` */
 	uint32_t mask;
 	uint32_t newest, oldest;
 };
@@ -33,10 +44,12 @@ static struct node *node_at(const struct lru *lru, uint32_t i)
 
 struct lru *lru_new(const struct lru_type *type, size_t capacity)
 {
+	static _Atomic uint64_t numbers;
 	struct lru *lru = mem_zalloc(sizeof(*lru));
 
 	if (lru != NULL) {
 		lru->type = type;
+		lru->number = atomic_fetch_add(&numbers, 1) + 1;
 		lru->capacity = capacity;
 		lru->node_size = sizeof(struct node) + type->value_size;
 		lru->newest = lru->oldest = NONE;
@@ -60,7 +73,7 @@ void lru_free(struct lru *lru)
 		mem_free(node->key);
 	}
 	mem_free(lru->nodes);
-	mem_free(lru->buckets);
+	mem_free(lru->slots);
 	mem_free(lru);
 }
 
@@ -71,7 +84,7 @@ uint64_t lru_hash(evrec_str s)
 
 struct key key_of(evrec_str head, evrec_str tail)
 {
-	return (struct key){ head, tail, key_hash(lru_hash(head), lru_hash(tail)) };
+	return (struct key){ head, tail, key_hash(lru_hash(head), lru_hash(tail)), 0, 0 };
 }
 
 size_t lru_len(const struct lru *lru)
@@ -105,22 +118,32 @@ static void list_push(struct lru *lru, struct node *node)
 	lru->newest = node->self;
 }
 
-static void chain_push(struct lru *lru, struct node *node)
+static void table_insert(struct lru *lru, const struct node *node)
 {
-	uint32_t *head = &lru->buckets[node->hash & lru->mask];
+	uint32_t i = (uint32_t)node->hash & lru->mask;
 
-	node->chain = *head;
-	*head = node->self;
+	while (lru->slots[i].place != NONE) {
+		i = (i + 1) & lru->mask;
+	}
+	lru->slots[i] = (struct slot){ (uint32_t)node->hash, node->self };
 }
 
-static void chain_remove(struct lru *lru, const struct node *node)
+/* What lies behind it moves up, unless that is where it would be looked for first. */
+static void table_remove(struct lru *lru, const struct node *node)
 {
-	uint32_t *link = &lru->buckets[node->hash & lru->mask];
+	struct slot *slots = lru->slots;
+	uint32_t mask = lru->mask, hole = (uint32_t)node->hash & mask, i;
 
-	while (*link != node->self) {
-		link = &node_at(lru, *link)->chain;
+	while (slots[hole].place != node->self) {
+		hole = (hole + 1) & mask;
 	}
-	*link = node->chain;
+	for (i = (hole + 1) & mask; slots[i].place != NONE; i = (i + 1) & mask) {
+		if (((i - slots[i].tag) & mask) >= ((i - hole) & mask)) {
+			slots[hole] = slots[i];
+			hole = i;
+		}
+	}
+	slots[hole].place = NONE;
 }
 
 static bool has_key(const struct node *node, const struct key *key)
@@ -134,18 +157,26 @@ static struct node *find(const struct lru *lru, const struct key *key)
 {
 	uint32_t i;
 
-	if (lru->buckets == NULL) {
+	if (lru->slots == NULL) {
 		return NULL;
 	}
-	for (i = lru->buckets[key->hash & lru->mask]; i != NONE;) {
-		struct node *node = node_at(lru, i);
+	for (i = (uint32_t)key->hash & lru->mask; lru->slots[i].place != NONE; i = (i + 1) & lru->mask) {
+		if (lru->slots[i].tag == (uint32_t)key->hash) {
+			struct node *node = node_at(lru, lru->slots[i].place);
 
-		if (has_key(node, key)) {
-			return node;
+			if (has_key(node, key)) {
+				return node;
+			}
 		}
-		i = node->chain;
 	}
 	return NULL;
+}
+
+void lru_prefetch(const struct lru *lru, const struct key *key)
+{
+	if (lru->slots != NULL) {
+		__builtin_prefetch(&lru->slots[(uint32_t)key->hash & lru->mask]);
+	}
 }
 
 static void touch(struct lru *lru, struct node *node)
@@ -172,35 +203,36 @@ void *lru_get(struct lru *lru, const struct key *key)
 	return node + 1;
 }
 
-/* Room for one more node, and buckets to match. */
+/* Room for one more node, and a table to match. */
 static bool grow(struct lru *lru)
 {
-	size_t room = lru->room == 0 ? 16 : (size_t)lru->room * 2, slots = 16;
-	uint32_t *buckets;
+	size_t room = lru->room == 0 ? 16 : (size_t)lru->room * 2, n = 16;
+	struct slot *slots;
 	char *nodes;
 	uint32_t i;
 
 	if (room > lru->capacity) {
 		room = lru->capacity;
 	}
-	while (slots < room) {
-		slots *= 2;
+	while (n < 2 * room) {
+		n *= 2;
 	}
 	nodes = mem_realloc(lru->nodes, room * lru->node_size);
 	if (nodes == NULL) {
 		return false;
 	}
 	lru->nodes = nodes;
-	buckets = mem_realloc(lru->buckets, slots * sizeof(*buckets));
-	if (buckets == NULL) {
+	slots = mem_alloc(n * sizeof(*slots));
+	if (slots == NULL) {
 		return false; /* `room` says what both hold: the larger block is used the next time */
 	}
-	memset(buckets, 0xFF, slots * sizeof(*buckets));
-	lru->buckets = buckets;
-	lru->mask = (uint32_t)(slots - 1);
+	memset(slots, 0xFF, n * sizeof(*slots));
+	mem_free(lru->slots);
+	lru->slots = slots;
+	lru->mask = (uint32_t)(n - 1);
 	lru->room = (uint32_t)room;
 	for (i = 0; i < lru->len; i++) {
-		chain_push(lru, node_at(lru, i));
+		table_insert(lru, node_at(lru, i));
 	}
 	return true;
 }
@@ -253,7 +285,7 @@ static struct node *node_for(struct lru *lru, const struct key *key)
 		if (!key_set(node, key)) {
 			return NULL;
 		}
-		chain_remove(lru, node);
+		table_remove(lru, node);
 		list_remove(lru, node);
 		if (lru->type->recycle != NULL) {
 			lru->type->recycle(node + 1);
@@ -263,22 +295,42 @@ static struct node *node_for(struct lru *lru, const struct key *key)
 	}
 	node->hash = key->hash;
 	node->generation++;
-	chain_push(lru, node);
+	table_insert(lru, node);
 	list_push(lru, node);
 	return node;
 }
 
-void *lru_put(struct lru *lru, const struct key *key, bool *fresh)
+static struct node *entry_at(const struct lru *lru, uint64_t handle)
 {
-	struct node *node = find(lru, key);
+	uint32_t i = (uint32_t)handle;
+	struct node *node;
 
+	if (i >= lru->len) {
+		return NULL;
+	}
+	node = node_at(lru, i);
+	return node->generation == (uint32_t)(handle >> 32) ? node : NULL;
+}
+
+void *lru_put(struct lru *lru, struct key *key, bool *fresh)
+{
+	struct node *node = key->cache == lru->number ? entry_at(lru, key->handle) : NULL;
+
+	if (node == NULL) {
+		node = find(lru, key);
+	}
 	*fresh = node == NULL;
 	if (node != NULL) {
 		touch(lru, node);
-		return node + 1;
+	} else {
+		node = node_for(lru, key);
+		if (node == NULL) {
+			return NULL;
+		}
 	}
-	node = node_for(lru, key);
-	return node == NULL ? NULL : node + 1;
+	key->cache = lru->number;
+	key->handle = lru_handle(node + 1);
+	return node + 1;
 }
 
 uint64_t lru_handle(const void *value)
@@ -290,14 +342,9 @@ uint64_t lru_handle(const void *value)
 
 void *lru_at(const struct lru *lru, uint64_t handle)
 {
-	uint32_t i = (uint32_t)handle;
-	struct node *node;
+	struct node *node = entry_at(lru, handle);
 
-	if (i >= lru->len) {
-		return NULL;
-	}
-	node = node_at(lru, i);
-	return node->generation == (uint32_t)(handle >> 32) ? node + 1 : NULL;
+	return node == NULL ? NULL : node + 1;
 }
 
 void lru_each(struct lru *lru, bool (*func)(void *ctx, evrec_str key, void *value), void *ctx)

@@ -86,7 +86,7 @@ static void locals_pop_oldest(struct aggregate *r)
 	r->locals_len--;
 }
 
-bool aggregator_observe(struct aggregator *a, const struct key *aggregate_key, evrec_str local_key, int64_t now,
+bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_str local_key, int64_t now,
                         bool *combine)
 {
 	bool fresh;

@@ -22,7 +22,7 @@ void aggregator_destroy(struct aggregator *a);
  * Takes note of an event by its aggregate key and its local key, the part in which similar events differ. Sets
  * *combine where it is to be told as a part of the aggregate. False: no memory.
  */
-bool aggregator_observe(struct aggregator *a, const struct key *aggregate_key, evrec_str local_key, int64_t now,
+bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_str local_key, int64_t now,
                         bool *combine);
 
 #pragma GCC visibility pop

@@ -13,7 +13,8 @@ struct evrec_correlator {
 	struct logger logger;
 	struct lru *buckets; /* spam key -> struct bucket (semantics 2.3, client-go's EventSourceObjectSpamFilter) */
 	struct keys keys;
-	struct buf custom;  /* a key that a callback chose */
+	struct buf custom; /* a key that a callback chose: */
+	struct key custom_key;
 	struct buf message; /* of an aggregate */
 	bool busy;          /* a callback runs */
 	evrec_correlator_stats stats;
@@ -106,25 +107,27 @@ void evrec_correlator_free(evrec_correlator *c)
 }
 
 /* Decides whether the event is told as an aggregate, and makes it one. Sets *key to its cache key. */
-static bool aggregate(evrec_correlator *c, struct observed *o, int64_t now, struct key *key, bool *combined)
+static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now, struct key **key,
+                      bool *combined)
 {
 	evrec_str local_key = o->note, message = { NULL, 0 }, chosen;
-	struct key aggregate_key = c->keys.aggregate;
+	struct key *aggregate_key = &keys->aggregate;
 
 	if (c->options.key_func != NULL) {
 		if (c->options.key_func(c->options.ctx, o->event, &chosen, &local_key)) {
-			if (!key_custom(&aggregate_key, &c->custom, chosen)) {
+			if (!key_custom(&c->custom_key, &c->custom, chosen)) {
 				return false;
 			}
+			aggregate_key = &c->custom_key;
 		} else {
 			local_key = o->note;
 			c->stats.callback_errors++;
 		}
 	}
-	if (!aggregator_observe(&c->aggregator, &aggregate_key, local_key, now, combined)) {
+	if (!aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
 		return false;
 	}
-	*key = *combined ? aggregate_key : c->keys.event;
+	*key = *combined ? aggregate_key : &keys->event;
 	if (!*combined) {
 		return true;
 	}
@@ -144,9 +147,9 @@ static bool aggregate(evrec_correlator *c, struct observed *o, int64_t now, stru
 }
 
 /* Takes a token for the event; sets `skip` where there is none. */
-static bool limit(evrec_correlator *c, struct observed *o, int64_t now)
+static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now)
 {
-	struct key key = c->keys.spam;
+	struct key *key = &keys->spam;
 	struct bucket *bucket;
 	bool fresh;
 
@@ -156,14 +159,15 @@ static bool limit(evrec_correlator *c, struct observed *o, int64_t now)
 
 		observed_fields(o, &changed);
 		if (c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {
-			if (!key_custom(&key, &c->custom, chosen)) {
+			if (!key_custom(&c->custom_key, &c->custom, chosen)) {
 				return false;
 			}
+			key = &c->custom_key;
 		} else {
 			c->stats.callback_errors++;
 		}
 	}
-	bucket = lru_put(c->buckets, &key, &fresh);
+	bucket = lru_put(c->buckets, key, &fresh);
 	if (bucket == NULL) {
 		return false;
 	}
@@ -174,18 +178,19 @@ static bool limit(evrec_correlator *c, struct observed *o, int64_t now)
 	return true;
 }
 
-int correlator_observe(evrec_correlator *c, const evrec_fields *event, int64_t now, struct observed *o)
+int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys, int64_t now,
+                       struct observed *o)
 {
 	bool combined, known, ok;
-	struct key key;
+	struct key *key;
 
 	if (c->busy) {
 		return EVREC_EINVALID;
 	}
 	c->busy = true;
 	observed_init(o, event);
-	ok = keys_make(&c->keys, event) && aggregate(c, o, now, &key, &combined) &&
-	     logger_observe(&c->logger, &key, o, now, &known) && limit(c, o, now);
+	ok = aggregate(c, keys, o, now, &key, &combined) && logger_observe(&c->logger, key, o, now, &known) &&
+	     limit(c, keys, o, now);
 	c->busy = false;
 	if (!ok) {
 		return EVREC_ENOMEM;
@@ -200,8 +205,15 @@ int correlator_observe(evrec_correlator *c, const evrec_fields *event, int64_t n
 int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, int64_t now, evrec_correlation *result)
 {
 	struct observed observed;
-	int code = correlator_observe(c, event, now, &observed);
+	int code;
 
+	if (c->busy) {
+		return EVREC_EINVALID; /* the keys are in use */
+	}
+	if (!keys_are_of(&c->keys, event) && !keys_make(&c->keys, event)) {
+		return EVREC_ENOMEM;
+	}
+	code = correlator_observe(c, event, &c->keys, now, &observed);
 	if (code == 0) {
 		observed_fields(&observed, &result->event);
 		result->handle = observed.handle;

@@ -85,7 +85,7 @@ static bool observe_new(struct logger *l, struct observation *o, struct observed
 	return true;
 }
 
-bool logger_observe(struct logger *l, const struct key *key, struct observed *observed, int64_t now, bool *known)
+bool logger_observe(struct logger *l, struct key *key, struct observed *observed, int64_t now, bool *known)
 {
 	bool fresh;
 	struct observation *o = lru_put(l->cache, key, &fresh);
@@ -153,7 +153,7 @@ static bool has_name(void *ctx, evrec_str key, void *value)
  * The entry of an answer: that of its event key, if the names agree, or another of that name. Either way the answer
  * counts as use of it. NULL: there is none.
  */
-static struct observation *find(struct logger *l, const struct key *event_key, evrec_str name)
+static struct observation *find(struct logger *l, struct key *event_key, evrec_str name)
 {
 	struct observation *o = lru_get(l->cache, event_key);
 	struct search search = { name, NULL };
@@ -169,7 +169,7 @@ static struct observation *find(struct logger *l, const struct key *event_key, e
 	return search.found;
 }
 
-bool logger_update(struct logger *l, const struct key *event_key, const evrec_fields *event)
+bool logger_update(struct logger *l, struct key *event_key, const evrec_fields *event)
 {
 	struct observation *o = find(l, event_key, event->name);
 	bool fresh;

@@ -23,7 +23,7 @@ void logger_destroy(struct logger *l);
  * the handle that logger_answered takes; where it is new and has no name, one is made, and where it has no count, 1.
  * What it points to then holds until the next call. Sets *known. False: no memory.
  */
-bool logger_observe(struct logger *l, const struct key *key, struct observed *observed, int64_t now, bool *known);
+bool logger_observe(struct logger *l, struct key *key, struct observed *observed, int64_t now, bool *known);
 
 /*
  * The server's answer, late as it may be: sets name (unless empty) and resource version, nothing else. Of no effect
@@ -35,7 +35,7 @@ void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_st
  * The server's answer as a whole event, filed under the entry of its name where there is one, else under its event
  * key: an aggregate was not observed under its own. Never lowers a count. False: no memory.
  */
-bool logger_update(struct logger *l, const struct key *event_key, const evrec_fields *event);
+bool logger_update(struct logger *l, struct key *event_key, const evrec_fields *event);
 
 #pragma GCC visibility pop
 

@@ -5,7 +5,7 @@
 #ifndef EVREC_OBSERVED_H
 #define EVREC_OBSERVED_H
 
-#include "base/base.h"
+#include "event/key.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -43,8 +43,12 @@ static inline void observed_fields(const struct observed *o, evrec_fields *field
 	fields->count = o->count;
 }
 
-/* evrec_correlator_correlate, which is made of this and observed_fields. */
-int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, int64_t now, struct observed *observed);
+/*
+ * What evrec_correlator_correlate does, of which this is the greater part; `keys` are those of the event, which the
+ * correlator takes notes in.
+ */
+int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
+                       struct observed *observed);
 
 #pragma GCC visibility pop
 

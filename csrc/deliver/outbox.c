@@ -146,6 +146,12 @@ static struct entry *admit(struct outbox *ob, uint64_t id, enum verb verb, const
 	return target;
 }
 
+void outbox_report_locked(struct outbox *ob, const char *name, const char *message)
+{
+	reports_add(&ob->reports, name, message, ob->now);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
+}
+
 bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *draft, enum evrec_cause *cause)
 {
 	struct entry *target;
@@ -161,7 +167,7 @@ bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *d
 	} else {
 		ob->stats.dropped[*cause]++;
 		if (*cause == EVREC_CAUSE_MEMORY) {
-			reports_add(&ob->reports, "memory", "no memory: an event was dropped", ob->now);
+			outbox_report_locked(ob, "memory", "no memory: an event was dropped");
 		}
 	}
 	wake = wake && ob->waiting.head != NULL && ob->wake != NULL;
@@ -224,6 +230,11 @@ void outbox_hasten(struct outbox *ob, int64_t now)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
+bool outbox_has_news(const struct outbox *ob)
+{
+	return atomic_load_explicit(&ob->news, memory_order_relaxed);
+}
+
 struct entry *outbox_collect(struct outbox *ob)
 {
 	struct entry *entry;
@@ -245,7 +256,7 @@ void outbox_recycle(struct outbox *ob, struct entry *entry)
 void outbox_report(struct outbox *ob, const char *name, const char *message)
 {
 	(void)pthread_mutex_lock(&ob->lock);
-	reports_add(&ob->reports, name, message, ob->now);
+	outbox_report_locked(ob, name, message);
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
@@ -255,6 +266,9 @@ bool outbox_next_report(struct outbox *ob, struct outbox_report *report)
 
 	(void)pthread_mutex_lock(&ob->lock);
 	found = reports_next(&ob->reports, report);
+	if (!found && ob->answered.head == NULL) {
+		atomic_store_explicit(&ob->news, false, memory_order_relaxed);
+	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return found;
 }

@@ -112,6 +112,11 @@ bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *a
 /* The server answers again: what backs off because nothing answered is due at once. */
 void outbox_hasten(struct outbox *ob, int64_t now);
 
+/*
+ * False: there was nothing to collect or to report a moment ago. Takes no lock: for the way of every event, which can
+ * learn of an answer one event later.
+ */
+bool outbox_has_news(const struct outbox *ob);
 /* The oldest answered entry, now the lane's; or NULL. Where it was dropped its item is there, to be shown. */
 struct entry *outbox_collect(struct outbox *ob);
 void outbox_recycle(struct outbox *ob, struct entry *entry); /* done with it: frees it, and the item */

@@ -30,6 +30,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	entry->follow_up = NULL;
 	entry->state = ENTRY_ANSWERED;
 	list_append(&ob->answered, entry);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 	if (follow_up != NULL) {
 		outbox_inherit_name(ob, follow_up, entry);
 		table_remove(&ob->table, entry);
@@ -145,12 +146,13 @@ static void report(struct outbox *ob, const struct entry *entry, const evrec_ans
 		(void)snprintf(message, sizeof(message), "%s: %d: %s", verb, answer->status, answer->message);
 	}
 	if (answer->status != 403) {
-		reports_add(&ob->reports, report_name(answer->status), message, ob->now);
+		outbox_report_locked(ob, report_name(answer->status), message);
 		return;
 	}
 	/* Before these words the server names the event, which differs every time; after them, the user and verb. */
 	key = strstr(message, "is forbidden");
 	reports_add_once(&ob->reports, "forbidden", message, key == NULL ? message : key);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
 static void remember(struct entry *entry, const evrec_answer *answer)

@@ -9,6 +9,7 @@
 #include "deliver/table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -31,6 +32,7 @@ struct outbox {
 	struct heap backoff;
 	struct outbox_stats stats;
 	struct reports reports;
+	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
 	void (*wake)(void *ctx);
 	void *wake_ctx;
 };
@@ -42,6 +44,7 @@ struct entry *list_shift(struct entry_list *list); /* the first, removed; NULL: 
 
 /* The name of `from`, which was answered, is that of `entry`, whatever the lane believed. */
 void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
+void outbox_report_locked(struct outbox *ob, const char *name, const char *message);
 /* Counts a pending entry as dropped. */
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
 /* It was counted, and is on no list: the lane may collect it, and its follow-up waits. */

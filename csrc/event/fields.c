@@ -1,6 +1,7 @@
 #include "event/event.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 struct evrec_event {
 	atomic_uint refs;
@@ -20,124 +21,137 @@ void evrec_fields_init(evrec_fields *fields)
 }
 
 /*
- * Gathers everything that a struct points to behind it, in one block. Run twice over the same fields: without a block
- * it only counts bytes, with one it copies, and makes the pointers point into the block.
+ * What an event or a reference points to is gathered behind it, in one block: room_of... counts the bytes, pack_...
+ * copies them and makes the pointers point there. Strings are NUL-terminated, the empty one is nobody's.
  */
-struct packer {
-	char *block;
-	size_t used;
+#define REFERENCE_AT(at)                                                                                               \
+	(at) + offsetof(evrec_reference, kind), (at) + offsetof(evrec_reference, api_version),                         \
+		(at) + offsetof(evrec_reference, name), (at) + offsetof(evrec_reference, ns),                          \
+		(at) + offsetof(evrec_reference, uid), (at) + offsetof(evrec_reference, resource_version),             \
+		(at) + offsetof(evrec_reference, field_path)
+
+static const size_t reference_strings[] = { REFERENCE_AT(0) };
+static const size_t owner_strings[] = { offsetof(evrec_owner, kind), offsetof(evrec_owner, api_version),
+	                                offsetof(evrec_owner, name), offsetof(evrec_owner, uid) };
+static const size_t pair_strings[] = { offsetof(evrec_pair, key), offsetof(evrec_pair, value) };
+static const size_t event_strings[] = {
+	offsetof(evrec_fields, name),
+	offsetof(evrec_fields, ns),
+	offsetof(evrec_fields, type),
+	offsetof(evrec_fields, reason),
+	offsetof(evrec_fields, action),
+	offsetof(evrec_fields, note),
+	offsetof(evrec_fields, component),
+	offsetof(evrec_fields, host),
+	offsetof(evrec_fields, controller),
+	offsetof(evrec_fields, instance),
+	offsetof(evrec_fields, resource_version),
+	REFERENCE_AT(offsetof(evrec_fields, regarding)),
+	REFERENCE_AT(offsetof(evrec_fields, related)),
 };
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-static void *pack_bytes(struct packer *p, const void *data, size_t size, size_t room)
+static inline size_t room_of(const void *from, const size_t *strings, size_t n)
 {
-	char *at = p->block == NULL ? NULL : p->block + p->used;
+	size_t i, room = 0;
 
-	p->used += room;
-	if (at != NULL && size != 0) {
-		memcpy(at, data, size);
+	for (i = 0; i < n; i++) {
+		const evrec_str *s = (const evrec_str *)(const void *)((const char *)from + strings[i]);
+
+		room += s->len + (s->len != 0);
 	}
-	return at;
+	return room;
 }
 
-static void pack_str(struct packer *p, evrec_str *s)
-{
-	char *at = pack_bytes(p, s->data, s->len, s->len + 1);
-
-	if (at != NULL) {
-		at[s->len] = '\0';
-		s->data = at;
-	}
-}
-
-static void pack_reference(struct packer *p, evrec_reference *r)
-{
-	pack_str(p, &r->kind);
-	pack_str(p, &r->api_version);
-	pack_str(p, &r->name);
-	pack_str(p, &r->ns);
-	pack_str(p, &r->uid);
-	pack_str(p, &r->resource_version);
-	pack_str(p, &r->field_path);
-}
-
-static void pack_map(struct packer *p, evrec_map *map, evrec_pair *pairs)
+static inline char *pack(char *block, void *in, const size_t *strings, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < map->len; i++) {
-		evrec_pair pair = map->pairs[i];
+	for (i = 0; i < n; i++) {
+		evrec_str *s = (evrec_str *)(void *)((char *)in + strings[i]);
 
-		pack_str(p, &pair.key);
-		pack_str(p, &pair.value);
-		if (pairs != NULL) {
-			pairs[i] = pair;
+		if (s->len == 0) {
+			s->data = "";
+			continue;
 		}
+		memcpy(block, s->data, s->len);
+		block[s->len] = '\0';
+		s->data = block;
+		block += s->len + 1;
 	}
-	if (pairs != NULL) {
-		map->pairs = pairs;
-	}
+	return block;
 }
 
-static void pack_owners(struct packer *p, evrec_fields *f, evrec_owner *owners)
+/* An array of structs with strings: where its copy begins in the block, and how much of that all its strings take. */
+static size_t room_of_all(const void *array, size_t n, size_t size, const size_t *strings, size_t strings_len)
+{
+	size_t i, room = n * size;
+
+	for (i = 0; i < n; i++) {
+		room += room_of((const char *)array + i * size, strings, strings_len);
+	}
+	return room;
+}
+
+static void *pack_array(char **block, const void *array, size_t size)
+{
+	void *copy = *block;
+
+	if (size != 0) {
+		memcpy(copy, array, size);
+		*block += size;
+	}
+	return copy;
+}
+
+static char *pack_all(char *block, void *array, size_t n, size_t size, const size_t *strings, size_t strings_len)
 {
 	size_t i;
 
-	for (i = 0; i < f->owners_len; i++) {
-		evrec_owner owner = f->owners[i];
-
-		pack_str(p, &owner.kind);
-		pack_str(p, &owner.api_version);
-		pack_str(p, &owner.name);
-		pack_str(p, &owner.uid);
-		if (owners != NULL) {
-			owners[i] = owner;
-		}
+	for (i = 0; i < n; i++) {
+		block = pack(block, (char *)array + i * size, strings, strings_len);
 	}
-	if (owners != NULL) {
-		f->owners = owners;
-	}
+	return block;
 }
 
-static void pack_fields(struct packer *p, evrec_fields *f)
+static size_t room_of_event(const evrec_fields *f)
 {
-	evrec_str *strings[] = { &f->name,    &f->ns,   &f->resource_version, &f->type, &f->reason,
-		                 &f->action,  &f->note, &f->component,        &f->host, &f->controller,
-		                 &f->instance };
-	size_t labels_size = f->labels.len * sizeof(evrec_pair);
-	size_t annotations_size = f->annotations.len * sizeof(evrec_pair);
-	size_t owners_size = f->owners_len * sizeof(evrec_owner);
+	size_t room = room_of(f, event_strings, COUNT(event_strings));
+
+	room += room_of_all(f->labels.pairs, f->labels.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
+	room += room_of_all(f->annotations.pairs, f->annotations.len, sizeof(evrec_pair), pair_strings,
+	                    COUNT(pair_strings));
+	return room + room_of_all(f->owners, f->owners_len, sizeof(evrec_owner), owner_strings, COUNT(owner_strings));
+}
+
+static void pack_event(char *block, evrec_fields *f)
+{
 	evrec_pair *labels, *annotations;
 	evrec_owner *owners;
-	size_t i;
 
 	/* What has to be aligned comes first; the sizes are multiples of a pointer's. */
-	labels = pack_bytes(p, f->labels.pairs, labels_size, labels_size);
-	annotations = pack_bytes(p, f->annotations.pairs, annotations_size, annotations_size);
-	owners = pack_bytes(p, f->owners, owners_size, owners_size);
-	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		pack_str(p, strings[i]);
-	}
-	pack_reference(p, &f->regarding);
-	pack_reference(p, &f->related);
-	pack_map(p, &f->labels, labels);
-	pack_map(p, &f->annotations, annotations);
-	pack_owners(p, f, owners);
+	labels = pack_array(&block, f->labels.pairs, f->labels.len * sizeof(evrec_pair));
+	annotations = pack_array(&block, f->annotations.pairs, f->annotations.len * sizeof(evrec_pair));
+	owners = pack_array(&block, f->owners, f->owners_len * sizeof(evrec_owner));
+	block = pack(block, f, event_strings, COUNT(event_strings));
+	block = pack_all(block, labels, f->labels.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
+	block = pack_all(block, annotations, f->annotations.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
+	(void)pack_all(block, owners, f->owners_len, sizeof(evrec_owner), owner_strings, COUNT(owner_strings));
+	f->labels.pairs = labels;
+	f->annotations.pairs = annotations;
+	f->owners = owners;
 }
 
 evrec_event *evrec_event_new(const evrec_fields *fields)
 {
-	struct packer count = { NULL, 0 };
-	evrec_fields scratch = *fields;
-	evrec_event *event;
+	evrec_event *event = mem_alloc(sizeof(*event) + room_of_event(fields));
 
-	pack_fields(&count, &scratch);
-	event = mem_alloc(sizeof(*event) + count.used);
 	if (event == NULL) {
 		return NULL;
 	}
 	atomic_init(&event->refs, 1);
 	event->fields = *fields;
-	pack_fields(&(struct packer){ (char *)(event + 1), 0 }, &event->fields);
+	pack_event((char *)(event + 1), &event->fields);
 	return event;
 }
 
@@ -161,22 +175,19 @@ const evrec_fields *evrec_event_fields(const evrec_event *event)
 
 evrec_ref *evrec_ref_new(const evrec_reference *reference, evrec_error *err)
 {
-	struct packer count = { NULL, 0 };
-	evrec_reference scratch = *reference;
 	evrec_ref *ref;
 
 	if (check_reference(reference, "reference", err) != 0) {
 		return NULL;
 	}
-	pack_reference(&count, &scratch);
-	ref = mem_alloc(sizeof(*ref) + count.used);
+	ref = mem_alloc(sizeof(*ref) + room_of(reference, reference_strings, COUNT(reference_strings)));
 	if (ref == NULL) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
 	atomic_init(&ref->refs, 1);
 	ref->fields = *reference;
-	pack_reference(&(struct packer){ (char *)(ref + 1), 0 }, &ref->fields);
+	(void)pack((char *)(ref + 1), &ref->fields, reference_strings, COUNT(reference_strings));
 	return ref;
 }
 

@@ -3,68 +3,170 @@
 /* The length of a part in a key; FIELD_MAX and messages are far below what it holds. */
 typedef uint32_t part_len;
 
-static char *part(char *p, evrec_str s)
+static inline uint64_t load(const char *from, size_t len)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, from, len);
+	return word;
+}
+
+/* memcpy and memcmp for what is short, as most parts are: words from both ends, which may overlap. */
+static inline void copy(char *to, const char *from, size_t len)
+{
+	uint64_t head, tail;
+
+	if (len > 16) {
+		memcpy(to, from, len);
+	} else if (len >= 8) {
+		head = load(from, 8);
+		tail = load(from + len - 8, 8);
+		memcpy(to, &head, 8);
+		memcpy(to + len - 8, &tail, 8);
+	} else if (len >= 4) {
+		head = load(from, 4);
+		tail = load(from + len - 4, 4);
+		memcpy(to, &head, 4);
+		memcpy(to + len - 4, &tail, 4);
+	} else {
+		while (len-- > 0) {
+			to[len] = from[len];
+		}
+	}
+}
+
+static inline bool same(const char *a, const char *b, size_t len)
+{
+	if (len > 16) {
+		return memcmp(a, b, len) == 0;
+	}
+	if (len >= 8) {
+		return load(a, 8) == load(b, 8) && load(a + len - 8, 8) == load(b + len - 8, 8);
+	}
+	if (len >= 4) {
+		return load(a, 4) == load(b, 4) && load(a + len - 4, 4) == load(b + len - 4, 4);
+	}
+	while (len-- > 0) {
+		if (a[len] != b[len]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Appends a part, and tells where it lies. */
+static inline char *put_part(char *p, evrec_str s, evrec_str *at)
 {
 	part_len len = (part_len)s.len;
 
 	memcpy(p, &len, sizeof(len));
 	p += sizeof(len);
-	if (s.len != 0) {
-		memcpy(p, s.data, s.len);
-	}
+	copy(p, s.data, s.len);
+	*at = (evrec_str){ p, s.len };
 	return p + s.len;
 }
 
-static size_t size_of(const evrec_str *parts, size_t n)
+/* The bytes from `start` to `end`. */
+static inline evrec_str between(const char *start, const char *end)
 {
-	size_t i, size = n * sizeof(part_len);
-
-	for (i = 0; i < n; i++) {
-		size += parts[i].len;
-	}
-	return size;
+	return (evrec_str){ start, (size_t)(end - start) };
 }
 
-/* The bytes from `start` to where the next key goes. */
-static evrec_str since(const char *start, const char *p)
+/* Those of the head, of the aggregate's tail, and of the event's, which has the reason as well. */
+enum part {
+	COMPONENT,
+	HOST,
+	KIND,
+	NAMESPACE,
+	NAME,
+	UID,
+	API_VERSION,
+	TYPE,
+	REASON,
+	CONTROLLER,
+	INSTANCE,
+	FIELD_PATH,
+	NOTE
+};
+
+static inline void parts_of(evrec_str parts[KEY_PARTS], const evrec_fields *e)
 {
-	return (evrec_str){ start, (size_t)(p - start) };
+	parts[COMPONENT] = e->component;
+	parts[HOST] = e->host;
+	parts[KIND] = e->regarding.kind;
+	parts[NAMESPACE] = e->regarding.ns;
+	parts[NAME] = e->regarding.name;
+	parts[UID] = e->regarding.uid;
+	parts[API_VERSION] = e->regarding.api_version;
+	parts[TYPE] = e->type;
+	parts[REASON] = e->reason;
+	parts[CONTROLLER] = e->controller;
+	parts[INSTANCE] = e->instance;
+	parts[FIELD_PATH] = e->regarding.field_path;
+	parts[NOTE] = e->note;
+}
+
+bool keys_are_of(const struct keys *keys, const evrec_fields *event)
+{
+	evrec_str parts[KEY_PARTS];
+	size_t i;
+
+	if (!keys->made) {
+		return false;
+	}
+	parts_of(parts, event);
+	for (i = 0; i < KEY_PARTS; i++) {
+		if (parts[i].len != keys->at[i].len) {
+			return false;
+		}
+	}
+	/* The message first, where events differ most. */
+	for (i = KEY_PARTS; i-- > 0;) {
+		if (!same(parts[i].data, keys->at[i].data, parts[i].len)) {
+			return false;
+		}
+	}
+	return true;
 }
 
 bool keys_make(struct keys *keys, const evrec_fields *event)
 {
-	const evrec_reference *r = &event->regarding;
-	const evrec_str head[] = { event->component, event->host, r->kind,        r->ns,
-		                   r->name,          r->uid,      r->api_version, event->type };
-	const evrec_str tails[] = { event->reason, event->controller, event->instance,
-		                    r->field_path, event->reason,     event->note };
-	const size_t n = sizeof(head) / sizeof(head[0]), m = sizeof(tails) / sizeof(tails[0]);
-	evrec_str common, tail;
-	uint64_t hash;
+	evrec_str parts[KEY_PARTS], again, head, aggregate, own;
+	size_t i, size = (KEY_PARTS + 1) * sizeof(part_len) + 2;
 	char *p, *start;
-	size_t i;
+	uint64_t hash;
 
+	parts_of(parts, event);
+	for (i = 0; i < KEY_PARTS; i++) {
+		size += parts[i].len;
+	}
+	keys->made = false;
 	buf_clear(&keys->text);
-	if (!buf_reserve(&keys->text, size_of(head, n) + size_of(tails, m) + 2)) {
+	if (!buf_reserve(&keys->text, size + parts[REASON].len)) {
 		return false;
 	}
 	p = start = keys->text.data;
-	for (i = 0; i < n; i++) {
-		p = part(p, head[i]);
+	for (i = 0; i <= TYPE; i++) {
+		p = put_part(p, parts[i], &keys->at[i]);
 	}
-	common = since(start, p);
-	hash = lru_hash(common);
-	keys->spam = (struct key){ common, { NULL, 0 }, hash };
+	head = between(start, p);
 	start = p;
 	*p++ = 'a';
-	p = part(part(part(p, tails[0]), tails[1]), tails[2]);
-	tail = since(start, p);
-	keys->aggregate = (struct key){ common, tail, key_hash(hash, lru_hash(tail)) };
+	for (; i <= INSTANCE; i++) {
+		p = put_part(p, parts[i], &keys->at[i]);
+	}
+	aggregate = between(start, p);
 	start = p;
 	*p++ = 'e';
-	p = part(part(part(p, tails[3]), tails[4]), tails[5]);
-	tail = since(start, p);
-	keys->event = (struct key){ common, tail, key_hash(hash, lru_hash(tail)) };
+	p = put_part(p, parts[FIELD_PATH], &keys->at[FIELD_PATH]);
+	p = put_part(p, parts[REASON], &again);
+	p = put_part(p, parts[NOTE], &keys->at[NOTE]);
+	own = between(start, p);
+	hash = lru_hash(head);
+	keys->spam = (struct key){ head, { NULL, 0 }, hash, 0, 0 };
+	keys->aggregate = (struct key){ head, aggregate, key_hash(hash, lru_hash(aggregate)), 0, 0 };
+	keys->event = (struct key){ head, own, key_hash(hash, lru_hash(own)), 0, 0 };
+	keys->made = true;
 	return true;
 }
 
@@ -79,7 +181,9 @@ bool key_join(struct buf *out, const evrec_str *parts, size_t n)
 
 	buf_clear(out);
 	for (i = 0; i < n && buf_reserve(out, sizeof(part_len) + parts[i].len); i++) {
-		out->len = (size_t)(part(out->data + out->len, parts[i]) - out->data);
+		evrec_str at;
+
+		out->len = (size_t)(put_part(out->data + out->len, parts[i], &at) - out->data);
 	}
 	return !out->failed;
 }

@@ -12,14 +12,23 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The source, the reference without its field path, and the type are the head of each. */
+#define KEY_PARTS 13
+
+/* The source, the reference without its field path, and the type are the head of each. All zero is none yet. */
 struct keys {
 	struct key aggregate; /* tail: 'a', reason, reporting controller and instance */
 	struct key event;     /* tail: 'e', field path, reason, message */
 	struct key spam;
-	struct buf text; /* where they lie */
+	struct buf text;         /* where they lie */
+	evrec_str at[KEY_PARTS]; /* and where each part does in there */
+	bool made;
 };
 
+/*
+ * True where the keys in there are those of `event`: what is part of a key is just as it was when they were made. An
+ * event that comes again and again is known by this, without a hash or a search.
+ */
+bool keys_are_of(const struct keys *keys, const evrec_fields *event);
 /* Makes all three; false: no memory. Reuses what `keys` holds. */
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);

@@ -52,11 +52,11 @@ bool is_dns_label(evrec_str s)
 {
 	size_t i;
 
-	if (s.len == 0 || s.len > NAMESPACE_MAX) {
+	if (s.len == 0 || s.len > NAMESPACE_MAX || s.data[0] == '-' || s.data[s.len - 1] == '-') {
 		return false;
 	}
 	for (i = 0; i < s.len; i++) {
-		if (!is_alphanumeric(s.data[i]) && (s.data[i] != '-' || i == 0 || i == s.len - 1)) {
+		if (!is_alphanumeric(s.data[i]) && s.data[i] != '-') {
 			return false;
 		}
 	}

@@ -66,7 +66,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 		evrec_broadcaster_options_init(&b->options);
 	}
 	b->options.clock = b->options.clock == NULL ? evrec_clock_real() : evrec_clock_retain(b->options.clock);
-	b->listener = (struct lane_listener){ on_dropped, on_error, b };
+	b->listener = (struct lane_listener){ b->options.on_drop != NULL ? on_dropped : NULL, on_error, b };
 	b->fork_generation = sender_fork_generation();
 	return b;
 }
@@ -87,9 +87,9 @@ void broadcaster_unref(evrec_broadcaster *b)
 		return;
 	}
 	mem_free(b->deferred);
-	buf_free(&b->scratch);
-	buf_free(&b->inner_scratch);
+	buf_free(&b->inner_note);
 	buf_free(&b->name);
+	keys_free(&b->deferred_keys);
 	evrec_clock_release(b->options.clock);
 	mem_free(b);
 }
@@ -246,7 +246,7 @@ static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	return !b->name.failed;
 }
 
-static void broadcast(evrec_broadcaster *b, evrec_fields *event, int64_t now)
+static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now)
 {
 	/* Watches that a callback adds come behind these: they see later events only. */
 	const size_t n = b->watches_len;
@@ -269,7 +269,7 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 			continue;
 		}
 		if (watch->lane != NULL) {
-			lane_record(watch->lane, event, now);
+			lane_record(watch->lane, event, keys, now);
 		} else if (copy == NULL || !watch_offer(watch, copy)) {
 			b->stats.watch_dropped++;
 		}
@@ -292,8 +292,9 @@ static void broadcast_deferred(evrec_broadcaster *b)
 	while (n-- > 0) {
 		evrec_event *event = pop_deferred(b);
 		evrec_fields fields = *evrec_event_fields(event);
+		struct keys *keys = keys_make(&b->deferred_keys, &fields) ? &b->deferred_keys : NULL;
 
-		broadcast(b, &fields, evrec_clock_now(b->options.clock));
+		broadcast(b, &fields, keys, evrec_clock_now(b->options.clock));
 		evrec_event_release(event);
 	}
 }
@@ -303,28 +304,6 @@ static void drop(evrec_broadcaster *b, const evrec_fields *event, enum evrec_cau
 {
 	b->stats.dropped[cause]++;
 	on_dropped(b, event, evrec_cause_name(cause));
-}
-
-static int defer(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err)
-{
-	enum evrec_cause cause = EVREC_CAUSE_QUEUE_FULL;
-	evrec_event *copy = NULL;
-
-	if (b->deferred == NULL) {
-		b->deferred = mem_alloc(DEFERRED_MAX * sizeof(evrec_event *));
-	}
-	if (b->deferred_len < DEFERRED_MAX) {
-		cause = EVREC_CAUSE_MEMORY;
-		copy = b->deferred == NULL ? NULL : evrec_event_new(event);
-	}
-	if (copy == NULL) {
-		drop(b, event, cause);
-		return error_set(err, EVREC_EDROPPED, "recorded from inside a callback: %s", evrec_cause_name(cause));
-	}
-	b->deferred[(b->deferred_head + b->deferred_len) % DEFERRED_MAX] = copy;
-	b->deferred_len++;
-	b->stats.queued++;
-	return 0;
 }
 
 /* A forked child keeps its own books; see lane.c. */
@@ -343,7 +322,8 @@ void broadcaster_refuse(evrec_broadcaster *b)
 	b->stats.invalid++;
 }
 
-int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, evrec_error *err)
+/* What can be said before an event goes anywhere: 0, or it was dropped. */
+static int admit(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err)
 {
 	check_fork(b);
 	b->stats.recorded++;
@@ -351,18 +331,50 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, e
 		drop(b, event, EVREC_CAUSE_CLOSED);
 		return error_set(err, EVREC_ECLOSED, "the broadcaster is shut down");
 	}
-	if (broadcaster_scratch(b)->failed) {
+	if (!whole) {
 		drop(b, event, EVREC_CAUSE_MEMORY);
 		return error_set(err, EVREC_EDROPPED, "no memory");
 	}
-	if (b->busy) {
-		return defer(b, event, err);
-	}
-	/* What was left from before comes first; what this event makes callbacks record, after it. */
-	broadcast_deferred(b);
-	broadcast(b, event, now);
-	broadcast_deferred(b);
 	return 0;
+}
+
+int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err)
+{
+	enum evrec_cause cause = EVREC_CAUSE_QUEUE_FULL;
+	evrec_event *copy = NULL;
+	int code = admit(b, event, whole, err);
+
+	if (code != 0) {
+		return code;
+	}
+	if (b->deferred == NULL) {
+		b->deferred = mem_alloc(DEFERRED_MAX * sizeof(evrec_event *));
+	}
+	if (b->deferred_len < DEFERRED_MAX) {
+		cause = EVREC_CAUSE_MEMORY;
+		copy = b->deferred == NULL ? NULL : evrec_event_new(event);
+	}
+	if (copy == NULL) {
+		drop(b, event, cause);
+		return error_set(err, EVREC_EDROPPED, "recorded from inside a callback: %s", evrec_cause_name(cause));
+	}
+	b->deferred[(b->deferred_head + b->deferred_len) % DEFERRED_MAX] = copy;
+	b->deferred_len++;
+	b->stats.queued++;
+	return 0;
+}
+
+int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
+{
+	int code = admit(b, event, keys != NULL, err);
+
+	if (code == 0) {
+		/* What was left from before comes first; what this event makes callbacks record, after it. */
+		broadcast_deferred(b);
+		broadcast(b, event, keys, now);
+		broadcast_deferred(b);
+	}
+	return code;
 }
 
 void evrec_broadcaster_poll(evrec_broadcaster *b)

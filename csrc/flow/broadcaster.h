@@ -19,8 +19,8 @@ struct evrec_broadcaster {
 	size_t watches_len, watches_cap;
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
 	size_t deferred_head, deferred_len;
-	struct buf scratch;       /* the cleaned note of the event being recorded */
-	struct buf inner_scratch; /* and of one recorded meanwhile, from inside a callback */
+	struct keys deferred_keys;
+	struct buf inner_note; /* of an event recorded from inside a callback, where it had to be cleaned or cut */
 	struct buf name;
 	evrec_stats stats;
 	unsigned fork_generation;
@@ -30,18 +30,15 @@ struct evrec_broadcaster {
 	bool ended;    /* shutdown is done */
 };
 
-static inline struct buf *broadcaster_scratch(evrec_broadcaster *b)
-{
-	return b->busy ? &b->inner_scratch : &b->scratch;
-}
-
 void broadcaster_unref(evrec_broadcaster *b);
 
 /*
- * What every recording call goes through, checked and stamped: to all that watch, or, from inside a callback, into the
- * queue. `event` has no name yet. 0, EVREC_EDROPPED or EVREC_ECLOSED; counted in either case.
+ * What every recording call goes through, checked and stamped: to all that watch, or, where the broadcaster is busy,
+ * into the queue. `event` has no name yet; `keys` are its own. NULL, or not `whole`: there was no memory for all of it.
+ * 0, EVREC_EDROPPED or EVREC_ECLOSED; counted in either case.
  */
-int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, int64_t now, evrec_error *err);
+int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
+int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
 
 /* Counts an invalid call. */
 void broadcaster_refuse(evrec_broadcaster *b);

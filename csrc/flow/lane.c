@@ -4,7 +4,6 @@
 #include "correlate/observed.h"
 #include "deliver/sender.h"
 #include "event/event.h"
-#include "event/key.h"
 #include "flow/write.h"
 
 /* How many objects with suppressed events are remembered by name. */
@@ -145,7 +144,7 @@ static void note_suppressed(struct lane *lane, const evrec_fields *event)
 
 static void show_drop(struct lane *lane, const struct entry *entry)
 {
-	evrec_event *event = write_event(entry->item, BODY_WHOLE);
+	evrec_event *event = lane->listener->dropped == NULL ? NULL : write_event(entry->item, BODY_WHOLE);
 
 	if (event != NULL) {
 		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));
@@ -153,14 +152,11 @@ static void show_drop(struct lane *lane, const struct entry *entry)
 	}
 }
 
-static void drain(struct lane *lane)
+static void take_news(struct lane *lane)
 {
 	struct outbox_report report;
 	struct entry *entry;
 
-	if (!ready(lane)) {
-		return;
-	}
 	while ((entry = outbox_collect(lane->outbox)) != NULL) {
 		if (entry->dropped) {
 			show_drop(lane, entry);
@@ -175,6 +171,16 @@ static void drain(struct lane *lane)
 	while (outbox_next_report(lane->outbox, &report)) {
 		lane->listener->error(lane->listener->ctx, report.message, report.name);
 	}
+}
+
+static void drain(struct lane *lane)
+{
+	if (!ready(lane)) {
+		return;
+	}
+	if (outbox_has_news(lane->outbox)) {
+		take_news(lane);
+	}
 	/* A sink that was stopped gives its thread back once nothing waits. */
 	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
 		lane_end(lane);
@@ -186,8 +192,10 @@ static void tell_dropped(const struct lane *lane, const struct observed *o, cons
 {
 	evrec_fields event;
 
-	observed_fields(o, &event);
-	lane->listener->dropped(lane->listener->ctx, &event, why);
+	if (lane->listener->dropped != NULL) {
+		observed_fields(o, &event);
+		lane->listener->dropped(lane->listener->ctx, &event, why);
+	}
 }
 
 /* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
@@ -201,7 +209,7 @@ static bool bound_note(struct lane *lane, struct observed *o)
 	return !lane->note.failed;
 }
 
-void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
+void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys, int64_t now)
 {
 	struct observed observed;
 	enum evrec_cause cause;
@@ -214,11 +222,15 @@ void lane_record(struct lane *lane, const evrec_fields *event, int64_t now)
 		lane->dropped_memory++;
 		return;
 	}
-	drain(lane);
+	if (outbox_has_news(lane->outbox)) {
+		take_news(lane);
+	}
 	lane->received++;
-	if (correlator_observe(lane->correlator, event, now, &observed) != 0 || !bound_note(lane, &observed)) {
+	if (keys == NULL || correlator_observe(lane->correlator, event, keys, now, &observed) != 0 ||
+	    !bound_note(lane, &observed)) {
 		lane->dropped_memory++;
-		lane->listener->dropped(lane->listener->ctx, event, evrec_cause_name(EVREC_CAUSE_MEMORY));
+		observed_init(&observed, event);
+		tell_dropped(lane, &observed, evrec_cause_name(EVREC_CAUSE_MEMORY));
 		return;
 	}
 	if (observed.skip) {

@@ -8,12 +8,14 @@
 #ifndef EVREC_LANE_H
 #define EVREC_LANE_H
 
+#include "event/key.h"
 #include "flow/sink.h"
 
 #pragma GCC visibility push(hidden)
 
 /* Whom a lane tells what, with no lock held: from inside every function below but lane_new, lane_free, lane_stop. */
 struct lane_listener {
+	/* NULL: nobody asks */
 	void (*dropped)(void *ctx, const evrec_fields *event, const char *why);
 	void (*error)(void *ctx, const char *message, const char *name);
 	void *ctx;
@@ -33,7 +35,8 @@ void lane_free(struct lane *lane);
 /* True where the event needs its name before it is recorded: a callback will see it. */
 bool lane_shows_events(const struct lane *lane);
 
-void lane_record(struct lane *lane, const evrec_fields *event, int64_t now);
+/* `keys` are those of the event; NULL where there was no memory for them. */
+void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys, int64_t now);
 void lane_poll(struct lane *lane); /* drains answers; does the sender's work where it has no thread */
 
 /*

@@ -3,8 +3,10 @@
 
 struct evrec_recorder {
 	evrec_broadcaster *b;
-	evrec_str component, host;
-	char *strings;
+	evrec_fields event; /* the one being recorded; what no recording call sets stays as it is */
+	struct keys keys;   /* its own */
+	struct buf note;    /* its own, where it had to be cleaned or cut */
+	char *strings;      /* component and host */
 };
 
 evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, evrec_str component, evrec_str host, evrec_error *err)
@@ -30,8 +32,10 @@ evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, evrec_str component, ev
 	if (host.len != 0) {
 		memcpy(r->strings + component.len, host.data, host.len);
 	}
-	r->component = (evrec_str){ r->strings, component.len };
-	r->host = (evrec_str){ r->strings + component.len, host.len };
+	evrec_fields_init(&r->event);
+	r->event.component = r->event.controller = (evrec_str){ r->strings, component.len };
+	r->event.host = r->event.instance = (evrec_str){ r->strings + component.len, host.len };
+	r->event.count = 1;
 	r->b = b;
 	b->refs++;
 	return r;
@@ -41,79 +45,121 @@ void evrec_recorder_free(evrec_recorder *r)
 {
 	if (r != NULL) {
 		broadcaster_unref(r->b);
+		keys_free(&r->keys);
+		buf_free(&r->note);
 		mem_free(r->strings);
 		mem_free(r);
 	}
 }
 
-static int check(const evrec_emit *what, evrec_error *err)
+/* What the keys of an event know of it. */
+static int check_known(const evrec_emit *what, evrec_error *err)
 {
 	int code = 0;
 
 	if (what->object == NULL) {
-		if (what->regarding == NULL) {
-			return error_set(err, EVREC_EINVALID, "regarding: missing");
-		}
 		code = check_reference(what->regarding, "regarding", err);
-	}
-	if (code == 0 && what->related != NULL) {
-		code = check_reference(what->related, "related", err);
 	}
 	if (code == 0) {
 		code = check_type(what->type, err);
 	}
-	if (code == 0) {
-		code = check_text(what->reason, "reason", REASON_MAX, true, err);
+	return code != 0 ? code : check_text(what->reason, "reason", REASON_MAX, true, err);
+}
+
+/* And the rest, which may change from one occurrence to the next. */
+static int check_rest(const evrec_emit *what, evrec_error *err)
+{
+	int code = 0;
+
+	if (what->object == NULL) {
+		code = check_text(what->regarding->resource_version, "regarding.resourceVersion", FIELD_MAX, false,
+		                  err);
 	}
-	if (code == 0) {
+	if (code == 0 && what->related != NULL) {
+		code = check_reference(what->related, "related", err);
+	}
+	if (code == 0 && what->action.len != 0) {
 		code = check_text(what->action, "action", REASON_MAX, false, err);
 	}
-	if (code == 0) {
+	if (code == 0 && what->annotations.len != 0) {
 		code = check_map(what->annotations, "annotations", err);
 	}
-	if (code == 0) {
+	if (code == 0 && what->labels.len != 0) {
 		code = check_map(what->labels, "labels", err);
 	}
 	return code;
 }
 
-/* client-go's makeEvent, all but the name, which only an event that turns out to be new needs. */
-static void make(const evrec_recorder *r, const evrec_emit *what, int64_t now, evrec_fields *event)
+/* Field by field: compilers copy and clear larger structs by an instruction that takes long to get going. */
+static inline void copy_reference(evrec_reference *to, const evrec_reference *from)
 {
-	evrec_fields_init(event);
-	event->regarding = what->object != NULL ? *evrec_ref_fields(what->object) : *what->regarding;
+	to->kind = from->kind;
+	to->api_version = from->api_version;
+	to->name = from->name;
+	to->ns = from->ns;
+	to->uid = from->uid;
+	to->resource_version = from->resource_version;
+	to->field_path = from->field_path;
+}
+
+/* client-go's makeEvent, all but the name, which only an event that turns out to be new needs. */
+static void make(evrec_fields *event, const evrec_emit *what, int64_t now)
+{
+	event->name = (evrec_str){ NULL, 0 };
+	copy_reference(&event->regarding, what->object != NULL ? evrec_ref_fields(what->object) : what->regarding);
 	event->ns = event->regarding.ns.len != 0 ? event->regarding.ns : EVREC_STR("default");
 	if (what->related != NULL) {
 		event->related = *what->related;
+	} else if (event->related.kind.len != 0) {
+		event->related = (evrec_reference){ 0 };
 	}
 	event->annotations = what->annotations;
 	event->labels = what->labels;
 	event->type = what->type;
 	event->reason = what->reason;
 	event->action = what->action;
-	event->note = text_clean(what->note, r->b->options.max_message_bytes, broadcaster_scratch(r->b));
-	event->component = event->controller = r->component;
-	event->host = event->instance = r->host;
 	event->first = event->last = what->timestamp != EVREC_UNSET ? what->timestamp : now;
-	event->count = 1;
 }
 
 int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *err)
 {
 	evrec_broadcaster *b = r->b;
-	evrec_fields event;
+	/* From inside a callback, where the recorder's own may still be looked at, others. */
+	evrec_fields *event = &r->event, inner;
+	struct buf *note = &r->note;
+	bool ok, known;
 	int64_t now;
 	int code;
 
-	buf_clear(broadcaster_scratch(b));
-	code = check(what, err);
+	if (what->object == NULL && what->regarding == NULL) {
+		broadcaster_refuse(b);
+		return error_set(err, EVREC_EINVALID, "regarding: missing");
+	}
+	if (b->busy) {
+		inner = r->event;
+		event = &inner;
+		note = &b->inner_note;
+	}
+	now = evrec_clock_now(b->options.clock);
+	make(event, what, now);
+	buf_clear(note);
+	event->note = text_clean(what->note, b->options.max_message_bytes, note);
+	ok = !note->failed;
+	/* The event before this one was no other, and was found good. */
+	known = !b->busy && ok && keys_are_of(&r->keys, event);
+	code = check_rest(what, err);
+	if (code == 0 && !known) {
+		code = check_known(what, err);
+	}
 	if (code != 0) {
 		broadcaster_refuse(b);
 		return code;
 	}
-	now = evrec_clock_now(b->options.clock);
-	make(r, what, now, &event);
-	return broadcaster_record(b, &event, now, err);
+	if (b->busy) {
+		return broadcaster_defer(b, event, ok, err);
+	}
+	ok = known || (ok && keys_make(&r->keys, event));
+	return broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
 }
 
 int evrec_recorder_refuse(evrec_recorder *r, const char *message, evrec_error *err)

@@ -164,7 +164,15 @@ bool write_encode(const void *item, enum body body, struct request *request)
 
 evrec_event *write_event(const void *item, enum body body)
 {
-	evrec_fields fields = fields_of(item, body);
+	const struct write *w = item;
+	const evrec_fields *first = evrec_event_fields(w->event);
+	evrec_fields fields;
 
+	/* Nothing has come since: it is what was observed. */
+	if (w->name.len == 0 && w->note.len == 0 && w->count == first->count && w->last == first->last &&
+	    (body != BODY_CREATE || first->resource_version.len == 0)) {
+		return evrec_event_retain(w->event);
+	}
+	fields = fields_of(item, body);
 	return evrec_event_new(&fields);
 }

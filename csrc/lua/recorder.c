@@ -183,6 +183,7 @@ int recorder_new(lua_State *L)
 	lua_settop(L, 2);
 	options_read(L, 2, what, rows, &settings, 0);
 	recorder = box_new(L, &recorder_type, sizeof(*recorder));
+	recorder->type = &recorder_type;
 	broadcaster_hold(L);
 	recorder->b = b;
 	recorder->recorder = evrec_recorder_new(b->host.b, settings.component, settings.host, &err);
@@ -228,7 +229,7 @@ void recorder_define(lua_State *L)
 	luaL_checkstack(L, UP_LAST + LUA_MINSTACK, "evrec");
 	box_define(L, &recorder_type);
 	box_push_methods(L, &recorder_type);
-	recording_push_upvalues(L, &recorder_type);
+	recording_push_upvalues(L);
 	push_emit_fields(L);
 	luaL_setfuncs(L, methods, UP_LAST);
 	lua_pop(L, 1);

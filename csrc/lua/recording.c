@@ -5,6 +5,7 @@
 
 #include "lua/event.h"
 #include "lua/options.h"
+#include "lua/recorder.h"
 
 /* Slots for two references, the fields of emit, two maps, and what is pushed to do all that. */
 #define SLOTS (2 * REFERENCE_SLOTS + 40)
@@ -61,18 +62,21 @@ static bool wrong(struct recording *r, const char *message)
 	return false;
 }
 
+static struct recorder *test_recorder(lua_State *L)
+{
+	struct recorder *recorder = lua_touserdata(L, 1);
+
+	/* A light userdata has no length. */
+	return recorder != NULL && lua_rawlen(L, 1) == sizeof(*recorder) && recorder->type == &recorder_type ? recorder
+	                                                                                                     : NULL;
+}
+
 /* False where self is no recorder, or there is no room on the stack: then the failure was pushed, and not counted. */
 bool recording_begin(lua_State *L, struct recording *r, int arguments)
 {
-	struct recorder *recorder;
-	bool same = false;
+	struct recorder *recorder = test_recorder(L);
 
-	if (lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1)) {
-		same = lua_rawequal(L, -1, lua_upvalueindex(UP_RECORDER)) != 0;
-		lua_pop(L, 1);
-	}
-	recorder = same ? lua_touserdata(L, 1) : NULL;
-	if (!same) {
+	if (recorder == NULL) {
 		(void)wrong(r, "not called as a recorder's method");
 	} else if (recorder->recorder == NULL) {
 		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
@@ -81,7 +85,11 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments)
 	} else {
 		r->L = L;
 		r->recorder = recorder;
-		memset(&r->what, 0, sizeof(r->what));
+		/* Field by field, as any other way takes longer. */
+		r->what.object = NULL;
+		r->what.regarding = r->what.related = NULL;
+		r->what.action = (evrec_str){ NULL, 0 };
+		r->what.annotations = r->what.labels = (evrec_map){ NULL, 0 };
 		r->what.timestamp = EVREC_UNSET;
 		if (lua_gettop(L) < arguments) {
 			lua_settop(L, arguments);
@@ -197,11 +205,10 @@ bool recording_format(struct recording *r, int index)
 	return recording_string(r, -1, "format", &r->what.note);
 }
 
-void recording_push_upvalues(lua_State *L, const struct box_type *recorder_type)
+void recording_push_upvalues(lua_State *L)
 {
 	luaL_checkstack(L, UP_RECORDING_LAST + LUA_MINSTACK, "evrec");
 	reference_push_upvalues(L);
-	box_push_metatable(L, recorder_type);
 	lua_getglobal(L, "string");
 	lua_getfield(L, -1, "format");
 	lua_remove(L, -2);

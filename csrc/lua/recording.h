@@ -13,22 +13,23 @@
 #pragma GCC visibility push(hidden)
 
 struct recorder {
+	const struct box_type
+		*type;         /* recorder_type: tells a recorder from what is none sooner than its metatable does */
 	struct broadcaster *b; /* held by the user value */
 	evrec_recorder *recorder;
 };
 
 /* The upvalues of a recorder's methods, in the order in which recording_push_upvalues pushes them. */
 enum recording_upvalue {
-	UP_RECORDER = UP_REFERENCE_LAST + 1, /* the metatable of recorders */
-	UP_FORMAT,                           /* string.format */
-	UP_MAP,                              /* copies a map */
-	UP_FAILURE,                          /* makes nil, message, name */
-	UP_NO_MEMORY,                        /* "no memory" */
-	UP_DROPPED,                          /* "dropped" */
+	UP_FORMAT = UP_REFERENCE_LAST + 1, /* string.format */
+	UP_MAP,                            /* copies a map */
+	UP_FAILURE,                        /* makes nil, message, name */
+	UP_NO_MEMORY,                      /* "no memory" */
+	UP_DROPPED,                        /* "dropped" */
 	UP_RECORDING_LAST = UP_DROPPED
 };
 
-void recording_push_upvalues(lua_State *L, const struct box_type *recorder_type);
+void recording_push_upvalues(lua_State *L);
 
 /* While the arguments are read everything stays on the stack until the call is made. */
 struct recording {

@@ -86,23 +86,28 @@ static bool read_string(lua_State *L, int table, int key, const char *what, evre
 	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err));
 }
 
+static bool read_userdata(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_error *err)
+{
+	bool same = false;
+
+	if (lua_type(L, index) == LUA_TUSERDATA && lua_getmetatable(L, index)) {
+		same = lua_rawequal(L, -1, lua_upvalueindex(UP_REFERENCE)) != 0;
+		lua_pop(L, 1);
+	}
+	if (same) {
+		*ref = *(evrec_ref **)lua_touserdata(L, index);
+	}
+	/* NULL: collected at the end of the Lua state. */
+	return (same && *ref != NULL) || refuse_type(L, index, what, "", "an object or a reference", err);
+}
+
 bool reference_read(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_reference *r,
                     evrec_error *err)
 {
 	int metadata = index, type;
 
-	if (lua_type(L, index) == LUA_TUSERDATA && lua_getmetatable(L, index)) {
-		bool same = lua_rawequal(L, -1, lua_upvalueindex(UP_REFERENCE)) != 0;
-
-		lua_pop(L, 1);
-		if (same) {
-			*ref = *(evrec_ref **)lua_touserdata(L, index);
-		}
-		/* NULL: collected at the end of the Lua state. */
-		return (same && *ref != NULL) || refuse_type(L, index, what, "", "an object or a reference", err);
-	}
 	if (!lua_istable(L, index)) {
-		return refuse_type(L, index, what, "", "an object or a reference", err);
+		return read_userdata(L, index, what, ref, err);
 	}
 	*ref = NULL;
 	type = push_field(L, index, UP_METADATA, what, err);

@@ -193,6 +193,55 @@ static void test_keys_never_collide(void **state)
 	keys_free(&y);
 }
 
+/* Any other byte of any part makes them the keys of another event; what is no part does not. */
+static void test_keys_are_of(void **state)
+{
+	evrec_fields event = sample();
+	evrec_str *parts[] = { &event.component,
+		               &event.host,
+		               &event.regarding.kind,
+		               &event.regarding.ns,
+		               &event.regarding.name,
+		               &event.regarding.uid,
+		               &event.regarding.api_version,
+		               &event.regarding.field_path,
+		               &event.type,
+		               &event.reason,
+		               &event.controller,
+		               &event.instance,
+		               &event.note };
+	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 40 };
+	struct keys keys = { 0 };
+	char text[40], own[40];
+	size_t i, j, k;
+
+	(void)state;
+	assert_int_equal(sizeof(parts) / sizeof(parts[0]), KEY_PARTS);
+	assert_false(keys_are_of(&keys, &event));
+	memset(text, 'x', sizeof(text));
+	for (j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
+		for (i = 0; i < KEY_PARTS; i++) {
+			*parts[i] = (evrec_str){ text, lengths[j] };
+		}
+		assert_true(keys_make(&keys, &event));
+		for (i = 0; i < KEY_PARTS; i++) {
+			memcpy(own, text, sizeof(own));
+			*parts[i] = (evrec_str){ own, lengths[j] };
+			event.action = event.regarding.resource_version = (evrec_str){ own, i };
+			assert_true(keys_are_of(&keys, &event));
+			for (k = 0; k < lengths[j]; k++) {
+				own[k] = 'y';
+				assert_false(keys_are_of(&keys, &event));
+				own[k] = 'x';
+			}
+			parts[i]->len--;
+			assert_false(keys_are_of(&keys, &event));
+			*parts[i] = (evrec_str){ text, lengths[j] };
+		}
+	}
+	keys_free(&keys);
+}
+
 static void test_key_parts(void **state)
 {
 	const evrec_str parts[] = { EVREC_STR("Pod"), { NULL, 0 }, EVREC_STR("x") };
@@ -384,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_patch),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_keys_never_collide),
+		cmocka_unit_test(test_keys_are_of),
 		cmocka_unit_test(test_key_parts),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_unsafe_names_become_uuids),

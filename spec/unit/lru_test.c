@@ -85,7 +85,7 @@ static void test_keys_are_compared(void **state)
 	(void)state;
 	for (i = 0; i < 150; i++) {
 		(void)snprintf(key, sizeof(key), "%d", i);
-		((struct value *)lru_put(lru, &(struct key){ str_from(key), { NULL, 0 }, 42 }, &fresh))->number =
+		((struct value *)lru_put(lru, &(struct key){ str_from(key), { NULL, 0 }, 42, 0, 0 }, &fresh))->number =
 			(uint64_t)i;
 		assert_true(fresh);
 	}
@@ -93,7 +93,7 @@ static void test_keys_are_compared(void **state)
 		struct value *value;
 
 		(void)snprintf(key, sizeof(key), "%d", i);
-		value = lru_get(lru, &(struct key){ str_from(key), { NULL, 0 }, 42 });
+		value = lru_get(lru, &(struct key){ str_from(key), { NULL, 0 }, 42, 0, 0 });
 		assert_true(i < 50 ? value == NULL : value->number == (uint64_t)i);
 	}
 	lru_free(lru);
@@ -115,6 +115,36 @@ static void test_handles(void **state)
 	assert_non_null(lru_at(lru, a));
 	assert_null(lru_at(lru, a + 7));
 	lru_free(lru);
+}
+
+/* A key remembers where it was found: only there, and only for as long as the entry is its own. */
+static void test_found_again(void **state)
+{
+	struct lru *one = lru_new(&type, 2), *other = lru_new(&type, 2);
+	struct key key = key_of(EVREC_STR("a"), EVREC_STR(""));
+	bool fresh;
+
+	(void)state;
+	((struct value *)lru_put(one, &key, &fresh))->number = 1;
+	assert_true(fresh);
+	assert_int_equal(((struct value *)lru_put(one, &key, &fresh))->number, 1);
+	assert_false(fresh);
+	put(other, "b", &fresh)->number = 2;
+	assert_int_equal(((struct value *)lru_put(other, &key, &fresh))->number, 0);
+	assert_true(fresh);
+	assert_int_equal(((struct value *)lru_put(one, &key, &fresh))->number, 1);
+	put(one, "b", &fresh);
+	put(one, "c", &fresh)->number = 3; /* in the place of a */
+	assert_int_equal(((struct value *)lru_put(one, &key, &fresh))->number, 0);
+	assert_true(fresh);
+	assert_int_equal(get(one, "c")->number, 3);
+	lru_free(one);
+	/* Another cache, perhaps at the same address. */
+	one = lru_new(&type, 2);
+	put(one, "d", &fresh)->number = 4;
+	assert_int_equal(((struct value *)lru_put(one, &key, &fresh))->number, 0);
+	lru_free(one);
+	lru_free(other);
 }
 
 static void test_full_cache_allocates_nothing(void **state)
@@ -218,13 +248,10 @@ static void test_random_against_model(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strictly_least_recent),
-		cmocka_unit_test(test_capacity_of_one),
-		cmocka_unit_test(test_keys_are_compared),
-		cmocka_unit_test(test_handles),
-		cmocka_unit_test(test_full_cache_allocates_nothing),
-		cmocka_unit_test(test_memory_runs_out),
-		cmocka_unit_test(test_random_against_model),
+		cmocka_unit_test(test_strictly_least_recent), cmocka_unit_test(test_capacity_of_one),
+		cmocka_unit_test(test_keys_are_compared),     cmocka_unit_test(test_handles),
+		cmocka_unit_test(test_found_again),           cmocka_unit_test(test_full_cache_allocates_nothing),
+		cmocka_unit_test(test_memory_runs_out),       cmocka_unit_test(test_random_against_model),
 	};
 
 	return cmocka_run_group_tests_name("lru", tests, NULL, NULL);
