@@ -27,7 +27,7 @@ UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
-COMPILE = $(CC) -std=gnu11 $(OPTIMIZE) -g $(WARNINGS) -fPIC -pthread -MMD -MP -Icsrc
+COMPILE = $(CC) -std=gnu11 $(OPTIMIZE) -g $(WARNINGS) -fPIC -fno-plt -pthread -MMD -MP -Icsrc
 
 # pkg-config's words for packages $2; a missing one ends the build with advice.
 pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2),$(error \

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #define NONE UINT32_MAX
+#define CACHE_LINE 64
 
 /* Followed by the value. */
 struct node {
@@ -174,8 +175,17 @@ static struct node *find(const struct lru *lru, const struct key *key)
 
 void lru_prefetch(const struct lru *lru, const struct key *key)
 {
-	if (lru->slots != NULL) {
-		__builtin_prefetch(&lru->slots[(uint32_t)key->hash & lru->mask]);
+	if (lru->slots == NULL) {
+		return;
+	}
+	__builtin_prefetch(&lru->slots[(uint32_t)key->hash & lru->mask]);
+	if (lru->len == lru->capacity) {
+		/* What is evicted if the key is not there: see node_for. */
+		const char *victim = node_at(lru, lru->oldest)->key;
+
+		__builtin_prefetch(victim, 1);
+		__builtin_prefetch(victim + CACHE_LINE, 1);
+		__builtin_prefetch(victim + 2 * CACHE_LINE, 1);
 	}
 }
 
@@ -287,6 +297,9 @@ static struct node *node_for(struct lru *lru, const struct key *key)
 		}
 		table_remove(lru, node);
 		list_remove(lru, node);
+		if (lru->oldest != NONE) {
+			__builtin_prefetch(node_at(lru, lru->oldest), 1); /* the next to go */
+		}
 		if (lru->type->recycle != NULL) {
 			lru->type->recycle(node + 1);
 		} else {

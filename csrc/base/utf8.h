@@ -5,6 +5,7 @@
 #define EVREC_UTF8_H
 
 #include "base/base.h"
+#include "base/word.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,16 +20,14 @@ static inline bool utf8_plain(evrec_str s)
 	size_t i;
 
 	if (s.len < sizeof(word)) {
-		for (i = 0; i < s.len; i++) {
-			marked |= (uint64_t)(unsigned char)s.data[i] | ((uint64_t)(unsigned char)s.data[i] - 1);
-		}
-		return (marked & 0x80) == 0;
+		word = s.len == 0 ? ones : word_load_short(s.data, s.len, ones);
+		return ((word | (word - ones)) & highs) == 0;
 	}
-	for (i = 0; i < s.len - sizeof(word); i += sizeof(word)) {
-		memcpy(&word, s.data + i, sizeof(word));
+	for (i = 0; i + sizeof(word) < s.len; i += sizeof(word)) {
+		word = word_load(s.data + i);
 		marked |= word | (word - ones);
 	}
-	memcpy(&word, s.data + s.len - sizeof(word), sizeof(word));
+	word = word_load(s.data + s.len - sizeof(word));
 	marked |= word | (word - ones);
 	return (marked & highs) == 0;
 }

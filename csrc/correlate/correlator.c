@@ -188,6 +188,9 @@ int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct ke
 		return EVREC_EINVALID;
 	}
 	c->busy = true;
+	lru_prefetch(c->aggregator.cache, &keys->aggregate);
+	lru_prefetch(c->logger.cache, &keys->event);
+	lru_prefetch(c->buckets, &keys->spam);
 	observed_init(o, event);
 	ok = aggregate(c, keys, o, now, &key, &combined) && logger_observe(&c->logger, key, o, now, &known) &&
 	     limit(c, keys, o, now);

@@ -94,10 +94,13 @@ static struct entry *make_entry(struct outbox *ob, uint64_t id, enum verb verb, 
 		return NULL;
 	}
 	*cause = EVREC_CAUSE_MEMORY;
-	entry = heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1) ? mem_zalloc(sizeof(*entry)) : NULL;
+	entry = heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1) ? mem_alloc(sizeof(*entry)) : NULL;
 	if (entry == NULL) {
 		return NULL;
 	}
+	/* Up to the names, which are long, and of which few entries come to have one. */
+	memset(entry, 0, offsetof(struct entry, name));
+	entry->name[0] = entry->resource_version[0] = '\0';
 	entry->item = ob->ops.make(draft);
 	if (entry->item == NULL) {
 		mem_free(entry);

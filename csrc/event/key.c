@@ -1,58 +1,9 @@
 #include "event/key.h"
 
+#include "base/word.h"
+
 /* The length of a part in a key; FIELD_MAX and messages are far below what it holds. */
 typedef uint32_t part_len;
-
-static inline uint64_t load(const char *from, size_t len)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, from, len);
-	return word;
-}
-
-/* memcpy and memcmp for what is short, as most parts are: words from both ends, which may overlap. */
-static inline void copy(char *to, const char *from, size_t len)
-{
-	uint64_t head, tail;
-
-	if (len > 16) {
-		memcpy(to, from, len);
-	} else if (len >= 8) {
-		head = load(from, 8);
-		tail = load(from + len - 8, 8);
-		memcpy(to, &head, 8);
-		memcpy(to + len - 8, &tail, 8);
-	} else if (len >= 4) {
-		head = load(from, 4);
-		tail = load(from + len - 4, 4);
-		memcpy(to, &head, 4);
-		memcpy(to + len - 4, &tail, 4);
-	} else {
-		while (len-- > 0) {
-			to[len] = from[len];
-		}
-	}
-}
-
-static inline bool same(const char *a, const char *b, size_t len)
-{
-	if (len > 16) {
-		return memcmp(a, b, len) == 0;
-	}
-	if (len >= 8) {
-		return load(a, 8) == load(b, 8) && load(a + len - 8, 8) == load(b + len - 8, 8);
-	}
-	if (len >= 4) {
-		return load(a, 4) == load(b, 4) && load(a + len - 4, 4) == load(b + len - 4, 4);
-	}
-	while (len-- > 0) {
-		if (a[len] != b[len]) {
-			return false;
-		}
-	}
-	return true;
-}
 
 /* Appends a part, and tells where it lies. */
 static inline char *put_part(char *p, evrec_str s, evrec_str *at)
@@ -61,7 +12,7 @@ static inline char *put_part(char *p, evrec_str s, evrec_str *at)
 
 	memcpy(p, &len, sizeof(len));
 	p += sizeof(len);
-	copy(p, s.data, s.len);
+	word_copy(p, s.data, s.len);
 	*at = (evrec_str){ p, s.len };
 	return p + s.len;
 }
@@ -106,27 +57,23 @@ static inline void parts_of(evrec_str parts[KEY_PARTS], const evrec_fields *e)
 	parts[NOTE] = e->note;
 }
 
-bool keys_are_of(const struct keys *keys, const evrec_fields *event)
+static inline bool is_same(evrec_str a, evrec_str b)
 {
-	evrec_str parts[KEY_PARTS];
-	size_t i;
+	return a.len == b.len && word_equal(a.data, b.data, a.len);
+}
 
-	if (!keys->made) {
-		return false;
-	}
-	parts_of(parts, event);
-	for (i = 0; i < KEY_PARTS; i++) {
-		if (parts[i].len != keys->at[i].len) {
-			return false;
-		}
-	}
-	/* The message first, where events differ most. */
-	for (i = KEY_PARTS; i-- > 0;) {
-		if (!same(parts[i].data, keys->at[i].data, parts[i].len)) {
-			return false;
-		}
-	}
-	return true;
+bool keys_are_of(const struct keys *keys, const evrec_fields *e)
+{
+	const evrec_reference *r = &e->regarding;
+	const evrec_str *at = keys->at;
+
+	/* Where events differ most comes first. */
+	return keys->made && is_same(at[NOTE], e->note) && is_same(at[NAME], r->name) && is_same(at[UID], r->uid) &&
+	       is_same(at[REASON], e->reason) && is_same(at[TYPE], e->type) && is_same(at[KIND], r->kind) &&
+	       is_same(at[NAMESPACE], r->ns) && is_same(at[API_VERSION], r->api_version) &&
+	       is_same(at[FIELD_PATH], r->field_path) && is_same(at[COMPONENT], e->component) &&
+	       is_same(at[HOST], e->host) && is_same(at[CONTROLLER], e->controller) &&
+	       is_same(at[INSTANCE], e->instance);
 }
 
 bool keys_make(struct keys *keys, const evrec_fields *event)

@@ -157,6 +157,8 @@ evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evr
 	if (model.lane == NULL) {
 		return NULL;
 	}
+	model.shows_events = options != NULL && (options->key_func != NULL || options->message_func != NULL ||
+	                                         options->spam_key_func != NULL);
 	watch = add_watch(b, &model, err);
 	if (watch == NULL) {
 		lane_free(model.lane);
@@ -228,7 +230,7 @@ static struct audience audience_of(const evrec_broadcaster *b)
 		a.stopped = a.stopped || watch->stopped;
 		if (watch->lane != NULL) {
 			a.sinks++;
-			a.callbacks = a.callbacks || lane_shows_events(watch->lane);
+			a.callbacks = a.callbacks || watch->shows_events;
 		} else {
 			a.copies = true;
 		}

@@ -119,12 +119,6 @@ static bool ready(struct lane *lane)
 	return lane->sender != NULL;
 }
 
-bool lane_shows_events(const struct lane *lane)
-{
-	return lane->options.key_func != NULL || lane->options.message_func != NULL ||
-	       lane->options.spam_key_func != NULL;
-}
-
 static void note_suppressed(struct lane *lane, const evrec_fields *event)
 {
 	const evrec_str parts[] = { event->regarding.kind, event->ns, event->regarding.name, event->reason };

@@ -32,9 +32,6 @@ struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options,
 /* Never waits: what waits for a thread is sent by it in the background, other writes are dropped. */
 void lane_free(struct lane *lane);
 
-/* True where the event needs its name before it is recorded: a callback will see it. */
-bool lane_shows_events(const struct lane *lane);
-
 /* `keys` are those of the event; NULL where there was no memory for them. */
 void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys, int64_t now);
 void lane_poll(struct lane *lane); /* drains answers; does the sender's work where it has no thread */

@@ -12,6 +12,7 @@
 struct evrec_watch {
 	unsigned refs;
 	bool stopped;
+	bool shows_events;                           /* a sink's correlator calls back */
 	struct lane *lane;                           /* a sink; or */
 	void (*func)(void *ctx, evrec_event *event); /* a function; or, where both are NULL, a queue: */
 	void *ctx;

@@ -14,6 +14,8 @@
  * compat_setuservalue   pops a table, which the userdata at `index` then keeps alive
  * compat_getuservalue   pushes it; it must have been set
  * compat_rawget         lua_rawget, which returns the value's type
+ * compat_gc_owed        tells a running collector of kilobytes that it does not see, so that it does not come too late.
+ *                       Nothing on LuaJIT, whose collector would begin anew each time
  * compat_cpcall         calls f(lightuserdata) without results; where it raises, leaves the error on the stack. Needs
  *                       three free slots and no memory of its own that could be refused outside of the protection.
  */
@@ -66,6 +68,18 @@ static inline void lua_rawsetp(lua_State *L, int index, const void *p)
 }
 
 #endif
+
+static inline void compat_gc_owed(lua_State *L, int kilobytes)
+{
+#if LUA_VERSION_NUM >= 503
+	if (lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
+		(void)lua_gc(L, LUA_GCSTEP, kilobytes);
+	}
+#else
+	(void)L;
+	(void)kilobytes;
+#endif
+}
 
 static inline bool compat_cpcall(lua_State *L, lua_CFunction f, void *ud)
 {

@@ -5,7 +5,11 @@
 
 evrec_event **event_push(lua_State *L)
 {
-	return box_new(L, &event_type, sizeof(evrec_event *));
+	evrec_event **slot = box_new(L, &event_type, sizeof(*slot));
+
+	/* What the userdata holds is fifty times its size. */
+	compat_gc_owed(L, 1);
+	return slot;
 }
 
 void event_push_copy(lua_State *L, const evrec_fields *fields)

@@ -65,7 +65,8 @@ static inline int push_field(lua_State *L, int table, int key, const char *what,
 	return type;
 }
 
-static bool read_string(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
+/* A field that is no string in the table itself: its value is at the top of the stack. */
+static bool read_other(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
 {
 	static const char *const names[] = {
 		[UP_KIND] = ".kind",
@@ -76,14 +77,29 @@ static bool read_string(lua_State *L, int table, int key, const char *what, evre
 		[UP_RESOURCE_VERSION] = ".resourceVersion",
 		[UP_FIELD_PATH] = ".fieldPath",
 	};
-	int type = push_field(L, table, key, what, err);
+	int type = lua_type(L, -1);
 
+	if (type == LUA_TNIL && lua_getmetatable(L, table)) {
+		lua_pop(L, 1);
+		type = ask_metatable(L, table, key, what, err);
+	}
 	if (type == LUA_TSTRING) {
 		out->data = lua_tolstring(L, -1, &out->len);
 		return true;
 	}
 	*out = (evrec_str){ NULL, 0 };
-	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err));
+	return type == LUA_TNIL ||
+	       (type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err)));
+}
+
+static inline bool read_string(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
+{
+	lua_pushvalue(L, lua_upvalueindex(key));
+	if (compat_rawget(L, table) != LUA_TSTRING) {
+		return read_other(L, table, key, what, out, err);
+	}
+	out->data = lua_tolstring(L, -1, &out->len);
+	return true;
 }
 
 static bool read_userdata(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_error *err)

@@ -1,0 +1,77 @@
+/*
+ * word.h - bytes, eight at a time: for strings so short that a call of the C library would be the greater part of the
+ * work. Pure; any thread.
+ */
+#ifndef EVREC_WORD_H
+#define EVREC_WORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Eight bytes. */
+static inline uint64_t word_load(const char *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return word;
+}
+
+/* All bytes, some of them perhaps twice, of 1 to 7; `filler` where there are fewer than four. */
+static inline uint64_t word_load_short(const char *from, size_t len, uint64_t filler)
+{
+	uint32_t head, tail;
+
+	if (len < sizeof(head)) {
+		head = (uint32_t)(unsigned char)from[0] | (uint32_t)(unsigned char)from[len / 2] << 8 |
+		       (uint32_t)(unsigned char)from[len - 1] << 16;
+		return filler << 24 | head;
+	}
+	memcpy(&head, from, sizeof(head));
+	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
+	return (uint64_t)tail << 32 | head;
+}
+
+/* memcmp(a, b, len) == 0 */
+static inline bool word_equal(const char *a, const char *b, size_t len)
+{
+	size_t i;
+
+	if (len < sizeof(uint64_t)) {
+		return len == 0 || word_load_short(a, len, 0) == word_load_short(b, len, 0);
+	}
+	for (i = 0; i + sizeof(uint64_t) < len; i += sizeof(uint64_t)) {
+		if (word_load(a + i) != word_load(b + i)) {
+			return false;
+		}
+	}
+	return word_load(a + len - sizeof(uint64_t)) == word_load(b + len - sizeof(uint64_t));
+}
+
+/* memcpy(to, from, len) */
+static inline void word_copy(char *to, const char *from, size_t len)
+{
+	uint64_t word;
+	uint32_t half;
+
+	if (len > 2 * sizeof(word)) {
+		memcpy(to, from, len);
+	} else if (len >= sizeof(word)) {
+		/* What the two overlap in is written twice. */
+		word = word_load(from + len - sizeof(word));
+		memcpy(to, from, sizeof(word));
+		memcpy(to + len - sizeof(word), &word, sizeof(word));
+	} else if (len >= sizeof(half)) {
+		memcpy(&half, from + len - sizeof(half), sizeof(half));
+		memcpy(to, from, sizeof(half));
+		memcpy(to + len - sizeof(half), &half, sizeof(half));
+	} else {
+		while (len-- > 0) {
+			to[len] = from[len];
+		}
+	}
+}
+
+#endif
