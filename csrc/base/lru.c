@@ -173,19 +173,65 @@ static struct node *find(const struct lru *lru, const struct key *key)
 	return NULL;
 }
 
-void lru_prefetch(const struct lru *lru, const struct key *key)
+/* The place of a node that may well have the key, by its tag alone; NONE. */
+static uint32_t guess(const struct lru *lru, const struct key *key)
 {
-	if (lru->slots == NULL) {
-		return;
-	}
-	__builtin_prefetch(&lru->slots[(uint32_t)key->hash & lru->mask]);
-	if (lru->len == lru->capacity) {
-		/* What is evicted if the key is not there: see node_for. */
-		const char *victim = node_at(lru, lru->oldest)->key;
+	uint32_t i = (uint32_t)key->hash & lru->mask;
 
-		__builtin_prefetch(victim, 1);
-		__builtin_prefetch(victim + CACHE_LINE, 1);
-		__builtin_prefetch(victim + 2 * CACHE_LINE, 1);
+	while (lru->slots[i].place != NONE && lru->slots[i].tag != (uint32_t)key->hash) {
+		i = (i + 1) & lru->mask;
+	}
+	return lru->slots[i].place;
+}
+
+static void prefetch_bytes(const char *block, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += CACHE_LINE) {
+		__builtin_prefetch(block + i, 1);
+	}
+}
+
+static void prefetch_around(const struct lru *lru, uint32_t place)
+{
+	const struct node *node = node_at(lru, place);
+
+	prefetch_bytes(node->key, node->key_len);
+	if (node->newer != NONE) {
+		__builtin_prefetch(node_at(lru, node->newer), 1);
+	}
+	if (node->older != NONE) {
+		__builtin_prefetch(node_at(lru, node->older), 1);
+	}
+}
+
+void lru_prefetch(const struct lru_search *searches, size_t n)
+{
+	uint32_t places[LRU_SEARCHES];
+	size_t i;
+
+	/* Each step needs what the one before has asked for, of all caches. */
+	for (i = 0; i < n; i++) {
+		const struct lru *lru = searches[i].lru;
+
+		__builtin_prefetch(&lru->slots[(uint32_t)searches[i].key->hash & lru->mask]);
+	}
+	for (i = 0; i < n; i++) {
+		const struct lru *lru = searches[i].lru;
+
+		places[i] = guess(lru, searches[i].key);
+		if (places[i] == NONE && lru->len == lru->capacity) {
+			places[i] = lru->oldest;
+		}
+		if (places[i] != NONE) {
+			prefetch_bytes((const char *)node_at(lru, places[i]), lru->node_size);
+		}
+	}
+	for (i = 0; i < n; i++) {
+		if (places[i] != NONE) {
+			prefetch_around(searches[i].lru, places[i]);
+		}
 	}
 }
 
@@ -297,9 +343,6 @@ static struct node *node_for(struct lru *lru, const struct key *key)
 		}
 		table_remove(lru, node);
 		list_remove(lru, node);
-		if (lru->oldest != NONE) {
-			__builtin_prefetch(node_at(lru, lru->oldest), 1); /* the next to go */
-		}
 		if (lru->type->recycle != NULL) {
 			lru->type->recycle(node + 1);
 		} else {

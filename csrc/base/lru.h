@@ -55,8 +55,17 @@ struct key key_of(evrec_str head, evrec_str tail);
 void *lru_get(struct lru *lru, const struct key *key); /* NULL: not there */
 /* Finds the entry of a key, or makes it (*fresh) in the place of the least recently used one; NULL: no memory. */
 void *lru_put(struct lru *lru, struct key *key, bool *fresh);
-/* A key will be looked for soon: of caches larger than the processor's, this takes half the time. */
-void lru_prefetch(const struct lru *lru, const struct key *key);
+/*
+ * Keys that will be looked for at once, at most LRU_SEARCHES, each in its cache, which is not empty: fetches what the
+ * searches will look at, all side by side. Where that is not in the processor's caches, one waits for all of it as long
+ * as else for each.
+ */
+#define LRU_SEARCHES 3
+struct lru_search {
+	const struct lru *lru;
+	const struct key *key;
+};
+void lru_prefetch(const struct lru_search *searches, size_t n);
 /* Counts as use of the entry that has this value. */
 void lru_use(struct lru *lru, const void *value);
 
