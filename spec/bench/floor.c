@@ -1,0 +1,206 @@
+/*
+ * floor.c - the least that a recording call from Lua can cost: floor.new(component, host):event(object, type, reason,
+ * message) reads what a recorder reads of its arguments, hashes the three keys that correlation needs, and finds and
+ * touches an entry for each. It checks, counts, limits and writes nothing, and reads no clock.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define CAPACITY 4096
+#define BUCKETS 8192
+#define KEY_MAX 384
+
+struct str {
+	const char *data;
+	size_t len;
+};
+
+struct node {
+	uint64_t hash;
+	struct node *chain;
+	struct node *newer, *older;
+	size_t len;
+	char key[KEY_MAX];
+};
+
+/* A cache of CAPACITY entries, least recently used. `ends` closes the list to a ring: newest is ends.older. */
+struct cache {
+	struct node ends;
+	struct node *buckets[BUCKETS];
+	size_t used;
+	struct node nodes[CAPACITY];
+};
+
+struct floor {
+	struct cache aggregates, events, objects;
+	struct str component, host;
+	/* The event's own part, what all three keys share, and the aggregate's own: each key in one piece. */
+	char keys[3 * KEY_MAX];
+};
+
+static void unlink_node(struct node *node)
+{
+	node->newer->older = node->older;
+	node->older->newer = node->newer;
+}
+
+static void make_newest(struct cache *cache, struct node *node)
+{
+	node->newer = &cache->ends;
+	node->older = cache->ends.older;
+	node->older->newer = node;
+	cache->ends.older = node;
+}
+
+/* A node without a key: an unused one, or the oldest. */
+static struct node *spare(struct cache *cache)
+{
+	struct node *node, **link;
+
+	if (cache->used < CAPACITY) {
+		return &cache->nodes[cache->used++];
+	}
+	node = cache->ends.newer;
+	unlink_node(node);
+	for (link = &cache->buckets[node->hash % BUCKETS]; *link != node; link = &(*link)->chain) {
+	}
+	*link = node->chain;
+	return node;
+}
+
+static void touch(struct cache *cache, const char *key, size_t len)
+{
+	const uint64_t hash = XXH3_64bits(key, len);
+	struct node **bucket = &cache->buckets[hash % BUCKETS];
+	struct node *node;
+
+	for (node = *bucket; node != NULL; node = node->chain) {
+		if (node->hash == hash && node->len == len && memcmp(node->key, key, len) == 0) {
+			if (cache->ends.older != node) {
+				unlink_node(node);
+				make_newest(cache, node);
+			}
+			return;
+		}
+	}
+	node = spare(cache);
+	node->hash = hash;
+	node->len = len;
+	memcpy(node->key, key, len);
+	node->chain = *bucket;
+	*bucket = node;
+	make_newest(cache, node);
+}
+
+static char *put(char *to, struct str s)
+{
+	const uint32_t len = (uint32_t)s.len;
+
+	memcpy(to, &len, sizeof(len));
+	memcpy(to + sizeof(len), s.data, s.len);
+	return to + sizeof(len) + s.len;
+}
+
+enum field { METADATA = 1, KIND, API_VERSION, NAME, NAMESPACE, UID, RESOURCE_VERSION, FIELD_PATH, FIELDS };
+static const char *const names[FIELDS] = {
+	NULL, "metadata", "kind", "apiVersion", "name", "namespace", "uid", "resourceVersion", "fieldPath",
+};
+
+static struct str text(lua_State *L, int index)
+{
+	struct str s = { lua_tolstring(L, index, &s.len), s.len };
+
+	if (s.data == NULL) {
+		s = (struct str){ "", 0 };
+	}
+	return s;
+}
+
+/* The value stays on the stack, which keeps it alive. */
+static struct str field(lua_State *L, int table, int which)
+{
+	lua_pushvalue(L, lua_upvalueindex(which));
+	lua_rawget(L, table);
+	return text(L, -1);
+}
+
+static int floor_event(lua_State *L)
+{
+	struct floor *f = lua_touserdata(L, 1);
+	const struct str type = text(L, 3), reason = text(L, 4), message = text(L, 5);
+	struct str of[FIELDS];
+	char *event, *shared, *aggregate, *end;
+	int metadata = 2, i;
+
+	lua_pushvalue(L, lua_upvalueindex(METADATA));
+	lua_rawget(L, 2);
+	if (lua_type(L, -1) == LUA_TTABLE) {
+		metadata = lua_gettop(L);
+	}
+	for (i = KIND; i < FIELDS; i++) {
+		of[i] = field(L, i < NAME || i == FIELD_PATH ? 2 : metadata, i);
+	}
+
+	event = f->keys;
+	shared = put(put(put(event, of[FIELD_PATH]), reason), message);
+	aggregate = put(put(put(put(shared, f->component), f->host), of[KIND]), of[NAMESPACE]);
+	aggregate = put(put(put(put(aggregate, of[NAME]), of[UID]), of[API_VERSION]), type);
+	end = put(put(put(aggregate, reason), f->component), f->host);
+
+	touch(&f->aggregates, shared, (size_t)(end - shared));
+	touch(&f->events, event, (size_t)(aggregate - event));
+	touch(&f->objects, shared, (size_t)(aggregate - shared));
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+static struct str keep(lua_State *L, int index)
+{
+	struct str s;
+	const char *data = luaL_checklstring(L, index, &s.len);
+	char *copy = malloc(s.len + 1);
+
+	if (copy == NULL) {
+		luaL_error(L, "no memory");
+	}
+	s.data = memcpy(copy, data, s.len + 1);
+	return s;
+}
+
+static int floor_new(lua_State *L)
+{
+	struct floor *f = lua_newuserdata(L, sizeof(*f));
+
+	memset(f, 0, sizeof(*f));
+	f->aggregates.ends.newer = f->aggregates.ends.older = &f->aggregates.ends;
+	f->events.ends.newer = f->events.ends.older = &f->events.ends;
+	f->objects.ends.newer = f->objects.ends.older = &f->objects.ends;
+	f->component = keep(L, 1);
+	f->host = keep(L, 2);
+	luaL_getmetatable(L, "evrec.bench.floor");
+	lua_setmetatable(L, -2);
+	return 1;
+}
+
+int luaopen_floor(lua_State *L)
+{
+	int i;
+
+	luaL_newmetatable(L, "evrec.bench.floor");
+	lua_newtable(L);
+	for (i = 1; i < FIELDS; i++) {
+		lua_pushstring(L, names[i]);
+	}
+	lua_pushcclosure(L, floor_event, FIELDS - 1);
+	lua_setfield(L, -2, "event");
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, floor_new);
+	return 1;
+}
