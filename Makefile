@@ -24,6 +24,7 @@ UNIT_SRC := $(sort $(wildcard spec/unit/*_test.c))
 LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
+BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/floor.so)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
@@ -54,7 +55,8 @@ all: lib $(MODULES) ## the library and a module for each Lua (the default)
 lib: $(LIB)
 units: $(UNITS)
 examples: $(EXAMPLES)
-all lib units examples:
+benches: $(BENCHES)
+all lib units examples benches:
 	@:
 
 # Changes when a compiler, a flag or the list of sources does: then all is built again.
@@ -89,7 +91,15 @@ $(BUILD)/examples/%: examples/%.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
--include $(shell find $(BUILD)/core $(BUILD)/unit $(BUILD)/examples $(LUAS:%=$(BUILD)/%/obj) -name '*.d' 2>/dev/null)
+$(BUILD)/bench/%: spec/bench/%.c $(LIB)
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+
+$(BUILD)/bench/%/floor.so: spec/bench/floor.c $(BUILD)/settings
+	$(SAY) CC '$< ($*)'
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
+
+-include $(shell find $(BUILD)/core $(BUILD)/unit $(BUILD)/examples $(BUILD)/bench $(LUAS:%=$(BUILD)/%/obj) -name '*.d' 2>/dev/null)
 
 # ---- testing: each of these installs the Debian packages that it lacks, and says which ----
 
@@ -111,6 +121,16 @@ e2e: ## the specs against a real API server: $KUBECONFIG's, or one that is built
 	@spec/support/packages.sh build test e2e
 	@$(MAKE) --no-print-directory all
 	@spec/support/e2e.sh $(BUILD) $(LUAS)
+
+bench: ## measures evrec, client-go and a floor in turns (minutes), and writes build/bench/bench.md and .svg
+bench-smoke: ## tries the benchmark, briefly: all of it runs, and evrec and client-go do the same with the same events
+bench bench-smoke:
+	@spec/support/packages.sh build test bench
+	@$(MAKE) --no-print-directory all benches
+	@CC='$(CC)' spec/bench/$@.sh $(BUILD) $(LUAS)
+
+bench-publish: bench ## keeps what was measured where the README shows it
+	cp $(BUILD)/bench/bench.md $(BUILD)/bench/bench.svg spec/bench/results/
 
 rock: ## builds and loads the rock for every Lua
 	@spec/support/packages.sh build rock
@@ -160,4 +180,5 @@ help: ## this list
 clean: ## removes all that was built
 	rm -rf build
 
-.PHONY: all lib units examples test asan ubsan tsan demo e2e rock rooms lint format deps install uninstall help clean FORCE
+.PHONY: all lib units examples benches test asan ubsan tsan demo e2e bench bench-smoke bench-publish rock rooms lint \
+  format deps install uninstall help clean FORCE

@@ -1,4 +1,4 @@
-module evrec.dev/bench
+module evrec/bench
 
 go 1.26.0
 

@@ -1,131 +1,84 @@
-// Runs one workload on client-go's event recorder, and prints what came of it.
+// client-go runs one workload through client-go's event recorder, and prints what came of it.
 //
-// usage: client-go WAY WORKLOAD AMOUNT    (see ../README.md)
+// usage: client-go WAY WORKLOAD AMOUNT    (../README.md says which there are)
 package main
 
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 )
 
-const (
-	batch    = 1000
-	messages = 4096
-	objects  = 8192
-)
+// Events from one wait to the next: the broadcaster's queues hold 1,000, and drop without a word what comes then.
+const batch = 1000
 
-type sink struct{ created, patched int }
-
-func (s *sink) Create(event *v1.Event) (*v1.Event, error) { s.created++; return event, nil }
-func (s *sink) Update(event *v1.Event) (*v1.Event, error) { return event, nil }
-func (s *sink) Patch(event *v1.Event, _ []byte) (*v1.Event, error) {
-	s.patched++
-	return event, nil
+func die(why ...any) {
+	fmt.Fprintln(os.Stderr, append([]any{"client-go:"}, why...)...)
+	os.Exit(1)
 }
 
-func object(i int) *v1.ObjectReference {
-	return &v1.ObjectReference{
-		Kind: "Pod", APIVersion: "v1", Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5b-%05d", i),
-		UID: "3f2c6a1e-58b0-4c1d-9e7f-000000000000", ResourceVersion: "81224",
-	}
-}
-
+// The process's CPU time: what collects garbage in the background counts.
 func cpu() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		panic(err)
+		die(err)
 	}
 	return time.Duration(t.Nano())
 }
 
+// Runs batches until at least so many events and so much time are through.
+func run(w way, events int, enough time.Duration) (int, time.Duration) {
+	started, done := cpu(), 0
+	for {
+		w.batch()
+		done += batch
+		if spent := cpu() - started; done >= events && spent >= enough {
+			return done, spent
+		}
+	}
+}
+
 func main() {
-	way, workload := os.Args[1], os.Args[2]
-	amount, err := time.ParseDuration(os.Args[3])
-	if err != nil {
-		panic(err)
+	if len(os.Args) != 4 {
+		die("usage: client-go WAY WORKLOAD AMOUNT")
 	}
-	objs := []*v1.ObjectReference{object(0)}
-	msgs := []string{"Back-off restarting failed container web in pod web-7d4b9c6f5b-00000"}
+	name, workload, amount := os.Args[1], os.Args[2], os.Args[3]
 	options := record.CorrelatorOptions{BurstSize: 1000000000}
-	switch workload {
-	case "similar":
-		msgs = msgs[:0]
-		for i := 0; i < messages; i++ {
-			msgs = append(msgs, fmt.Sprintf("Readiness probe failed: HTTP probe failed with statuscode: 503, try %04d", i))
-		}
-	case "unique":
-		objs = objs[:0]
-		for i := 0; i < objects; i++ {
-			objs = append(objs, object(i))
-		}
-	case "limited":
-		options.BurstSize = 0
+	if workload == "limited" {
+		options.BurstSize = 0 // the default
+	}
+	recorded := eventsOf(workload)
+	var w way
+	switch name {
+	case "recorder":
+		w = newRecorder(recorded, options)
+	case "correlator":
+		w = newCorrelator(recorded, options)
+	default:
+		die("no such way:", name)
 	}
 
-	next := 0
-	var step func()
-	source := v1.EventSource{Component: "kubelet", Host: "node-1"}
-	if way == "whole" {
-		done := make(chan struct{})
-		seen := 0
-		options.KeyFunc = func(event *v1.Event) (string, string) {
-			seen++
-			if seen%batch == 0 {
-				done <- struct{}{}
-			}
-			return record.EventAggregatorByReasonFunc(event)
-		}
-		b := record.NewBroadcasterWithCorrelatorOptions(options)
-		b.StartRecordingToSink(&sink{})
-		r := b.NewRecorder(runtime.NewScheme(), source)
-		step = func() {
-			for i := 0; i < batch; i++ {
-				r.Event(objs[next%len(objs)], "Warning", "BackOff", msgs[next%len(msgs)])
-				next++
-			}
-			<-done
-		}
-	} else {
-		c := record.NewEventCorrelatorWithOptions(options)
-		now := metav1.Now()
-		events := make([]v1.Event, max(len(objs), len(msgs)))
-		for i := range events {
-			o := objs[i%len(objs)]
-			events[i] = v1.Event{
-				ObjectMeta:     metav1.ObjectMeta{Name: o.Name + ".17a2b3c4d5e6f708", Namespace: o.Namespace},
-				InvolvedObject: *o, Reason: "BackOff", Message: msgs[i%len(msgs)], FirstTimestamp: now, LastTimestamp: now,
-				Count: 1, Type: "Warning", Source: source, ReportingController: source.Component, ReportingInstance: source.Host,
-			}
-		}
-		step = func() {
-			for i := 0; i < batch; i++ {
-				event := events[next%len(events)]
-				next++
-				if _, err := c.EventCorrelate(&event); err != nil {
-					panic(err)
-				}
-			}
-		}
+	var enough time.Duration
+	events, err := strconv.Atoi(amount)
+	if strings.HasSuffix(amount, "ms") {
+		events = 0
+		enough, err = time.ParseDuration(amount)
+		run(w, max(len(recorded.objects), len(recorded.messages)), enough/2)
 	}
-
-	run := func(least time.Duration) (int, time.Duration) {
-		started, n := cpu(), 0
-		for {
-			step()
-			n += batch
-			if took := cpu() - started; took >= least {
-				return n, took
-			}
-		}
+	if err != nil {
+		die(err)
 	}
-	run(amount / 2)
-	n, took := run(amount)
-	fmt.Printf("client-go %s\t%s\t%.1f ns/event\n", way, workload, float64(took.Nanoseconds())/float64(n))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	done, spent := run(w, events, enough)
+	runtime.ReadMemStats(&after)
+	out := w.outcome()
+	fmt.Printf("%d\t%.9f\t%d\t%d\t%d\t%d\t%d\n", done, spent.Seconds(), out.created, out.patched, out.skipped,
+		after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc)
 }

@@ -1,0 +1,214 @@
+-- Tells what bench.sh has measured: a table for the terminal, bench.md with the same, and bench.svg.
+--
+-- usage: report.lua FOLDER    (where the results are, and where the two files come to lie)
+local chart = require "chart"
+local goals = require "goals"
+local results = require "results"
+
+local folder = ...
+local r = results.read(folder)
+local out = {}
+
+local function say(...)
+	table.insert(out, (...) and (...):format(select(2, ...)) or "")
+end
+
+-- ---- numbers ----
+
+local NOTHING = "–"
+
+local function thousands(value)
+	local text = ("%.0f"):format(value)
+	repeat
+		local n
+		text, n = text:gsub("^(-?%d+)(%d%d%d)", "%1,%2")
+	until n == 0
+	return text
+end
+
+local function short(value)
+	return value >= 9.95 and thousands(value) or ("%.1f"):format(value)
+end
+
+local function few(value)
+	if math.abs(value) < 0.005 then
+		return value > 0 and "< 0.01" or "0"
+	end
+	return value >= 9.995 and short(value) or ("%.2f"):format(value)
+end
+
+local function ratio(of, to)
+	return of and to and short(of.median / to.median) .. "×" or NOTHING
+end
+
+-- ---- tables ----
+
+local function width(text)
+	return utf8.len(text)
+end
+
+-- Markdown that can be read as it is. The first column is text, the others are numbers.
+local function show(header, rows)
+	local widths = {}
+	for _, row in ipairs { header, table.unpack(rows) } do
+		for i, cell in ipairs(row) do
+			widths[i] = math.max(widths[i] or 3, width(cell))
+		end
+	end
+	local function put(row, pad)
+		local cells = {}
+		for i, w in ipairs(widths) do
+			local gap = pad:rep(w - width(row[i]))
+			cells[i] = i == 1 and row[i] .. gap or gap .. row[i]
+		end
+		say("| %s |", table.concat(cells, " | "))
+	end
+	local rule = {}
+	for i, w in ipairs(widths) do
+		rule[i] = i == 1 and ("-"):rep(w) or ("-"):rep(w - 1) .. ":"
+	end
+	put(header, " ")
+	say("| %s |", table.concat(rule, " | "))
+	for _, row in ipairs(rows) do
+		put(row, " ")
+	end
+	say()
+end
+
+local function show_times(workload)
+	local ns, counts = r.ns[workload.name], r.counts[workload.name] or {}
+	local rows = {}
+	for _, row in ipairs(results.rows) do
+		local t, count = ns and ns[row.id], counts[row.id]
+		if t then
+			local whole = row.way ~= "correlator" and row.way ~= "floor"
+			table.insert(rows, {
+				row.title, short(t.median), short(t.min) .. " – " .. short(t.max),
+				row.way ~= "floor" and ratio(ns["client-go/correlator"], t) or NOTHING,
+				whole and ratio(ns["client-go/recorder"], t) or NOTHING,
+				whole and ratio(t, ns[row.program .. "/floor"]) or NOTHING,
+				count and few(count.allocations) or NOTHING, count and few(count.bytes) or NOTHING,
+			})
+		end
+	end
+	if #rows > 0 then
+		say("### %s", workload.title)
+		say()
+		show({ "", "ns", "least – most", "EventCorrelate", "whole way", "of floor", "allocations", "bytes" }, rows)
+	end
+end
+
+local function show_keys()
+	local header, rows = { "ns an event" }, {}
+	for _, n in ipairs(r.sizes) do
+		table.insert(header, thousands(n))
+	end
+	table.insert(header, "last / first")
+	for _, row in ipairs {
+		{ "5.4/limited", "evrec from Lua 5.4, a count that is not written" },
+		{ "5.4/recorder", "evrec from Lua 5.4, each count written" },
+		{ "c/limited", "evrec from C, a count that is not written" },
+		{ "c/recorder", "evrec from C, each count written" },
+		{ "c/correlator", "evrec from C, correlator alone" },
+	} do
+		local cells, first, last = { row[2] }, nil, nil
+		for _, n in ipairs(r.sizes) do
+			last = r.keys[n] and r.keys[n][row[1]]
+			first = first or last
+			table.insert(cells, last and ("%s (%s – %s)"):format(short(last.median), short(last.min), short(last.max))
+				or NOTHING)
+		end
+		table.insert(cells, ratio(last, first))
+		table.insert(rows, cells)
+	end
+	show(header, rows)
+
+	rows = {}
+	for _, n in ipairs(r.sizes) do
+		local m = r.memory[n]
+		table.insert(rows, { thousands(n), thousands(m.entries), short(m.bytes), short(m.own), short(m.beyond) })
+	end
+	show({ "lru_cache_size", "keys in three caches", "bytes a key", "of these its own", "beyond" }, rows)
+end
+
+local function show_instructions()
+	local header, rows = { "instructions an event" }, {}
+	for _, workload in ipairs(results.workloads) do
+		table.insert(header, workload.name)
+	end
+	for _, row in ipairs(results.rows) do
+		local cells, any = { row.title }, false
+		for _, workload in ipairs(results.workloads) do
+			local value = r.instructions[workload.name] and r.instructions[workload.name][row.id]
+			any = any or value
+			table.insert(cells, value and thousands(value) or NOTHING)
+		end
+		if any then
+			table.insert(rows, cells)
+		end
+	end
+	show(header, rows)
+end
+
+local function show_goals()
+	local rows = {}
+	for _, goal in ipairs(goals.check(r)) do
+		local met = goal.met and "met" or goal.met == false and "not met" or NOTHING
+		table.insert(rows, { goal.name, goal.wanted, goal.value, met })
+	end
+	show({ "Goal", "wanted", "measured", "" }, rows)
+end
+
+-- ---- the report ----
+
+say("# The benchmark")
+say()
+say("Made by `make bench`; what is measured, and how, is in spec/bench/README.md.")
+say()
+for _, line in ipairs(r.machine) do
+	say("- %s: %s", line[1], line[2])
+end
+say()
+say("## Goals")
+say()
+show_goals()
+if next(r.ns) then
+	say("## Time and allocations of an event")
+	say()
+	say("Nanoseconds of CPU time: medians of rounds in which all took turns. Then how many times faster that is than")
+	say("client-go's EventCorrelate alone, and than its whole way; and how many times what the floor takes.")
+	say()
+	for _, workload in ipairs(results.workloads) do
+		show_times(workload)
+	end
+end
+if #r.sizes > 0 then
+	say("## Many keys")
+	say()
+	show_keys()
+end
+if next(r.instructions) then
+	say("## Instructions")
+	say()
+	say("Counted by callgrind, so that they are nearly the same whenever and wherever they are counted.")
+	say()
+	show_instructions()
+end
+
+local text = table.concat(out, "\n"):gsub("\n+$", "") .. "\n"
+io.write(text)
+local function write(name, content)
+	local file = assert(io.open(folder .. "/" .. name, "w"))
+	assert(file:write(content))
+	assert(file:close())
+end
+write("bench.md", text)
+if next(r.ns) then
+	write("bench.svg", chart.draw(r))
+end
+
+local disagreements = goals.disagreements(r)
+for _, line in ipairs(disagreements) do
+	io.stderr:write("evrec and client-go disagree: ", line, "\n")
+end
+os.exit(#disagreements == 0)
