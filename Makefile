@@ -141,7 +141,7 @@ rooms: ## who may include and call whom in csrc
 	@$(MAKE) --no-print-directory all
 	@spec/support/rooms.sh $(BUILD) $(LUAS)
 
-lint: ## formats, warnings of gcc and clang, clang-tidy, luacheck, shellcheck
+lint: ## formats, warnings of gcc and clang, clang-tidy, luacheck, gofmt, go vet, shellcheck
 	@spec/support/packages.sh build test lint
 	+@spec/support/lint.sh
 

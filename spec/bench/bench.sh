@@ -133,16 +133,18 @@ measure_instructions() {
 }
 
 machine() {
+	local lua command versions=()
 	line date "$(date -u +%Y-%m-%d)"
 	line processor "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; one is used"
-	line system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), $(uname -sr)"
+	line system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
 	line compiler "$(${CC:-gcc} --version | head -n 1), $(sed -n 's/^OPTIMIZE = //p' Makefile)"
 	line Go "$("$go" env GOVERSION)"
 	line client-go "$(sed -n 's/^.*k8s.io\/client-go //p' "$here/client-go/go.mod")"
 	for lua in "${luas[@]}"; do
 		command_of "$lua" evrec
-		line "$lua" "$("${command[0]}" -v 2>&1 | cut -d ' ' -f 1-2)"
+		versions+=("$("${command[0]}" -v 2>&1 | cut -d ' ' -f 1-2)")
 	done
+	line Lua "$(printf '%s, ' "${versions[@]}" | sed 's/, $//')"
 }
 
 go=$("${here%/*}/support/go.sh")

@@ -190,7 +190,7 @@ end
 if next(r.instructions) then
 	say("## Instructions")
 	say()
-	say("Counted by callgrind, so that they are nearly the same whenever and wherever they are counted.")
+	say("Counted by callgrind: nearly the same whenever and wherever they are counted.")
 	say()
 	show_instructions()
 end

@@ -31,6 +31,15 @@ tidy() {
 		xargs -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$2" -- $1 2>/dev/null' tidy "$flags"
 }
 
+go_sources() { # every module
+	local go module
+	go=$(spec/support/go.sh)
+	files '*.go' | xargs "${go%/*}/gofmt" -l | none || return
+	for module in $(files '*go.mod'); do
+		(cd "${module%/*}" && GOFLAGS=-buildvcs=false "$go" vet ./...) || return
+	done
+}
+
 shell_scripts() {
 	files | xargs grep -lE '^#!.*sh$|^# shellcheck shell=' | xargs shellcheck
 }
@@ -62,6 +71,7 @@ tally_check "gcc" compiles gcc
 tally_check "clang" compiles clang
 tally_check "clang-tidy" tidy
 tally_check "luacheck" luacheck -q --no-color lua spec examples rockspec
+tally_check "gofmt, go vet" go_sources
 tally_check "shellcheck" shell_scripts
 tally_check "files of about 400 lines" short
 tally_check "no trailing white space" whitespace
