@@ -8,7 +8,7 @@
 # ROUNDS     how often (7)
 # MS         for how long at a time, after half of that to warm up (80)
 # EVENTS     how many there are where allocations and instructions are counted (10000: more than a cache holds)
-# KEYS       how many the caches are filled with (4096 65536 1048576)
+# KEYS       how many the caches are filled with: powers of two (4096 65536 1048576)
 set -eu -o pipefail
 
 here=${0%/*}
