@@ -154,9 +154,9 @@ local function show_goals()
 	local rows = {}
 	for _, goal in ipairs(goals.check(r)) do
 		local met = goal.met and "met" or goal.met == false and "not met" or NOTHING
-		table.insert(rows, { goal.name, goal.wanted, goal.value, met })
+		table.insert(rows, { goal.name, goal.wanted, goal.value or NOTHING, goal.best or NOTHING, met })
 	end
-	show({ "Goal", "wanted", "measured", "" }, rows)
+	show({ "Goal", "wanted", "measured", "fastest rounds", "" }, rows)
 end
 
 -- ---- the report ----
