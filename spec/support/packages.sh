@@ -35,7 +35,7 @@ done
 installed=
 if command -v dpkg-query >/dev/null; then
 	# shellcheck disable=SC2046,SC2086 # lists
-	installed=$(dpkg-query -W -f '${db:Status-Status}:${Package}:\n' $(echo $wanted | tr '|' ' ') 2>/dev/null) || true
+	installed=$(dpkg-query -W -f ':${db:Status-Status}:${Package}:\n' $(echo $wanted | tr '|' ' ') 2>/dev/null) || true
 fi
 
 missing=
@@ -44,7 +44,7 @@ for package in $wanted; do
 	for name in $(echo "$package" | tr '|' ' '); do
 		case $name in
 		command:*) ! command -v "${name#command:}" >/dev/null || there=yes ;;
-		*) case $installed in *"installed:$name:"*) there=yes ;; esac ;;
+		*) case $installed in *":installed:$name:"*) there=yes ;; esac ;;
 		esac
 	done
 	case " $missing " in
