@@ -54,7 +54,7 @@ function goals.check(r)
 	goal(("%s keys: of the time with %s"):format(many or "many", few or "few"), "at most 3 times", at_most(3), times,
 		ratio(at(r.keys, many, "5.4/limited"), at(r.keys, few, "5.4/limited")))
 	goal("a key: bytes beyond its own", "at most 256", at_most(256), bytes, at(r.memory, many, "beyond"))
-	goal("duplicate: a reference, of a table", "less than 1 times", less_than(1), times,
+	goal("duplicate: a reference, of a table", "less than 1", less_than(1), times,
 		ratio(time("duplicate", "5.4/reference"), time("duplicate", US)))
 	return found
 end
