@@ -125,7 +125,7 @@ e2e: ## the specs against a real API server: $KUBECONFIG's, or one that is built
 bench: ## measures evrec, client-go and a floor in turns (minutes), and writes build/bench/bench.md and .svg
 bench-smoke: ## tries the benchmark, briefly: all of it runs, and evrec and client-go do the same with the same events
 bench bench-smoke:
-	@spec/support/packages.sh build test bench
+	@spec/support/packages.sh build bench
 	@$(MAKE) --no-print-directory all benches
 	@CC='$(CC)' spec/bench/$@.sh $(BUILD) $(LUAS)
 
