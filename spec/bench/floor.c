@@ -4,7 +4,6 @@
  * touches an entry for each. It checks, counts, limits and writes nothing, and reads no clock.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <lauxlib.h>
@@ -16,6 +15,7 @@
 #define CAPACITY 4096
 #define BUCKETS 8192
 #define KEY_MAX 384
+#define PARTS_MAX 11
 
 struct str {
 	const char *data;
@@ -41,6 +41,7 @@ struct cache {
 struct floor {
 	struct cache aggregates, events, objects;
 	struct str component, host;
+	size_t fixed; /* what each key has at most besides the event's own strings */
 	/* The event's own part, what all three keys share, and the aggregate's own: each key in one piece. */
 	char keys[3 * KEY_MAX];
 };
@@ -136,6 +137,7 @@ static int floor_event(lua_State *L)
 	struct floor *f = lua_touserdata(L, 1);
 	const struct str type = text(L, 3), reason = text(L, 4), message = text(L, 5);
 	struct str of[FIELDS];
+	size_t room = KEY_MAX - f->fixed;
 	char *event, *shared, *aggregate, *end;
 	int metadata = 2, i;
 
@@ -146,6 +148,11 @@ static int floor_event(lua_State *L)
 	}
 	for (i = KIND; i < FIELDS; i++) {
 		of[i] = field(L, i < NAME || i == FIELD_PATH ? 2 : metadata, i);
+		room -= of[i].len;
+	}
+	/* What is less than nothing wraps around. */
+	if (room - type.len - reason.len - message.len > KEY_MAX) {
+		return luaL_error(L, "too long");
 	}
 
 	event = f->keys;
@@ -161,34 +168,27 @@ static int floor_event(lua_State *L)
 	return 1;
 }
 
-static struct str keep(lua_State *L, int index)
-{
-	struct str s;
-	const char *data = luaL_checklstring(L, index, &s.len);
-	char *copy = malloc(s.len + 1);
-
-	if (copy == NULL) {
-		luaL_error(L, "no memory");
-	}
-	s.data = memcpy(copy, data, s.len + 1);
-	return s;
-}
-
 static int floor_new(lua_State *L)
 {
-	struct floor *f = lua_newuserdata(L, sizeof(*f));
+	size_t component, host;
+	const char *strings[] = { luaL_checklstring(L, 1, &component), luaL_checklstring(L, 2, &host) };
+	struct floor *f = lua_newuserdata(L, sizeof(*f) + component + host);
+	char *copy = (char *)(f + 1);
 
 	memset(f, 0, sizeof(*f));
 	f->aggregates.ends.newer = f->aggregates.ends.older = &f->aggregates.ends;
 	f->events.ends.newer = f->events.ends.older = &f->events.ends;
 	f->objects.ends.newer = f->objects.ends.older = &f->objects.ends;
-	f->component = keep(L, 1);
-	f->host = keep(L, 2);
+	f->component = (struct str){ memcpy(copy, strings[0], component), component };
+	f->host = (struct str){ memcpy(copy + component, strings[1], host), host };
+	f->fixed = 2 * (component + host) + PARTS_MAX * sizeof(uint32_t);
+	luaL_argcheck(L, f->fixed < KEY_MAX, 1, "too long");
 	luaL_getmetatable(L, "evrec.bench.floor");
 	lua_setmetatable(L, -2);
 	return 1;
 }
 
+/* The module is the function new; the names of the fields are upvalues of the method, interned already. */
 int luaopen_floor(lua_State *L)
 {
 	int i;
