@@ -1,7 +1,8 @@
 /*
- * floor.c - the least that a recording call from Lua can cost: floor.new(component, host):event(object, type, reason,
- * message) reads what a recorder reads of its arguments, hashes the three keys that correlation needs, and finds and
- * touches an entry for each. It checks, counts, limits and writes nothing, and reads no clock.
+ * floor.c - the least that a recording call from Lua can cost. What require "floor" (component, host) returns has a method
+ * that is called as recorder:event(object, type, reason, message) is: it reads what a recorder reads of its arguments,
+ * hashes the three keys that correlation needs, and finds and touches an entry for each. It checks, counts, limits and
+ * writes nothing, and reads no clock.
  */
 #include <stdint.h>
 #include <string.h>
@@ -188,7 +189,7 @@ static int floor_new(lua_State *L)
 	return 1;
 }
 
-/* The module is the function new; the names of the fields are upvalues of the method, interned already. */
+/* The module is floor_new. The names of the fields are upvalues of the method, where they are interned already. */
 int luaopen_floor(lua_State *L)
 {
 	int i;
