@@ -14,7 +14,7 @@ static int recorder_event(lua_State *L)
 {
 	struct recording r;
 
-	if (!recording_begin(L, &r, 5)) {
+	if (!recording_begin(L, &r, 5, 0)) {
 		return 3;
 	}
 	if (!recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
@@ -28,7 +28,7 @@ static int recorder_eventf(lua_State *L)
 {
 	struct recording r;
 
-	if (!recording_begin(L, &r, 5)) {
+	if (!recording_begin(L, &r, 5, RECORDING_SLOTS)) {
 		return 3;
 	}
 	if (!recording_format(&r, 5) || !recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
@@ -42,7 +42,7 @@ static int recorder_annotated_eventf(lua_State *L)
 {
 	struct recording r;
 
-	if (!recording_begin(L, &r, 6)) {
+	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
 	if (!recording_format(&r, 6) || !recording_object(&r, 2) ||
@@ -57,7 +57,7 @@ static int recorder_past_eventf(lua_State *L)
 {
 	struct recording r;
 
-	if (!recording_begin(L, &r, 6)) {
+	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
 	if (!recording_format(&r, 6) || !recording_object(&r, 2) || !recording_time(&r, 3) ||
@@ -151,7 +151,7 @@ static int recorder_emit(lua_State *L)
 {
 	struct recording r;
 
-	if (!recording_begin(L, &r, 2)) {
+	if (!recording_begin(L, &r, 2, RECORDING_SLOTS)) {
 		return 3;
 	}
 	return read_emit(&r) ? recording_make(&r) : recording_refuse(&r);

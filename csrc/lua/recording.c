@@ -7,9 +7,6 @@
 #include "lua/options.h"
 #include "lua/recorder.h"
 
-/* Slots for two references, the fields of emit, two maps, and what is pushed to do all that. */
-#define SLOTS (2 * REFERENCE_SLOTS + 40)
-
 /* ---- results ---- */
 
 static int failure(lua_State *L)
@@ -72,7 +69,7 @@ static struct recorder *test_recorder(lua_State *L)
 }
 
 /* False where self is no recorder, or there is no room on the stack: then the failure was pushed, and not counted. */
-bool recording_begin(lua_State *L, struct recording *r, int arguments)
+bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots)
 {
 	struct recorder *recorder = test_recorder(L);
 
@@ -80,7 +77,7 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments)
 		(void)wrong(r, "not called as a recorder's method");
 	} else if (recorder->recorder == NULL) {
 		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
-	} else if (!lua_checkstack(L, SLOTS)) {
+	} else if (slots != 0 && !lua_checkstack(L, slots)) {
 		r->err = (evrec_error){ EVREC_EDROPPED, "no room on Lua's stack" };
 	} else {
 		r->L = L;
@@ -192,7 +189,7 @@ bool recording_format(struct recording *r, int index)
 	if (memchr(r->what.note.data, '%', r->what.note.len) == NULL) {
 		return true;
 	}
-	if (!lua_checkstack(L, SLOTS + last)) {
+	if (!lua_checkstack(L, RECORDING_SLOTS + last)) {
 		return wrong(r, "format: too many arguments");
 	}
 	lua_pushvalue(L, lua_upvalueindex(UP_FORMAT));

@@ -41,10 +41,13 @@ struct recording {
 };
 
 /*
- * Begins a call that takes that many arguments, self included: missing ones become nil. False where self is no recorder,
- * or there is no room on the stack: then the method returns the three values pushed.
+ * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
+ * the stack: 0, what any C function has, is enough for one reference; RECORDING_SLOTS for two, the fields of emit, two
+ * maps, and what is pushed to do all that. False where self is no recorder, or there is no room: then the method returns
+ * the three values pushed.
  */
-bool recording_begin(lua_State *L, struct recording *r, int arguments);
+#define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 40)
+bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots);
 
 /*
  * These read the argument at `index`. False: r->err says what is wrong with it. Those of something optional take nil for

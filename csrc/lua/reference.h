@@ -29,7 +29,7 @@ enum reference_upvalue {
 };
 void reference_push_upvalues(lua_State *L);
 
-/* How many stack slots one reading may leave taken. The caller has seen to it that they, and ten more, are there. */
+/* How many stack slots one reading may leave taken. The caller has seen to it that they, and eight more, are there. */
 #define REFERENCE_SLOTS 12
 
 /* "what name: expected ..., got ..." into err; returns false. `index` is the culprit's. */
