@@ -43,10 +43,14 @@ static int64_t unique_tick(evrec_str name, int64_t now)
 	}
 }
 
-static bool is_alphanumeric(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
+/* Lower-case letters and digits; asked for each character of every new event's name. */
+static const bool alphanumeric[256] = {
+	['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true, ['7'] = true,
+	['8'] = true, ['9'] = true, ['a'] = true, ['b'] = true, ['c'] = true, ['d'] = true, ['e'] = true, ['f'] = true,
+	['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true, ['k'] = true, ['l'] = true, ['m'] = true, ['n'] = true,
+	['o'] = true, ['p'] = true, ['q'] = true, ['r'] = true, ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true,
+	['w'] = true, ['x'] = true, ['y'] = true, ['z'] = true,
+};
 
 bool is_dns_label(evrec_str s)
 {
@@ -56,33 +60,31 @@ bool is_dns_label(evrec_str s)
 		return false;
 	}
 	for (i = 0; i < s.len; i++) {
-		if (!is_alphanumeric(s.data[i]) && s.data[i] != '-') {
+		if (!alphanumeric[(unsigned char)s.data[i]] && s.data[i] != '-') {
 			return false;
 		}
 	}
 	return true;
 }
 
-/* RFC 1123, at most 253 characters. */
+/* RFC 1123, at most 253 characters: parts of letters, digits and, not at their ends, hyphens. */
 static bool is_dns_subdomain(evrec_str s)
 {
-	bool after_dot = true; /* a part begins and ends with a letter or digit */
 	char before = '.';
 	size_t i;
 
-	if (s.len == 0 || s.len > 253) {
+	if (s.len > 253) {
 		return false;
 	}
 	for (i = 0; i < s.len; i++) {
 		char c = s.data[i];
 
-		if (c == '.' ? after_dot || before == '-' : !is_alphanumeric(c) && (c != '-' || after_dot)) {
+		if (!alphanumeric[(unsigned char)c] && (before == '.' || (c != '-' && (c != '.' || before == '-')))) {
 			return false;
 		}
-		after_dot = c == '.';
 		before = c;
 	}
-	return is_alphanumeric(before);
+	return before != '.' && before != '-';
 }
 
 /* RFC 4122, version 4. */
