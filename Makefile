@@ -25,6 +25,7 @@ LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
 BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/floor.so)
+SUBJECT := $(BUILD)/conformance/subject
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
@@ -56,7 +57,8 @@ lib: $(LIB)
 units: $(UNITS)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
-all lib units examples benches:
+subject: $(SUBJECT)
+all lib units examples benches subject:
 	@:
 
 # Changes when a compiler, a flag or the list of sources does: then all is built again.
@@ -99,7 +101,11 @@ $(BUILD)/bench/%/floor.so: spec/bench/floor.c $(BUILD)/settings
 	$(SAY) CC '$< ($*)'
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
 
--include $(shell find $(BUILD)/core $(BUILD)/unit $(BUILD)/examples $(BUILD)/bench $(LUAS:%=$(BUILD)/%/obj) -name '*.d' 2>/dev/null)
+$(SUBJECT): spec/conformance/subject.c $(LIB)
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+
+-include $(shell find $(addprefix $(BUILD)/,core unit examples bench conformance $(LUAS:%=%/obj)) -name '*.d' 2>/dev/null)
 
 # ---- testing: each of these installs the Debian packages that it lacks, and says which ----
 
@@ -131,6 +137,17 @@ bench bench-smoke:
 
 bench-publish: bench ## keeps what was measured where the README shows it
 	cp $(BUILD)/bench/bench.md $(BUILD)/bench/bench.svg spec/bench/results/
+
+conformance: ## the correlator beside client-go's on random traces: SEED=, STEPS=, TRACES= (at least); or TRACE=FILE
+	@spec/support/packages.sh build conformance
+	@$(MAKE) --no-print-directory subject
+	@spec/conformance/conformance.sh $(BUILD)/conformance $(if $(TRACE),replay $(TRACE),compare $(SEED:%=seed=%) \
+	  $(STEPS:%=steps=%) $(TRACES:%=traces=%))
+
+vectors: ## makes spec/conformance/vectors anew: traces with client-go's answers, which `make test` checks
+	@spec/support/packages.sh build conformance
+	@$(MAKE) --no-print-directory subject
+	@spec/conformance/conformance.sh $(BUILD)/conformance vectors
 
 rock: ## builds and loads the rock for every Lua
 	@spec/support/packages.sh build rock
@@ -180,5 +197,5 @@ help: ## this list
 clean: ## removes all that was built
 	rm -rf build
 
-.PHONY: all lib units examples benches test asan ubsan tsan demo e2e bench bench-smoke bench-publish rock rooms lint \
-  format deps install uninstall help clean FORCE
+.PHONY: all lib units examples benches subject test asan ubsan tsan demo e2e conformance vectors bench bench-smoke \
+  bench-publish rock rooms lint format deps install uninstall help clean FORCE

@@ -20,7 +20,7 @@ formatted() {
 }
 
 compiles() { # compiler: our warnings are errors
-	"${MAKE:-make}" --no-print-directory -j "$(nproc)" CC="$1" BUILD="build/$1" all units examples benches
+	"${MAKE:-make}" --no-print-directory -j "$(nproc)" CC="$1" BUILD="build/$1" all units examples benches subject
 }
 
 tidy() {

@@ -21,6 +21,7 @@ packages_of() {
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
 	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit lua-cjson" ;;
 	e2e) echo "kubernetes-client|command:kubectl nginx libnginx-mod-http-lua haproxy curl procps" ;;
+	conformance) echo "lua5.4 lua-cjson" ;;
 	go) echo "golang-go|command:go ca-certificates" ;;
 	bench) echo "lua5.4 lua5.3 luajit2|luajit valgrind libc-devtools" ;;
 	*) die "no group of packages is called '$1'" ;;

@@ -16,6 +16,6 @@ for source in spec/unit/*_test.c; do
 	tally_run "unit $program" env CMOCKA_MESSAGE_OUTPUT=TAP "$build/unit/$program"
 done
 for lua in "$@"; do
-	tally_specs "$build" "$lua" "" spec/lua examples
+	tally_specs "$build" "$lua" "" spec/lua spec/conformance examples
 done
 tally_end

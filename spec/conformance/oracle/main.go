@@ -1,0 +1,93 @@
+// The reference: client-go's event correlator, driven by traces as subject.c drives evrec's. Reads traces on standard
+// input and answers every line by a line; the format is told in README.md. Where evrec differs on purpose, the reference
+// is made to do, or tell, what evrec should: all of that is in differences.go.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// A line of a trace: options where ID is 0, which begin a new trace, or a step.
+type line struct {
+	LRUCacheSize         int     `json:"lru_cache_size"`
+	BurstSize            int     `json:"burst_size"`
+	QPS                  float64 `json:"qps"`
+	MaxEvents            int     `json:"max_events"`
+	MaxIntervalInSeconds int     `json:"max_interval_in_seconds"`
+	KeyFunc              bool    `json:"key_func"`
+	MessageFunc          bool    `json:"message_func"`
+	SpamKeyFunc          bool    `json:"spam_key_func"`
+
+	ID              int       `json:"id"`
+	T               int64     `json:"t,string"`
+	Event           *v1.Event `json:"event"`
+	Update          *v1.Event `json:"update"`
+	Answer          int       `json:"answer"`
+	Name            string    `json:"name"`
+	ResourceVersion string    `json:"resourceVersion"`
+	Handle          bool      `json:"handle"`
+}
+
+// What is told of an event. The fields past FirstTimestamp are left out where it was skipped.
+type told struct {
+	Skip            bool            `json:"skip"`
+	Why             string          `json:"why"`
+	Name            string          `json:"name"`
+	Count           int32           `json:"count"`
+	ResourceVersion string          `json:"resourceVersion"`
+	FirstTimestamp  *string         `json:"firstTimestamp"`
+	LastTimestamp   **string        `json:"lastTimestamp,omitempty"`
+	Message         *string         `json:"message,omitempty"`
+	Patch           json.RawMessage `json:"patch,omitempty"`
+	Kept            []string        `json:"kept,omitempty"`
+	Cases           []string        `json:"cases,omitempty"`
+}
+
+// What is told of an answer or an update.
+type taken struct {
+	Cases []string `json:"cases,omitempty"`
+}
+
+// The trace in which evrec must not follow any further: two of the reference's joined keys are one.
+type collision struct {
+	Collision bool `json:"collision"`
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("oracle: ")
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	var o *oracle
+	for {
+		text, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			break
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			log.Fatal(err)
+		}
+		var answer any = struct{}{}
+		if l.ID == 0 {
+			o = newOracle(&l)
+		} else {
+			answer = o.step(&l)
+		}
+		if err := encoder.Encode(answer); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		log.Fatal(err)
+	}
+}

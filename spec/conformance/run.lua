@@ -1,0 +1,232 @@
+-- Compares evrec's correlator with client-go's on random traces, line by line. A trace on which they differ is made
+-- small, shown, and kept.
+--
+-- usage: run.lua [NAME=VALUE]...
+--   seed=N         of the first trace; the next has the next seed (default: of the time)
+--   traces=N       at least so many traces (500)
+--   steps=N        and so many steps (150000)
+--   jobs=N         at once (1)
+--   programs=DIR   where `oracle` and `subject` are, and where what differs is written (.)
+--   replay=FILE    compares this trace alone, and shows it
+
+local here = arg[0]:match("^(.*)/[^/]*$") or "."
+package.path = here .. "/?.lua;" .. package.path
+
+local cjson = require "cjson"
+local generate = require "generate"
+local programs = require "programs"
+local shrink = require "shrink"
+local trace = require "trace"
+
+local BATCH = 20000 -- lines for one run of the programs
+local SHOWN = 40 -- steps of a trace that differs
+local ENOUGH = 100000 -- steps, in which traces must have come to every case
+
+local WHYS = { "new", "duplicate", "aggregated", "rate_limited" }
+local CASES = { "event_evicted", "aggregate_evicted", "bucket_evicted", "event_evicted_of_4096", "at_interval",
+	"just_past_interval", "interval_over", "local_key_forgotten", "aggregate_counted", "skipped_and_counted",
+	"token_again", "clock_back", "late_answer", "answer_to_aggregate", "answer_by_handle", "answer_to_evicted",
+	"answer_makes_entry", "key_func", "message_func", "spam_key_func" }
+
+local settings = { seed = os.time() % 1000000 * 1000, traces = 500, steps = 150000, jobs = 1, programs = ".",
+	worker = 0, replay = "" }
+for _, word in ipairs(arg) do
+	local name, value = word:match("^(%l+)=(.*)$")
+	if not name or settings[name] == nil then
+		error("usage: see the head of " .. arg[0] .. ": " .. word, 0)
+	end
+	settings[name] = type(settings[name]) == "number" and assert(math.tointeger(value), word) or value
+end
+
+-- ---- counting ----
+
+local function new_tally()
+	return { traces = 0, steps = 0, cut = 0, differ = 0, of = {} }
+end
+
+local function count(tally, name, n)
+	tally.of[name] = (tally.of[name] or 0) + (n or 1)
+end
+
+local function count_step(tally, t, line, cases)
+	tally.steps = tally.steps + 1
+	local why = line:match('"why":"([%l_]+)"')
+	if why then
+		count(tally, why)
+	end
+	for _, option in ipairs { "key_func", "message_func", "spam_key_func" } do
+		if why and t.options[option] then
+			count(tally, option)
+		end
+	end
+	for case in (cases or ""):gmatch('"([%l_]+)"') do
+		count(tally, case)
+		if case == "event_evicted" and t.options.lru_cache_size == 4096 then
+			count(tally, "event_evicted_of_4096")
+		end
+	end
+end
+
+local function add(sum, tally)
+	for _, name in ipairs { "traces", "steps", "cut", "differ" } do
+		sum[name] = sum[name] + tally[name]
+	end
+	for name, n in pairs(tally.of) do
+		count(sum, name, n)
+	end
+end
+
+-- ---- a worker: every so many-th seed ----
+
+local function show(t, found, path)
+	local lines = trace.lines(t)
+	local file = assert(io.open(path, "w"))
+	file:write(table.concat(lines, "\n"), "\n")
+	file:close()
+	print(("they differ in %s; made small, %d steps: make conformance TRACE=%s"):format(found.fields, #t.steps, path))
+	for i, line in ipairs(lines) do
+		if i == 1 or i > #lines - SHOWN then
+			print("  " .. line)
+		end
+	end
+	print("  oracle:  " .. found.oracle)
+	print("  subject: " .. found.subject)
+end
+
+local function shrink_and_show(run, seed, t, found)
+	print(("at step %d of the trace of seed %d:"):format(found.line - 1, seed))
+	local small = shrink(run, t, found.fields)
+	show(small, run:compare({ small })[1], ("%s/differs-%d.jsonl"):format(settings.programs, seed))
+end
+
+local function work(run)
+	local jobs, tally = settings.jobs, new_tally()
+	local seed = settings.seed + settings.worker - 1
+	local function wanted(traces, steps)
+		return traces * jobs < settings.traces or steps * jobs < settings.steps
+	end
+	while tally.differ == 0 and wanted(tally.traces, tally.steps) do
+		local traces, seeds, lines = {}, {}, 0
+		while lines < BATCH and wanted(tally.traces + #traces, tally.steps + lines) do
+			local t = generate.trace(seed)
+			traces[#traces + 1], seeds[#seeds + 1] = t, seed
+			lines, seed = lines + #t.steps, seed + jobs
+		end
+		local found = run:compare(traces, function(t, ...) count_step(tally, t, ...) end)
+		local soonest
+		tally.traces = tally.traces + #traces
+		for i in ipairs(traces) do
+			if found[i] == "collision" then
+				tally.cut = tally.cut + 1
+			elseif found[i] then
+				tally.differ = tally.differ + 1
+				soonest = soonest and found[soonest].line <= found[i].line and soonest or i
+			end
+		end
+		if soonest then
+			shrink_and_show(run, seeds[soonest], traces[soonest], found[soonest])
+		end
+	end
+	print("tally " .. cjson.encode(tally))
+	return true
+end
+
+-- ---- all of them ----
+
+local function started(worker)
+	return assert(io.popen(("'%s' '%s' worker=%d jobs=%d seed=%d traces=%d steps=%d programs='%s' 2>&1"):format(
+		arg[-1], arg[0], worker, settings.jobs, settings.seed, settings.traces, settings.steps, settings.programs)))
+end
+
+-- What the workers counted; what else they have to say is shown.
+local function gathered(workers)
+	local sum, whole = new_tally(), true
+	for _, worker in ipairs(workers) do
+		local told
+		for line in worker:lines() do
+			told = line:match("^tally (.*)$")
+			if told then
+				add(sum, cjson.decode(told))
+			else
+				print(line)
+			end
+		end
+		whole = worker:close() and told and whole
+	end
+	return sum, whole
+end
+
+-- Shows how often each was; returns those that never were.
+local function report(names, sum)
+	local out, missing = {}, {}
+	for i, name in ipairs(names) do
+		local n = sum.of[name] or 0
+		out[i] = ("%s %d"):format(name, n)
+		missing[#missing + 1] = n == 0 and name or nil
+	end
+	print(table.concat(out, ", "))
+	return missing
+end
+
+local function search()
+	io.stdout:setvbuf "line"
+	print(("seed %d; the same again: make conformance SEED=%d TRACES=%d STEPS=%d"):format(settings.seed, settings.seed,
+		settings.traces, settings.steps))
+	local workers = {}
+	for i = 1, settings.jobs do
+		workers[i] = started(i)
+	end
+	local sum, whole = gathered(workers)
+	local missing = report(WHYS, sum)
+	for _, name in ipairs(report(CASES, sum)) do
+		missing[#missing + 1] = name
+	end
+	local failed = sum.differ
+	if not whole then
+		failed = failed + 1
+		print "a worker failed"
+	end
+	if #missing > 0 and sum.steps >= ENOUGH then
+		failed = failed + 1
+		print("not one step came to: " .. table.concat(missing, ", "))
+	end
+	print(("%d traces end where two of client-go's keys are one"):format(sum.cut))
+	print(("seeds %d, steps %d, differences %d"):format(sum.traces, sum.steps, sum.differ))
+	print(("traces: %d passed, %d failed"):format(sum.traces - sum.differ, failed))
+	return failed == 0
+end
+
+local function replay(run, path)
+	local file = assert(io.open(path))
+	local oracle, subject = run:run(file:read("a"))
+	file:close()
+	if not oracle then
+		print "one of the programs failed"
+		return false
+	end
+	local good = true
+	for line in io.lines(path) do
+		local a, b = oracle(), subject()
+		local fields = programs.difference(a, b)
+		print(line, "\n  oracle:  " .. a .. "\n  subject: " .. b .. (fields and "\n  differ in " .. fields or ""))
+		good = good and not fields
+	end
+	return good
+end
+
+local function with_programs(f, ...)
+	local run = programs.new(settings.programs, ("run-%d-%d"):format(settings.seed, settings.worker))
+	local ok, result = pcall(f, run, ...)
+	run:close()
+	return ok and result or error(result, 0)
+end
+
+local good
+if settings.replay ~= "" then
+	good = with_programs(replay, settings.replay)
+elseif settings.worker > 0 then
+	good = with_programs(work)
+else
+	good = search()
+end
+os.exit(good)

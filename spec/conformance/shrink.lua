@@ -1,0 +1,188 @@
+-- Makes a trace on which the programs differ small: fewer steps, plainer options, events and times, as long as they
+-- differ in the same way: the first field is the same.
+
+local trace = require "trace"
+
+local BATCH = 20000 -- lines for one run of the programs
+local PATIENCE = 120 -- seconds; what depends on a large cache cannot be small
+local T0 = "1700000000000000000"
+
+-- The values of options that are tried, the plainest first.
+local PLAIN = {
+	lru_cache_size = { 4096, 1, 2, 3, 4, 8 },
+	burst_size = { 1000, 1, 2, 3, 25 },
+	qps = { 1.0, 1 / 300 },
+	max_events = { 10, 1, 2, 3 },
+	max_interval_in_seconds = { 600, 1 },
+	key_func = { false }, message_func = { false }, spam_key_func = { false },
+}
+
+local EVERYWHERE = {
+	{ "firstTimestamp" }, { "lastTimestamp" }, { "action" }, { "reportingComponent" }, { "reportingInstance" },
+	{ "source" }, { "source", "host" }, { "source", "component" }, { "involvedObject", "uid" },
+	{ "involvedObject", "fieldPath" }, { "involvedObject", "apiVersion" }, { "involvedObject", "kind" },
+	{ "involvedObject", "namespace" }, { "metadata", "namespace" }, { "metadata", "resourceVersion" }, { "type" },
+	{ "reason" }, { "count" },
+}
+
+local function event_of(step)
+	return step.event or step.update
+end
+
+-- Each of the functions below returns candidates: functions that return a changed copy of the trace.
+
+local function plainer_options(t)
+	local out = {}
+	for name, values in pairs(PLAIN) do
+		for _, value in ipairs(values) do
+			if t.options[name] == value then
+				break
+			end
+			out[#out + 1] = function()
+				local c = trace.copied(t)
+				c.options[name] = value
+				return c
+			end
+		end
+	end
+	return out
+end
+
+local function without_answers(t)
+	local steps = {}
+	for _, step in ipairs(t.steps) do
+		if step.event then
+			steps[#steps + 1] = step
+		end
+	end
+	return #steps < #t.steps and { function() return { options = t.options, steps = steps } end } or {}
+end
+
+-- The same field left out of all events at once.
+local function without_a_field(t)
+	local out = {}
+	for _, path in ipairs(EVERYWHERE) do
+		local c, changed = trace.copied(t), false
+		for _, step in ipairs(c.steps) do
+			local at = event_of(step) or {}
+			if path[2] then
+				at = at[path[1]] or {}
+			end
+			changed = changed or at[path[#path]] ~= nil
+			at[path[#path]] = nil
+		end
+		if changed then
+			out[#out + 1] = function() return c end
+		end
+	end
+	return out
+end
+
+-- One value of one step left out, or made plain.
+local function plainer_steps(t)
+	local out = {}
+	local function change(i, apply)
+		out[#out + 1] = function()
+			local c = trace.copied(t)
+			apply(c.steps[i], c)
+			return c
+		end
+	end
+	for i, step in ipairs(t.steps) do
+		local before = i > 1 and t.steps[i - 1].t or T0
+		if step.t ~= before then
+			local back = math.tointeger(before) - math.tointeger(step.t)
+			change(i, function(_, c)
+				for k = i, #c.steps do
+					c.steps[k].t = ("%d"):format(math.tointeger(c.steps[k].t) + back)
+				end
+			end)
+		end
+		if step.name then
+			change(i, function(s) s.name = nil end)
+		end
+		for key, value in pairs(event_of(step) or {}) do
+			if type(value) ~= "table" then
+				change(i, function(s) event_of(s)[key] = nil end)
+				if key == "message" and #value ~= 1 then
+					change(i, function(s) event_of(s)[key] = "x" end)
+				end
+			else
+				for inner in pairs(value) do
+					if inner ~= "name" then
+						change(i, function(s) event_of(s)[key][inner] = nil end)
+					end
+				end
+			end
+		end
+	end
+	return out
+end
+
+-- The trace without `size` steps, from `first` on, or behind those.
+local function shorter(t, first, size)
+	local out = {}
+	for from = first, #t.steps, size do
+		out[#out + 1] = function() return trace.without(t, from, from + size - 1) end
+	end
+	return out
+end
+
+local function first_of(fields)
+	return fields:match("^%a+")
+end
+
+local Shrink = {}
+Shrink.__index = Shrink
+
+-- Takes the first of the candidates that differs in the same way, cut behind that, in the trace's place. Returns
+-- which it was; nil where none does, or the time is up.
+function Shrink:try(candidates)
+	local some = math.max(1, BATCH // (#self.trace.steps + 1))
+	for first = 1, #candidates, some do
+		if os.time() > self.deadline then
+			return nil
+		end
+		local traces = {}
+		for i = first, math.min(first + some - 1, #candidates) do
+			traces[#traces + 1] = candidates[i]()
+		end
+		local found = self.programs:compare(traces)
+		for i, t in ipairs(traces) do
+			if type(found[i]) == "table" and first_of(found[i].fields) == self.field then
+				self.trace = trace.without(t, found[i].line, math.huge)
+				return first + i - 1
+			end
+		end
+	end
+end
+
+function Shrink:shorten()
+	local size = math.max(1, #self.trace.steps // 2)
+	while size >= 1 do
+		local first = 1
+		repeat
+			local taken = self:try(shorter(self.trace, first, size))
+			first = taken and first + (taken - 1) * size
+		until not first
+		size = size // 2
+	end
+end
+
+--- `fields`: those in which `t` differs.
+return function(programs, t, fields)
+	local self = setmetatable({
+		programs = programs, trace = t, field = first_of(fields), deadline = os.time() + PATIENCE,
+	}, Shrink)
+	self:try { function() return t end }
+	repeat
+		local before = self.trace
+		repeat until not self:try(plainer_options(self.trace))
+		self:try(without_answers(self.trace))
+		self:shorten()
+		for _, plainer in ipairs(#self.trace.steps < 300 and { without_a_field, plainer_steps } or {}) do
+			repeat until not self:try(plainer(self.trace))
+		end
+	until self.trace == before
+	return self.trace
+end
