@@ -69,7 +69,7 @@ size_t evrec_rfc3339_format(int64_t ns, bool micro, char out[EVREC_RFC3339_SIZE]
 {
 	int64_t seconds = floor_div(ns, EVREC_SECOND), days = floor_div(seconds, DAY);
 	unsigned rest = (unsigned)(seconds - days * DAY), month, day;
-	unsigned fraction = (unsigned)((ns - seconds * EVREC_SECOND) / 1000);
+	unsigned fraction = (unsigned)((ns % EVREC_SECOND + EVREC_SECOND) % EVREC_SECOND / 1000);
 	int year, len;
 
 	date_from_days(days, &year, &month, &day);
@@ -131,11 +131,15 @@ static bool offset(const char **p, const char *end, int64_t *seconds)
 
 bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
 {
-	const char *p = text.data, *end = p + text.len;
+	const char *p = text.data, *end;
 	unsigned year, month, day, hour, minute, second;
 	int64_t part, shift, seconds;
 
-	if (text.len < 20 || !number(&p, end, 4, '-', &year) || !number(&p, end, 2, '-', &month) ||
+	if (text.len < 20) {
+		return false;
+	}
+	end = p + text.len;
+	if (!number(&p, end, 4, '-', &year) || !number(&p, end, 2, '-', &month) ||
 	    !number(&p, end, 2, '\0', &day) || (*p != 'T' && *p != 't' && *p != ' ')) {
 		return false;
 	}

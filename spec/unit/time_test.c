@@ -25,6 +25,7 @@ static void test_format(void **state)
 	check_format(-1, true, "1969-12-31T23:59:59.999999Z");
 	check_format(INT64_MAX, false, "2262-04-11T23:47:16Z");
 	check_format(INT64_MIN + 1, false, "1677-09-21T00:12:43Z");
+	check_format(INT64_MIN + 1, true, "1677-09-21T00:12:43.145224Z");
 }
 
 static void check_parse(const char *text, int64_t ns)
@@ -70,6 +71,7 @@ static void test_parse(void **state)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_false(evrec_rfc3339_parse(str_from(bad[i]), &got));
 	}
+	assert_false(evrec_rfc3339_parse((evrec_str){ NULL, 0 }, &got));
 }
 
 static void test_round_trip(void **state)
