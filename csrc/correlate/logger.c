@@ -45,7 +45,9 @@ static evrec_str name_of(const struct observation *o)
 
 static evrec_str resource_version_of(const struct observation *o)
 {
-	return (evrec_str){ o->text.data + o->name_len, o->text.len - o->name_len };
+	size_t len = o->text.len - o->name_len;
+
+	return (evrec_str){ len == 0 ? NULL : o->text.data + o->name_len, len };
 }
 
 /* Neither string may lie in the observation itself. */

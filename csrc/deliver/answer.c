@@ -31,7 +31,10 @@ static void set_message(evrec_answer *answer, evrec_str text)
 	while (start < clean.len && clean.data[start] == ' ') {
 		start++;
 	}
-	end = start + utf8_floor((evrec_str){ clean.data + start, clean.len - start }, sizeof(answer->message) - 1);
+	end = start;
+	if (start < clean.len) {
+		end += utf8_floor((evrec_str){ clean.data + start, clean.len - start }, sizeof(answer->message) - 1);
+	}
 	while (end > start && clean.data[end - 1] == ' ') {
 		end--;
 	}
