@@ -52,9 +52,14 @@ local function without(null, value, copies)
 	return copies[value]
 end
 
--- What a parser says, without its own place in the file system, and without a value that it may quote.
+-- What a parser says, without its own place in the file system, and without what it quotes: an unquoted secret may be
+-- taken for an alias, or for anything else.
 local function complaint(message)
-	return (tostring(message):gsub("^%S-%.lua:%d+: ", ""):gsub("value: '.*'", "value"))
+	message = tostring(message):gsub("^%S-%.lua:%d+: ", "")
+	for _, quoting in ipairs { "value", "reference", "merge event", "sequence element %d+" } do
+		message = message:gsub("(invalid .-" .. quoting .. "): .*$", "%1")
+	end
+	return message
 end
 
 local function parse_with(module, parse, null, text)
