@@ -42,6 +42,7 @@ struct transfer {
 	size_t received;        /* bytes of body, stored or not */
 	unsigned starts;        /* how often libcurl began to send it */
 	unsigned token_version; /* of the token that `easy` holds */
+	bool used;              /* `easy` has had an answer */
 	char error[CURL_ERROR_SIZE];
 };
 

@@ -103,6 +103,31 @@ static bool set_up(struct transfer *t)
 	return failed == 0 && set_tls(easy, http);
 }
 
+/* An easy handle in the place of the one that there is, which stays where there is no memory. */
+static bool renew(struct transfer *t)
+{
+	CURL *old = t->easy;
+
+	t->easy = curl_easy_init();
+	if (t->easy == NULL || !set_up(t)) {
+		curl_easy_cleanup(t->easy);
+		t->easy = old;
+		return false;
+	}
+	curl_easy_cleanup(old);
+	t->token_version = 0;
+	return true;
+}
+
+/*
+ * Before 8.1.1 (curl issue 11101) a handle's second answer, if its first header begins with a space, is appended to a
+ * header of the first answer, whose memory is free by then.
+ */
+static bool is_used_up(const struct transfer *t)
+{
+	return t->used && LIBCURL_VERSION_NUM < 0x080101;
+}
+
 struct transfer *transfer_new(struct http *http)
 {
 	struct transfer *t = mem_zalloc(sizeof(*t));
@@ -111,8 +136,7 @@ struct transfer *transfer_new(struct http *http)
 		return NULL;
 	}
 	t->http = http;
-	t->easy = curl_easy_init();
-	if (t->easy == NULL || !set_up(t)) {
+	if (!renew(t)) {
 		transfer_free(t);
 		return NULL;
 	}
@@ -206,7 +230,7 @@ bool transfer_prepare(struct transfer *t, struct entry *entry, evrec_answer *ans
 		set_message(answer, "not sent: a namespace or name that is empty, '.', '..' or has '/' or '%' in it");
 		return false;
 	}
-	if (!set_request(t, entry->verb)) {
+	if ((is_used_up(t) && !renew(t)) || !set_request(t, entry->verb)) {
 		answer->unsent = true;
 		set_message(answer, "no memory for the request");
 		return false;
@@ -247,6 +271,7 @@ void transfer_finish(struct transfer *t, CURLcode result, evrec_answer *answer)
 {
 	long status = 0;
 
+	t->used = true;
 	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (result != CURLE_OK) {
 		read_failure(t, result, answer);

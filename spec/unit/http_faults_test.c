@@ -76,6 +76,24 @@ static void test_kept_connection_that_breaks(void **state)
 	close_fixture(&f);
 }
 
+/* libcurl 7.88 appended such a line to a header of the handle's answer before, in memory that it had freed. */
+static void test_answer_that_begins_with_a_folded_header(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, TURNS({ TURN_REPLY, OK(EVENT) },
+	                       { TURN_REPLY, "HTTP/1.1 201 Created\r\n folded: yes\r\n\r\n" EVENT },
+	                       { TURN_REPLY, OK(EVENT) }));
+	item_submit(f.ob, 1, 1);
+	exchange_at(&f, 0);
+	item_submit(f.ob, 2, 1);
+	exchange_at(&f, 0);
+	exchange_at(&f, EVREC_SECOND);
+	assert_int_equal(stats_of(&f).created, 2);
+	close_fixture(&f);
+}
+
 static void test_silence_ends_with_the_deadline(void **state)
 {
 	struct fixture f;
@@ -101,6 +119,7 @@ int main(void)
 		cmocka_unit_test(test_faults_that_leave_doubt),
 		cmocka_unit_test(test_refused_connection_leaves_no_doubt),
 		cmocka_unit_test(test_kept_connection_that_breaks),
+		cmocka_unit_test(test_answer_that_begins_with_a_folded_header),
 		cmocka_unit_test(test_silence_ends_with_the_deadline),
 	};
 
