@@ -51,7 +51,8 @@ char *token_file_read(const char *path, evrec_error *err)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || !read_all(fd, &text)) {
-		error_set(err, EVREC_EINVALID, "token_file: %s: %s", path, strerror_r(errno, reason, sizeof(reason)));
+		error_set(err, text.failed ? EVREC_ENOMEM : EVREC_EINVALID, "token_file: %s: %s", path,
+		          strerror_r(errno, reason, sizeof(reason)));
 	} else {
 		trimmed = buf_str(&text);
 		while (trimmed.len != 0 && is_space(trimmed.data[trimmed.len - 1])) {

@@ -18,39 +18,45 @@ static bool has_control(evrec_str s)
 	return false;
 }
 
-static bool has_part(CURLU *url, CURLUPart part)
+static CURLUcode look_for(CURLU *url, CURLUPart part)
 {
 	char *value = NULL;
-	bool there = curl_url_get(url, part, &value, 0) == CURLUE_OK;
+	CURLUcode code = curl_url_get(url, part, &value, 0);
 
 	curl_free(value);
-	return there;
+	return code;
 }
 
-/* What libcurl takes for a URL with a host and no user. NULL, or what is wrong. */
-static const char *url_fault(const char *server)
+/* What libcurl takes for a URL with a host and no user. */
+static int check_url(const char *server, evrec_error *err)
 {
 	CURLU *url = curl_url();
-	const char *fault = NULL;
+	CURLUcode taken, user, password;
 
 	if (url == NULL) {
-		return "no memory";
+		return error_set(err, EVREC_ENOMEM, "server: no memory");
+	}
+	taken = curl_url_set(url, CURLUPART_URL, server, 0);
+	user = look_for(url, CURLUPART_USER);
+	password = look_for(url, CURLUPART_PASSWORD);
+	curl_url_cleanup(url);
+	if (taken == CURLUE_OUT_OF_MEMORY || user == CURLUE_OUT_OF_MEMORY || password == CURLUE_OUT_OF_MEMORY) {
+		return error_set(err, EVREC_ENOMEM, "server: no memory");
 	}
 	/* libcurl forgives a third slash, and takes what follows for the host. */
-	if (strncmp(strstr(server, "://"), ":///", 4) == 0 ||
-	    curl_url_set(url, CURLUPART_URL, server, 0) != CURLUE_OK) {
-		fault = "expected https://host:port";
-	} else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)) {
-		fault = "a user name or password has no place in it";
+	if (taken != CURLUE_OK || strncmp(strstr(server, "://"), ":///", 4) == 0) {
+		return error_set(err, EVREC_EINVALID, "server: expected https://host:port");
 	}
-	curl_url_cleanup(url);
-	return fault;
+	if (user == CURLUE_OK || password == CURLUE_OK) {
+		return error_set(err, EVREC_EINVALID, "server: a user name or password has no place in it");
+	}
+	return 0;
 }
 
 static int check_server(evrec_str server, evrec_error *err)
 {
-	const char *fault;
 	char *text;
+	int code;
 
 	if (server.len == 0) {
 		return error_set(err, EVREC_EINVALID, "server: missing; expected https://host:port");
@@ -66,12 +72,12 @@ static int check_server(evrec_str server, evrec_error *err)
 		return error_set(err, EVREC_ENOMEM, "server: no memory");
 	}
 	if (strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0) {
-		fault = "expected https://host:port";
+		code = error_set(err, EVREC_EINVALID, "server: expected https://host:port");
 	} else {
-		fault = url_fault(text);
+		code = check_url(text, err);
 	}
 	mem_free(text);
-	return fault == NULL ? 0 : error_set(err, EVREC_EINVALID, "server: %s", fault);
+	return code;
 }
 
 static int check_pem(evrec_str pem, const char *option, const char *what, evrec_error *err)

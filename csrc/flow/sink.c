@@ -91,7 +91,11 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 	if (options->token_file.len != 0) {
 		char *path = str_dup(options->token_file);
 
-		token = path == NULL ? NULL : token_file_read(path, err);
+		if (path == NULL) {
+			error_set(err, EVREC_ENOMEM, "no memory");
+			return NULL;
+		}
+		token = token_file_read(path, err);
 		mem_free(path);
 		if (token == NULL) {
 			return NULL;

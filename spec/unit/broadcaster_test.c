@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "books.h"
 
 /* A broadcaster under a fake clock, a recorder, and a sink that answers as it is told and remembers what it got. */
 struct fixture {
@@ -112,34 +112,6 @@ static int record(struct fixture *f, const char *object, const char *reason, con
 		                  .timestamp = EVREC_UNSET };
 
 	return evrec_recorder_emit(f->r, &what, NULL);
-}
-
-static uint64_t dropped_sum(const uint64_t *dropped)
-{
-	uint64_t sum = 0;
-	int i;
-
-	for (i = 0; i < EVREC_CAUSES; i++) {
-		sum += dropped[i];
-	}
-	return sum;
-}
-
-/* The equations of evrec.h, and the stats of the first sink. */
-static evrec_sink_stats check_books(const evrec_broadcaster *b)
-{
-	evrec_sink_stats s = { 0 };
-	evrec_stats all;
-	size_t i;
-
-	evrec_broadcaster_get_stats(b, &all);
-	assert_int_equal(all.recorded, all.broadcast + all.queued + all.invalid + dropped_sum(all.dropped));
-	for (i = all.sinks; i-- > 0;) {
-		assert_true(evrec_broadcaster_get_sink_stats(b, i, &s));
-		assert_int_equal(s.received, s.rate_limited + s.created + s.patched + s.coalesced + s.pending +
-		                                     dropped_sum(s.dropped));
-	}
-	return s;
 }
 
 static evrec_watch *start(struct fixture *f)
