@@ -182,28 +182,44 @@ static void http_send(struct transport *transport, struct sender *s, struct entr
 	}
 }
 
+static void end(struct http *http, struct sender *s, struct transfer *t, CURLcode result)
+{
+	struct entry *entry = t->entry;
+	evrec_answer answer = { 0 };
+
+	(void)curl_multi_remove_handle(http->multi, t->easy);
+	deactivate(http, t);
+	http->stale = http->stale || (result == CURLE_OPERATION_TIMEDOUT && t->starts != 0);
+	transfer_finish(t, result, &answer);
+	make_idle(http, t);
+	sender_answered(s, entry, &answer);
+}
+
 /* Brings back what has ended; true if anything has. */
 static bool finish(struct http *http, struct sender *s)
 {
-	evrec_answer answer = { 0 };
 	struct transfer *t;
-	struct entry *entry;
 	CURLMsg *message;
 	CURLcode result;
-	bool any = false;
+	bool any = false, no_memory = false;
 	int left;
 
 	while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
 		result = message->data.result;
+		no_memory = no_memory || result == CURLE_OUT_OF_MEMORY;
 		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
-		(void)curl_multi_remove_handle(http->multi, t->easy);
-		deactivate(http, t);
-		entry = t->entry;
-		http->stale = http->stale || (result == CURLE_OPERATION_TIMEDOUT && t->starts != 0);
-		transfer_finish(t, result, &answer);
-		make_idle(http, t);
-		sender_answered(s, entry, &answer);
+		end(http, s, t, result);
 		any = true;
+	}
+	/*
+	 * libcurl may keep a connection whose first request it had no memory for, and make all others wait, without
+	 * end, to learn what it speaks.
+	 */
+	if (no_memory) {
+		while (http->active != NULL) {
+			end(http, s, http->active, CURLE_OUT_OF_MEMORY);
+		}
+		close_multi(http);
 	}
 	return any;
 }

@@ -11,12 +11,40 @@
 
 #include "flow/sink.h"
 
+#include <curl/curl.h>
 #include <fcntl.h>
 #include <sched.h>
 
 #define SOON (5 * EVREC_SECOND)
 #define EVENT "{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\",\"resourceVersion\":\"7\"}}"
 #define PEM "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"
+
+/* libcurl's memory fails where a test says so. */
+static bool curl_is_scarce;
+
+static void *curl_realloc(void *block, size_t size)
+{
+	return curl_is_scarce && scarce_fails() ? NULL : scarce_take(block, size);
+}
+
+static void *curl_malloc(size_t size)
+{
+	return curl_realloc(NULL, size);
+}
+
+static void *curl_calloc(size_t n, size_t size)
+{
+	void *block = curl_realloc(NULL, n * size);
+
+	return block == NULL ? NULL : memset(block, 0, n * size);
+}
+
+static char *curl_strdup(const char *text)
+{
+	char *copy = curl_realloc(NULL, strlen(text) + 1);
+
+	return copy == NULL ? NULL : strcpy(copy, text);
+}
 
 static char folder[] = P_tmpdir "/evrec-memory-XXXXXX";
 static char file_path[64], token_path[64];
@@ -218,6 +246,14 @@ static void test_kubernetes(void **state)
 	scarce_run(to_server, 60);
 }
 
+static void test_kubernetes_with_libcurl(void **state)
+{
+	(void)state;
+	curl_is_scarce = true;
+	scarce_run(to_server, 60);
+	curl_is_scarce = false;
+}
+
 static void write_token(void)
 {
 	int fd = open(token_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -232,6 +268,9 @@ static int set_up(void **state)
 		                               "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n" EVENT } };
 
 	(void)state;
+	assert_int_equal(curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, scarce_free, curl_realloc, curl_strdup,
+	                                      curl_calloc),
+	                 0);
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(file_path, sizeof(file_path), "%s/events", folder);
 	(void)snprintf(token_path, sizeof(token_path), "%s/token", folder);
@@ -249,6 +288,7 @@ static int tear_down(void **state)
 	(void)unlink(file_path);
 	(void)unlink(token_path);
 	(void)rmdir(folder);
+	curl_global_cleanup();
 	return 0;
 }
 
@@ -258,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_file_by_a_thread),
 		cmocka_unit_test(test_kubernetes),
+		cmocka_unit_test(test_kubernetes_with_libcurl),
 	};
 
 	return cmocka_run_group_tests_name("memory: sinks", tests, set_up, tear_down);
