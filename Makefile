@@ -54,7 +54,7 @@ endif
 
 all: lib $(MODULES) ## the library and a module for each Lua (the default)
 lib: $(LIB)
-units: $(UNITS)
+units: $(UNITS) $(LUAS:%=$(BUILD)/%/memory_test)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
 subject: $(SUBJECT)
@@ -78,6 +78,12 @@ define module
 $(BUILD)/$1/evrec/core.so: $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
 	$$(SAY) LINK $$@
 	$$(Q)mkdir -p $$(@D) && $$(CC) -shared -pthread $$(CFLAGS) -o $$@ $$^ $$(LDFLAGS) $$(CORE_LIBS)
+
+# With the module's objects, and a Lua whose memory is its own.
+$(BUILD)/$1/memory_test: spec/lua/memory_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
+	$$(SAY) TEST '$$< ($1)'
+	$$(Q)mkdir -p $$(@D) && $$(COMPILE) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) -o $$@ $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) \
+	  $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA) $$(CORE_LIBS)
 
 $(BUILD)/$1/obj/%.o: csrc/lua/%.c $(BUILD)/settings
 	$$(SAY) CC '$$< ($1)'
@@ -105,7 +111,7 @@ $(SUBJECT): spec/conformance/subject.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
--include $(shell find $(addprefix $(BUILD)/,core unit examples bench conformance $(LUAS:%=%/obj)) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,core unit examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
 
 # ---- testing: each of these installs the Debian packages that it lacks, and says which ----
 

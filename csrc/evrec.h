@@ -359,6 +359,8 @@ typedef struct evrec_emit {
 int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *what, evrec_error *err);
 /* Counts a call that was refused before it could be given to emit, as invalid, and says what came of it. */
 int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_error *err);
+/* Likewise one that did not come to emit for want of memory, as dropped: for bindings, which need some of their own. */
+int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
 /* Runs what waits for this thread; never blocks. */
 void evrec_broadcaster_poll(evrec_broadcaster *b);

@@ -324,6 +324,13 @@ void broadcaster_refuse(evrec_broadcaster *b)
 	b->stats.invalid++;
 }
 
+void broadcaster_drop(evrec_broadcaster *b)
+{
+	check_fork(b);
+	b->stats.recorded++;
+	b->stats.dropped[EVREC_CAUSE_MEMORY]++;
+}
+
 /* What can be said before an event goes anywhere: 0, or it was dropped. */
 static int admit(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err)
 {

@@ -167,3 +167,9 @@ int evrec_recorder_refuse(evrec_recorder *r, const char *message, evrec_error *e
 	broadcaster_refuse(r->b);
 	return error_set(err, EVREC_EINVALID, "%s", message);
 }
+
+int evrec_recorder_drop(evrec_recorder *r, const char *message, evrec_error *err)
+{
+	broadcaster_drop(r->b);
+	return error_set(err, EVREC_EDROPPED, "%s", message);
+}

@@ -38,17 +38,19 @@ int event_new(lua_State *L)
 const evrec_fields *event_at(lua_State *L, int index, evrec_error *err)
 {
 	evrec_event **slot;
+	int status;
 
 	index = lua_absindex(L, index);
 	lua_pushcfunction(L, event_new);
 	lua_pushvalue(L, index);
-	if (lua_pcall(L, 1, 1, 0) == 0) {
+	status = lua_pcall(L, 1, 1, 0);
+	if (status == 0) {
 		slot = lua_touserdata(L, -1);
 		if (*slot != NULL) {
 			return evrec_event_fields(*slot);
 		}
 	}
-	err->code = EVREC_EINVALID;
+	err->code = status == LUA_ERRMEM ? EVREC_ENOMEM : EVREC_EINVALID;
 	(void)snprintf(err->message, sizeof(err->message), "%s",
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "not an event");
 	return NULL;

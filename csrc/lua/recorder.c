@@ -103,15 +103,16 @@ static bool spread(struct recording *r, int base)
 static bool ask_metatable(struct recording *r, int base)
 {
 	lua_State *L = r->L;
-	int i;
+	int i, status;
 
 	for (i = 1; i < FIELDS_END; i++) {
 		if (lua_isnil(L, base + i)) {
 			lua_pushvalue(L, lua_upvalueindex(UP_GET));
 			lua_pushvalue(L, 2);
 			lua_rawgeti(L, lua_upvalueindex(UP_EMIT_FIELDS), i);
-			if (lua_pcall(L, 2, 1, 0) != 0) {
-				return recording_raised(r, emit_names[i]);
+			status = lua_pcall(L, 2, 1, 0);
+			if (status != 0) {
+				return recording_raised(r, status, emit_names[i]);
 			}
 			lua_replace(L, base + i);
 		}

@@ -32,7 +32,11 @@ int recording_refuse(struct recording *r)
 	char message[sizeof(r->err.message)];
 
 	memcpy(message, r->err.message, sizeof(message));
-	(void)evrec_recorder_refuse(r->recorder->recorder, message, &r->err);
+	if (r->err.code == EVREC_EDROPPED) {
+		(void)evrec_recorder_drop(r->recorder->recorder, message, &r->err);
+	} else {
+		(void)evrec_recorder_refuse(r->recorder->recorder, message, &r->err);
+	}
 	return fail(r->L, &r->err);
 }
 
@@ -78,7 +82,7 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots
 	} else if (recorder->recorder == NULL) {
 		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
 	} else if (slots != 0 && !lua_checkstack(L, slots)) {
-		r->err = (evrec_error){ EVREC_EDROPPED, "no room on Lua's stack" };
+		(void)evrec_recorder_drop(recorder->recorder, "no room on Lua's stack", &r->err);
 	} else {
 		r->L = L;
 		r->recorder = recorder;
@@ -145,10 +149,9 @@ bool recording_time(struct recording *r, int index)
 	                                            : refuse_type(r->L, index, "timestamp", "", expected, &r->err);
 }
 
-/* What a protected function raised, at the top of the stack. */
-bool recording_raised(struct recording *r, const char *name)
+bool recording_raised(struct recording *r, int status, const char *name)
 {
-	r->err.code = EVREC_EINVALID;
+	r->err.code = status == LUA_ERRMEM ? EVREC_EDROPPED : EVREC_EINVALID;
 	(void)snprintf(r->err.message, sizeof(r->err.message), "%s: %s", name,
 	               lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "raised an error");
 	return false;
@@ -166,6 +169,7 @@ static int map(lua_State *L)
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out)
 {
 	lua_State *L = r->L;
+	int status;
 
 	if (is_unset(L, index)) {
 		return true;
@@ -173,7 +177,8 @@ bool recording_map(struct recording *r, int index, const char *name, evrec_map *
 	lua_pushvalue(L, lua_upvalueindex(UP_MAP));
 	lua_pushvalue(L, index);
 	lua_pushlightuserdata(L, out);
-	return lua_pcall(L, 2, 1, 0) == 0 || recording_raised(r, name);
+	status = lua_pcall(L, 2, 1, 0);
+	return status == 0 || recording_raised(r, status, name);
 }
 
 /* The format at `index`, and its arguments up to the top of the stack. */
@@ -181,7 +186,7 @@ bool recording_format(struct recording *r, int index)
 {
 	lua_State *L = r->L;
 	const int last = lua_gettop(L);
-	int i;
+	int i, status;
 
 	if (!recording_string(r, index, "format", &r->what.note)) {
 		return false;
@@ -190,14 +195,16 @@ bool recording_format(struct recording *r, int index)
 		return true;
 	}
 	if (!lua_checkstack(L, RECORDING_SLOTS + last)) {
-		return wrong(r, "format: too many arguments");
+		r->err = (evrec_error){ EVREC_EDROPPED, "format: no room on Lua's stack" };
+		return false;
 	}
 	lua_pushvalue(L, lua_upvalueindex(UP_FORMAT));
 	for (i = index; i <= last; i++) {
 		lua_pushvalue(L, i);
 	}
-	if (lua_pcall(L, last - index + 1, 1, 0) != 0) {
-		return recording_raised(r, "format");
+	status = lua_pcall(L, last - index + 1, 1, 0);
+	if (status != 0) {
+		return recording_raised(r, status, "format");
 	}
 	return recording_string(r, -1, "format", &r->what.note);
 }

@@ -43,8 +43,8 @@ struct recording {
 /*
  * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
  * the stack: 0, what any C function has, is enough for one reference; RECORDING_SLOTS for two, the fields of emit, two
- * maps, and what is pushed to do all that. False where self is no recorder, or there is no room: then the method returns
- * the three values pushed.
+ * maps, and what is pushed to do all that. False where self is no recorder, or there is no room, which is counted: then
+ * the method returns the three values pushed.
  */
 #define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 40)
 bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots);
@@ -62,10 +62,10 @@ bool recording_time(struct recording *r, int index);
 /* The note, from the format at `index` and its arguments, up to the top of the stack: to be read first. */
 bool recording_format(struct recording *r, int index);
 
-/* For what a protected function raised, now at the top of the stack. Returns false. */
-bool recording_raised(struct recording *r, const char *name);
+/* For what a protected function raised, now at the top of the stack; `status` is lua_pcall's. Returns false. */
+bool recording_raised(struct recording *r, int status, const char *name);
 
-/* The ends of a call: counted as invalid, or made. Both return how many results were pushed. */
+/* The ends of a call: counted as invalid, or as dropped, or made. Both return how many results were pushed. */
 int recording_refuse(struct recording *r);
 int recording_make(struct recording *r);
 

@@ -35,14 +35,17 @@ bool refuse_type(lua_State *L, int index, const char *what, const char *name, co
 #define FAILED (-2)
 static int ask_metatable(lua_State *L, int table, int key, const char *what, evrec_error *err)
 {
+	int status;
+
 	lua_pop(L, 1);
 	lua_pushvalue(L, lua_upvalueindex(UP_GET));
 	lua_pushvalue(L, table);
 	lua_pushvalue(L, lua_upvalueindex(key));
-	if (lua_pcall(L, 2, 1, 0) == 0) {
+	status = lua_pcall(L, 2, 1, 0);
+	if (status == 0) {
 		return lua_type(L, -1);
 	}
-	err->code = EVREC_EINVALID;
+	err->code = status == LUA_ERRMEM ? EVREC_EDROPPED : EVREC_EINVALID;
 	(void)snprintf(err->message, sizeof(err->message), "%s: %s", what,
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "its metatable raised an error");
 	return FAILED;

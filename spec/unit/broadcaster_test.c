@@ -517,8 +517,10 @@ static void test_bad_input(void **state)
 	what.reason.len = 0;
 	check_invalid(f, what, "reason: must not be empty");
 	assert_int_equal(evrec_recorder_refuse(f->r, "message: not a string", NULL), EVREC_EINVALID);
+	assert_int_equal(evrec_recorder_drop(f->r, "no room for it", NULL), EVREC_EDROPPED);
 	evrec_broadcaster_get_stats(f->b, &stats);
-	assert_true(stats.recorded == 9 && stats.invalid == 8 && stats.broadcast == 1);
+	assert_true(stats.recorded == 10 && stats.invalid == 8 && stats.broadcast == 1);
+	assert_int_equal(stats.dropped[EVREC_CAUSE_MEMORY], 1);
 	(void)check_books(f->b);
 	free(reason);
 }

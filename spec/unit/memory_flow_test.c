@@ -233,6 +233,8 @@ static void record_some(struct flow *f)
 	check_books(f->b);
 	assert_int_equal(evrec_recorder_refuse(f->r, "not a string", NULL), EVREC_EINVALID);
 	check_books(f->b);
+	assert_int_equal(evrec_recorder_drop(f->r, "no room", NULL), EVREC_EDROPPED);
+	check_books(f->b);
 }
 
 static void poll_some(struct flow *f)

@@ -1,0 +1,128 @@
+-- What memory_test.c does while memory runs out: Lua's, or evrec's.
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+local memory = {}
+
+local pod, node = fixtures.pod(), { kind = "Node", name = "n" }
+local scene
+
+-- A table whose fields are all its metatable's.
+local function proxy(fields)
+	return setmetatable({}, { __index = function(_, key) return fields[key] end })
+end
+
+--- A broadcaster with everything that calls back, and makes things of Lua's meanwhile.
+function memory.open()
+	local function touch(event)
+		return event.message .. event.metadata.name
+	end
+	scene = fixtures.setup {
+		max_message_bytes = 64,
+		on_error = function(message, name) return message .. name end,
+		on_drop = function(event, why) return touch(event) .. why end,
+		correlator = {
+			burst_size = 4, max_events = 3,
+			key_func = function(event) return event.involvedObject.name .. "!", event.message end,
+			message_func = function(event) return "together: " .. event.message end,
+			spam_key_func = function(event) return event.reason .. event.type end,
+		},
+	}
+	for i, status in ipairs { 503, 422, 409 } do
+		scene.server.answers[i * 2] = function() return nil, status, 1 end
+	end
+	scene.watcher = scene.broadcaster:start_event_watcher(function(event)
+		if event.reason == "Outer" then
+			local message = "from inside: " .. touch(event)
+			scene.inner = scene.inner + 1
+			scene.recorder:event(pod, "Normal", "Inner", message)
+		end
+	end)
+	scene.queue = scene.broadcaster:watch { queue_length = 3 }
+	scene.inner = 0
+end
+
+--- Recording calls, as function and arguments, and whether they are valid.
+function memory.recordings()
+	local r = scene.recorder
+	local reference = evrec.reference(pod)
+	local function emit(note)
+		return { regarding = pod, related = node, type = "Normal", reason = "R", action = "A", note = note,
+			labels = { a = "b" }, annotations = { c = "d", e = "f" }, timestamp = fixtures.now }
+	end
+	return {
+		{ true, r.event, r, pod, "Normal", "R", "a message that is cut: " .. ("x"):rep(60) },
+		{ true, r.event, r, reference, "Normal", "R", "cleaned: \255" },
+		{ true, r.event, r, proxy(pod), "Normal", "R", "m" },
+		{ true, r.event, r, { kind = "Pod", metadata = proxy { name = "p" } }, "Normal", "Outer", "m" },
+		{ true, r.eventf, r, pod, "Normal", "R", "%s is %q, %5.2f", "a", "b", 1 / 3 },
+		{ true, r.annotated_eventf, r, pod, { a = "b", c = "d" }, "Warning", "R", "%d", 5 },
+		{ true, r.past_eventf, r, reference, fixtures.now - 1, "Warning", "R", "%s", ("y"):rep(100) },
+		{ true, r.emit, r, emit("a note") },
+		{ true, r.emit, r, proxy(emit("another")) },
+		{ false, r.event, r, { name = "no kind" }, "Normal", "R", "m" },
+		{ false, r.event, r, pod, "Normal", "R" },
+		{ false, r.eventf, r, pod, "Normal", "R", "%d", "no number" },
+		{ false, r.emit, r, { regarding = proxy(setmetatable({}, { __index = error })) } },
+		{ false, r.annotated_eventf, r, pod, { 1, 2 }, "Normal", "R", "m" },
+	}
+end
+
+--- How many calls were recorded, how many were invalid, and how many came from inside a callback, if they came that
+--- far; raises where the books are wrong.
+function memory.recorded()
+	local stats = scene.broadcaster:stats()
+	local fault = fixtures.fault(stats)
+	if fault then
+		error(fault)
+	end
+	return stats.recorded, stats.invalid, scene.inner
+end
+
+function memory.settle()
+	scene.broadcaster:poll()
+	scene.clock:advance(60)
+	scene.broadcaster:poll()
+	while scene.queue:next() do
+		scene.server.writes = {}
+	end
+end
+
+--- A correlator by itself, and events as values.
+function memory.values()
+	local clock = evrec.fake_clock(fixtures.now)
+	local c = evrec.correlator { clock = clock, max_events = 2, key_func = function(e) return e.reason, e.message end }
+	for i = 1, 3 do
+		local result = c:correlate { involvedObject = pod, type = "Normal", reason = "R", message = "m" .. i,
+			metadata = { labels = { a = "b" }, ownerReferences = { { kind = "Deployment", name = "d" } } } }
+		if result then
+			c:update_state(result.event)
+			tostring(result.event)
+			evrec.event(result.event:to_table("events.k8s.io/v1")):to_json()
+		end
+	end
+	clock:advance(1)
+	tostring(evrec.reference(pod).name)
+	return c:stats()
+end
+
+--- A broadcaster's whole life.
+function memory.life()
+	memory.open()
+	for _, call in ipairs(memory.recordings()) do
+		call[2](call[3], call[4], call[5], call[6], call[7], call[8], call[9])
+	end
+	memory.settle()
+	scene.broadcaster:metrics()
+	scene.watch:stats()
+	scene.watcher:stop()
+	scene.broadcaster:start_logging(print):stop()
+	evrec.sink.file { path = "-" }
+	return scene.broadcaster:shutdown(0)
+end
+
+function memory.forget()
+	scene = nil
+end
+
+return memory

@@ -1,0 +1,394 @@
+/*
+ * Lua's memory runs out, or evrec's below it, at every allocation in turn: a recording call never raises and is always
+ * counted, whatever else raises leaves nothing behind. What is done is in memory.lua.
+ */
+#include "../unit/unit.h"
+
+#include "lua/compat.h"
+
+#include <lualib.h>
+#if LUA_VERSION_NUM == 501
+#include <luajit.h>
+#endif
+
+int luaopen_evrec_core(lua_State *L);
+
+/* ---- memory ---- */
+
+/*
+ * `width` allocations fail from the n-th on. Lua 5.3 and 5.4 collect garbage where one fails, and try again: where one
+ * fails alone, nothing that is in use may be garbage; where two do, something really fails, and there is memory again;
+ * or there never is.
+ */
+struct scarcity {
+	size_t at, width, calls, failures;
+	bool armed;
+};
+#define FOR_EVER SIZE_MAX
+static const size_t widths[] = { 1, 2, FOR_EVER };
+
+static struct scarcity lua_memory, core_memory;
+static size_t core_blocks;
+
+static bool fails(struct scarcity *s)
+{
+	size_t n;
+
+	if (!s->armed) {
+		return false;
+	}
+	n = ++s->calls;
+	if (n < s->at || n - s->at >= s->width) {
+		return false;
+	}
+	s->failures++;
+	return true;
+}
+
+static void arm(struct scarcity *s, size_t at, size_t width)
+{
+	*s = (struct scarcity){ .at = at, .width = width, .armed = true };
+}
+
+/* How often it has failed. */
+static size_t disarm(struct scarcity *s)
+{
+	s->armed = false;
+	return s->failures;
+}
+
+/* Lua relies on shrinking. */
+static void *lua_alloc(void *ctx, void *block, size_t old, size_t size)
+{
+	(void)ctx;
+	if (size == 0) {
+		free(block);
+		return NULL;
+	}
+	return (block == NULL || size > old) && fails(&lua_memory) ? NULL : realloc(block, size);
+}
+
+static void *core_alloc(void *ctx, void *block, size_t size)
+{
+	(void)ctx;
+	if (size == 0) {
+		core_blocks -= block != NULL;
+		free(block);
+		return NULL;
+	}
+	if (fails(&core_memory)) {
+		return NULL;
+	}
+	core_blocks += block == NULL;
+	return realloc(block, size);
+}
+
+/* ---- Lua ---- */
+
+static void must(lua_State *L, int status)
+{
+	if (status != 0) {
+		fail_msg("%s", lua_tostring(L, -1));
+	}
+}
+
+static void preload(lua_State *L)
+{
+	lua_getglobal(L, "package");
+	lua_getfield(L, -1, "preload");
+	lua_pushcfunction(L, luaopen_evrec_core);
+	lua_setfield(L, -2, "evrec.core");
+	lua_settop(L, 0);
+	must(L,
+	     luaL_dostring(L, "package.path = './lua/?.lua;./lua/?/init.lua;./spec/support/?.lua;' .. package.path"));
+}
+
+/* NULL where this Lua takes no allocator of ours. */
+static lua_State *open_state(void)
+{
+	lua_State *L = lua_newstate(lua_alloc, NULL);
+
+	if (L != NULL) {
+		luaL_openlibs(L);
+#ifdef LUAJIT_VERSION
+		/* Code that it compiled does not survive a want of memory. */
+		(void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+#endif
+		preload(L);
+	}
+	return L;
+}
+
+/* With what memory.lua returns at stack index 1. */
+static lua_State *open_script(void)
+{
+	lua_State *L = open_state();
+
+	if (L == NULL) {
+		skip();
+	}
+	must(L, luaL_dofile(L, "spec/lua/memory.lua"));
+	assert_int_equal(lua_gettop(L), 1);
+	return L;
+}
+
+static int push_call(lua_State *L, const char *name)
+{
+	lua_getfield(L, 1, name);
+	return lua_gettop(L);
+}
+
+static void call(lua_State *L, const char *name)
+{
+	(void)push_call(L, name);
+	must(L, lua_pcall(L, 0, 0, 0));
+}
+
+static void collect(lua_State *L)
+{
+	(void)lua_gc(L, LUA_GCCOLLECT, 0);
+	(void)lua_gc(L, LUA_GCCOLLECT, 0);
+}
+
+static void close_state(lua_State *L)
+{
+	lua_close(L);
+	assert_int_equal(core_blocks, 0);
+}
+
+/* ---- recording ---- */
+
+static int nothing(lua_State *L)
+{
+	(void)L;
+	return 0;
+}
+
+/*
+ * A coroutine with no more than the room for one call: all else that the call needs is still to be had. LuaJIT's
+ * lua_checkstack raises where there is no memory, which no function can prevent: there it has had its stack.
+ */
+static lua_State *new_coroutine(lua_State *L)
+{
+	lua_State *co = lua_newthread(L);
+
+#ifdef LUAJIT_VERSION
+	assert_true(lua_checkstack(co, 500));
+#endif
+	lua_pushcfunction(co, nothing);
+	must(co, lua_pcall(co, 0, 0, 0));
+	return co;
+}
+
+struct counters {
+	lua_Integer recorded, invalid, inner;
+};
+
+static struct counters counters(lua_State *L)
+{
+	struct counters c;
+	int top = push_call(L, "recorded");
+
+	must(L, lua_pcall(L, 0, 3, 0));
+	c.recorded = lua_tointeger(L, -3);
+	c.invalid = lua_tointeger(L, -2);
+	c.inner = lua_tointeger(L, -1);
+	lua_settop(L, top - 1);
+	return c;
+}
+
+/* The results of a recording call: what api.md says, and no more. */
+static void check_results(lua_State *co, bool valid, bool failed, const struct counters *before,
+                          const struct counters *now)
+{
+	const char *name = lua_tostring(co, 3);
+	bool ok = lua_toboolean(co, 1) != 0;
+
+	assert_in_range(now->recorded, before->recorded + 1, before->recorded + 1 + now->inner - before->inner);
+	if (ok) {
+		assert_true(valid && lua_gettop(co) == 1);
+		return;
+	}
+	assert_int_equal(lua_gettop(co), 3);
+	assert_true(lua_isnil(co, 1) && lua_isstring(co, 2) && name != NULL);
+	assert_true(strcmp(name, "dropped") == 0 || strcmp(name, "invalid") == 0);
+	/* What is valid is dropped for want of memory, and counted so; what is not may be told so for want of it. */
+	if (valid) {
+		assert_true(failed);
+		assert_string_equal(name, "dropped");
+		assert_int_equal(now->invalid, before->invalid);
+	} else if (!failed) {
+		assert_string_equal(name, "invalid");
+		assert_int_equal(now->invalid, before->invalid + 1);
+	}
+}
+
+/* The call at the top of the stack, with the n-th allocation failing. False: it made fewer of them. */
+static bool record(lua_State *L, struct scarcity *memory, size_t n, size_t width)
+{
+	const int list = lua_gettop(L);
+	const int len = (int)lua_rawlen(L, list);
+	struct counters before = counters(L), now;
+	lua_State *co = new_coroutine(L);
+	bool valid, failed;
+	int i, status;
+
+	lua_rawgeti(L, list, 1);
+	valid = lua_toboolean(L, -1) != 0;
+	lua_pop(L, 1);
+	for (i = 2; i <= len; i++) {
+		lua_rawgeti(L, list, i);
+		lua_xmove(L, co, 1);
+	}
+	arm(memory, n, width);
+	status = lua_pcall(co, len - 2, LUA_MULTRET, 0);
+	failed = disarm(memory) != 0;
+	must(co, status);
+	now = counters(L);
+	check_results(co, valid, failed, &before, &now);
+	lua_settop(L, list);
+	return failed;
+}
+
+static void record_all(struct scarcity *memory, size_t width)
+{
+	lua_State *L = open_script();
+	size_t n, total = 0;
+	int i, calls;
+
+	call(L, "open");
+	(void)push_call(L, "recordings");
+	must(L, lua_pcall(L, 0, 1, 0));
+	calls = (int)lua_rawlen(L, 2);
+	for (i = 1; i <= calls; i++) {
+		lua_rawgeti(L, 2, i);
+		for (n = 1; record(L, memory, n, width); n++) {
+			call(L, "settle");
+		}
+		total += n - 1;
+		lua_settop(L, 2);
+	}
+	assert_true(total > 40);
+	close_state(L);
+}
+
+/* ---- everything else ---- */
+
+/* Whatever it raises, nothing is left behind. */
+static bool try(lua_State *L, const char *name, struct scarcity *memory, size_t n, size_t width)
+{
+	size_t blocks;
+	bool failed;
+
+	call(L, "forget");
+	collect(L);
+	blocks = core_blocks;
+	(void)push_call(L, name);
+	arm(memory, n, width);
+	(void)lua_pcall(L, 0, 0, 0);
+	failed = disarm(memory) != 0;
+	lua_settop(L, 1);
+	call(L, "forget");
+	collect(L);
+	assert_int_equal(core_blocks, blocks);
+	return failed;
+}
+
+static void try_all(const char *name, struct scarcity *memory, size_t width)
+{
+	lua_State *L = open_script();
+	size_t n = 1;
+
+	while (try(L, name, memory, n, width)) {
+		n++;
+	}
+	assert_true(n > 20);
+	close_state(L);
+}
+
+static int require_core(lua_State *L)
+{
+	lua_getglobal(L, "require");
+	lua_pushliteral(L, "evrec.core");
+	lua_call(L, 1, 0);
+	return 0;
+}
+
+static void test_opening(void **state)
+{
+	size_t w, n;
+	bool failed;
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		n = 0;
+		do {
+			lua_State *L = open_state();
+
+			if (L == NULL) {
+				skip();
+			}
+			lua_pushcfunction(L, require_core);
+			arm(&lua_memory, ++n, widths[w]);
+			(void)lua_pcall(L, 0, 0, 0);
+			failed = disarm(&lua_memory) != 0;
+			close_state(L);
+		} while (failed);
+		assert_true(n > 50);
+	}
+}
+
+static void test_recording(void **state)
+{
+	size_t w;
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		record_all(&lua_memory, widths[w]);
+	}
+}
+
+static void test_recording_without_evrecs_memory(void **state)
+{
+	(void)state;
+	record_all(&core_memory, 1);
+	record_all(&core_memory, FOR_EVER);
+}
+
+static void test_values(void **state)
+{
+	size_t w;
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		try_all("values", &lua_memory, widths[w]);
+	}
+	try_all("values", &core_memory, 1);
+	try_all("values", &core_memory, FOR_EVER);
+}
+
+static void test_life(void **state)
+{
+	size_t w;
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		try_all("life", &lua_memory, widths[w]);
+	}
+	try_all("life", &core_memory, 1);
+	try_all("life", &core_memory, FOR_EVER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_opening),
+		cmocka_unit_test(test_recording),
+		cmocka_unit_test(test_recording_without_evrecs_memory),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_life),
+	};
+
+	evrec_set_allocator(core_alloc, NULL);
+	return cmocka_run_group_tests_name("memory: Lua", tests, NULL, NULL);
+}
