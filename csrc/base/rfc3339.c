@@ -139,8 +139,8 @@ bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
 		return false;
 	}
 	end = p + text.len;
-	if (!number(&p, end, 4, '-', &year) || !number(&p, end, 2, '-', &month) ||
-	    !number(&p, end, 2, '\0', &day) || (*p != 'T' && *p != 't' && *p != ' ')) {
+	if (!number(&p, end, 4, '-', &year) || !number(&p, end, 2, '-', &month) || !number(&p, end, 2, '\0', &day) ||
+	    (*p != 'T' && *p != 't' && *p != ' ')) {
 		return false;
 	}
 	p++;

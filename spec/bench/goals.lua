@@ -1,6 +1,6 @@
--- The goals, and whether they are met: from Lua 5.4 with a plain table as the object, the whole way to the sink, against
--- client-go's whole way, which is like with like, and against its correlator alone, which gets an event made beforehand
--- and writes nothing.
+-- The goals, and whether they are met: from Lua 5.4 with a plain table as the object, the whole way to the sink,
+-- against client-go's whole way, which is like with like, and against its correlator alone, which gets an event made
+-- beforehand and writes nothing.
 local goals = {}
 
 local US, FLOOR = "5.4/recorder", "5.4/floor"
