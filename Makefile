@@ -20,12 +20,14 @@ BUILD = build
 CORE_SRC := $(sort $(wildcard csrc/base/*.c csrc/event/*.c csrc/correlate/*.c csrc/deliver/*.c csrc/flow/*.c))
 LUA_SRC := $(sort $(wildcard csrc/lua/*.c))
 UNIT_SRC := $(sort $(wildcard spec/unit/*_test.c))
+FUZZ_SRC := $(sort $(wildcard spec/fuzz/*_fuzz.c))
 
 LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
 BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/floor.so)
 SUBJECT := $(BUILD)/conformance/subject
+FUZZERS := $(FUZZ_SRC:spec/fuzz/%_fuzz.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
@@ -54,11 +56,12 @@ endif
 
 all: lib $(MODULES) ## the library and a module for each Lua (the default)
 lib: $(LIB)
-units: $(UNITS) $(LUAS:%=$(BUILD)/%/memory_test)
+units: $(UNITS) $(FUZZERS) $(LUAS:%=$(BUILD)/%/memory_test)
+fuzzers: $(FUZZERS)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
 subject: $(SUBJECT)
-all lib units examples benches subject:
+all lib units fuzzers examples benches subject:
 	@:
 
 # Changes when a compiler, a flag or the list of sources does: then all is built again.
@@ -82,8 +85,8 @@ $(BUILD)/$1/evrec/core.so: $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
 # With the module's objects, and a Lua whose memory is its own.
 $(BUILD)/$1/memory_test: spec/lua/memory_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
 	$$(SAY) TEST '$$< ($1)'
-	$$(Q)mkdir -p $$(@D) && $$(COMPILE) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) -o $$@ $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) \
-	  $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA) $$(CORE_LIBS)
+	$$(Q)mkdir -p $$(@D) && $$(COMPILE) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) -o $$@ \
+	  $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA) $$(CORE_LIBS)
 
 $(BUILD)/$1/obj/%.o: csrc/lua/%.c $(BUILD)/settings
 	$$(SAY) CC '$$< ($1)'
@@ -94,6 +97,18 @@ $(foreach lua,$(LUAS),$(eval $(call module,$(lua))))
 $(BUILD)/unit/%: spec/unit/%.c $(LIB)
 	$(SAY) TEST $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CMOCKA) $(CORE_LIBS)
+
+# What runs a fuzz target's inputs: our own main. spec/support/fuzz.sh has libFuzzer's in its place.
+FUZZ_MAIN = $(BUILD)/fuzz/replay.o
+
+$(BUILD)/fuzz/%: spec/fuzz/%_fuzz.c $(LIB) $(FUZZ_MAIN)
+	$(SAY) FUZZ $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(call pkg,--cflags,lua5.4) $(CFLAGS) -o $@ $< $(FUZZ_MAIN) \
+	  $(LIB) $(LDFLAGS) $(call pkg,--libs,lua5.4) $(CORE_LIBS)
+
+$(BUILD)/fuzz/replay.o: spec/fuzz/replay.c $(BUILD)/settings
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/examples/%: examples/%.c $(LIB)
 	$(SAY) CC $<
@@ -111,7 +126,7 @@ $(SUBJECT): spec/conformance/subject.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
--include $(shell find $(addprefix $(BUILD)/,core unit examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,core unit fuzz examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
 
 # ---- testing: each of these installs the Debian packages that it lacks, and says which ----
 
@@ -133,6 +148,14 @@ e2e: ## the specs against a real API server: $KUBECONFIG's, or one that is built
 	@spec/support/packages.sh build test e2e
 	@$(MAKE) --no-print-directory all
 	@spec/support/e2e.sh $(BUILD) $(LUAS)
+
+fuzz: ## bytes from outside, and the correlator against its model: FUZZ_SECONDS (20) each, EVREC_SEED; TARGETS=
+	@spec/support/packages.sh build test fuzz
+	+@spec/support/fuzz.sh run $(TARGETS)
+
+fuzz-corpus: ## takes what `make fuzz` found below build/ into spec/fuzz/corpus, as far as it reaches anything new
+	@spec/support/packages.sh build test fuzz
+	+@spec/support/fuzz.sh corpus $(TARGETS)
 
 bench: ## measures evrec, client-go and a floor in turns (minutes), and writes build/bench/bench.md and .svg
 bench-smoke: ## tries the benchmark, briefly: all of it runs, and evrec and client-go do the same with the same events
@@ -203,5 +226,5 @@ help: ## this list
 clean: ## removes all that was built
 	rm -rf build
 
-.PHONY: all lib units examples benches subject test asan ubsan tsan demo e2e conformance vectors bench bench-smoke \
-  bench-publish rock rooms lint format deps install uninstall help clean FORCE
+.PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
+  vectors bench bench-smoke bench-publish rock rooms lint format deps install uninstall help clean FORCE

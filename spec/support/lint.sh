@@ -7,8 +7,9 @@ set -eu
 # shellcheck source-path=SCRIPTDIR
 . "${0%/*}/tally.sh"
 
-files() { # what the repository holds, or will; folders or patterns may be given
-	git ls-files -co --exclude-standard -- "$@" | while read -r file; do [ ! -f "$file" ] || echo "$file"; done
+files() { # what the repository holds, or will, but inputs of fuzzing; folders or patterns may be given
+	git ls-files -co --exclude-standard -- "$@" | grep -v '^spec/fuzz/corpus/' |
+		while read -r file; do [ ! -f "$file" ] || echo "$file"; done
 }
 
 none() { # no line may come in; those that do are shown

@@ -19,6 +19,7 @@ packages_of() {
 	# luajit2, as nginx's Lua module does not go together with luajit.
 	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev" ;;
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
+	fuzz) echo "clang libclang-rt-14-dev" ;;
 	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit lua-cjson" ;;
 	e2e) echo "kubernetes-client|command:kubectl nginx libnginx-mod-http-lua haproxy curl procps" ;;
 	conformance) echo "lua5.4 lua-cjson" ;;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs what was built: C unit tests, then the specs on each Lua given. From the top of the repository.
+# Runs what was built: C unit tests, what fuzzing has found, then the specs on each Lua given. From the top of the
+# repository.
 #
 # usage: test.sh BUILD LUA...    (5.4, 5.3, luajit)
 set -eu
@@ -27,6 +28,10 @@ for source in spec/unit/*_test.c; do
 	tally_run "unit $program" env CMOCKA_MESSAGE_OUTPUT=TAP "$build/unit/$program"
 done
 tally_check "every public function, with memory running out" eval 'without_scarcity | nothing'
+for source in spec/fuzz/*_fuzz.c; do
+	target=$(basename "$source" _fuzz.c)
+	tally_check "fuzz corpus $target" "$build/fuzz/$target" "spec/fuzz/corpus/$target"/*
+done
 for lua in "$@"; do
 	tally_run "$lua memory_test" env CMOCKA_MESSAGE_OUTPUT=TAP "$build/$lua/memory_test"
 	tally_specs "$build" "$lua" "" spec/lua spec/conformance examples

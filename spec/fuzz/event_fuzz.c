@@ -1,0 +1,235 @@
+/* Any bytes in the fields of an event: what is refused, its name, its keys, its JSON. */
+#include "fuzz_event.h"
+
+#include "event/event.h"
+#include "event/key.h"
+
+/* ---- checks, by slow definitions ---- */
+
+static bool is_name_character(char c)
+{
+	return c != '\0' && strchr("abcdefghijklmnopqrstuvwxyz0123456789", c) != NULL;
+}
+
+static bool is_label(evrec_str s, size_t max)
+{
+	size_t i;
+
+	for (i = 0; i < s.len; i++) {
+		if (!is_name_character(s.data[i]) && s.data[i] != '-') {
+			return false;
+		}
+	}
+	return s.len > 0 && s.len <= max && s.data[0] != '-' && s.data[s.len - 1] != '-';
+}
+
+/* Labels between dots. */
+static bool is_subdomain(evrec_str s)
+{
+	bool ok = s.len > 0 && s.len <= 253;
+
+	while (ok) {
+		const char *dot = s.len == 0 ? NULL : memchr(s.data, '.', s.len);
+		size_t len = dot == NULL ? s.len : (size_t)(dot - s.data);
+
+		ok = is_label((evrec_str){ s.data, len }, 253);
+		if (dot == NULL) {
+			break;
+		}
+		s.data += len + 1;
+		s.len -= len + 1;
+	}
+	return ok;
+}
+
+static bool is_text(evrec_str s, size_t max)
+{
+	return s.len <= max && fuzz_is_utf8(s) && (s.len == 0 || memchr(s.data, '\0', s.len) == NULL);
+}
+
+static bool is_reference(const evrec_reference *r)
+{
+	const evrec_str parts[] = {
+		r->kind, r->api_version, r->name, r->ns, r->uid, r->resource_version, r->field_path
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!is_text(parts[i], FIELD_MAX)) {
+			return false;
+		}
+	}
+	return r->kind.len > 0 && (r->ns.len == 0 || is_label(r->ns, 63));
+}
+
+static bool is_map(evrec_map map)
+{
+	size_t i;
+
+	for (i = 0; i < map.len; i++) {
+		if (map.pairs[i].key.len == 0 || !is_text(map.pairs[i].key, FIELD_MAX)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- names ---- */
+
+static void check_name(evrec_str reference_name, int64_t now)
+{
+	static const char uuid[] = "xxxxxxxx-xxxx-4xxx-xxxx-xxxxxxxxxxxx";
+	struct buf name = { 0 }, other = { 0 };
+	size_t i;
+
+	name_make(&name, reference_name, now);
+	name_make(&other, reference_name, now);
+	CHECK(is_subdomain(buf_str(&name)));
+	CHECK(!str_eq(buf_str(&name), buf_str(&other)));
+	if (is_subdomain(reference_name) && now >= 0 && reference_name.len + 17 <= 253) {
+		CHECK(name.len > reference_name.len + 1);
+		CHECK(memcmp(name.data, reference_name.data, reference_name.len) == 0);
+		CHECK(name.data[reference_name.len] == '.');
+		CHECK(strspn(buf_cstr(&name) + reference_name.len + 1, "0123456789abcdef") ==
+		      name.len - reference_name.len - 1);
+	} else if (!is_subdomain(reference_name)) {
+		CHECK(name.len == sizeof(uuid) - 1);
+		for (i = 0; i < name.len; i++) {
+			CHECK(uuid[i] == 'x' ? strchr("0123456789abcdef", name.data[i]) != NULL
+			                     : name.data[i] == uuid[i]);
+		}
+	}
+	buf_free(&name);
+	buf_free(&other);
+}
+
+/* ---- keys ---- */
+
+static bool same_head(const evrec_fields *a, const evrec_fields *b)
+{
+	return str_eq(a->component, b->component) && str_eq(a->host, b->host) &&
+	       str_eq(a->regarding.kind, b->regarding.kind) && str_eq(a->regarding.ns, b->regarding.ns) &&
+	       str_eq(a->regarding.name, b->regarding.name) && str_eq(a->regarding.uid, b->regarding.uid) &&
+	       str_eq(a->regarding.api_version, b->regarding.api_version) && str_eq(a->type, b->type);
+}
+
+/* As a cache sees them: the bytes of both, and the hash, which follows from them. */
+static bool same_key(const struct key *a, const struct key *b)
+{
+	bool same = str_eq(a->head, b->head) && str_eq(a->tail, b->tail);
+
+	CHECK(!same || a->hash == b->hash);
+	return same;
+}
+
+/* Keys are the same where their parts are, and nowhere else. */
+static void check_keys(const evrec_fields *a, const evrec_fields *b)
+{
+	struct keys one = { 0 }, two = { 0 };
+	bool same_event = same_head(a, b) && str_eq(a->regarding.field_path, b->regarding.field_path) &&
+	                  str_eq(a->reason, b->reason) && str_eq(a->note, b->note);
+	bool same_aggregate = same_head(a, b) && str_eq(a->reason, b->reason) && str_eq(a->controller, b->controller) &&
+	                      str_eq(a->instance, b->instance);
+
+	CHECK(!keys_are_of(&one, a));
+	CHECK(keys_make(&one, a) && keys_make(&two, b));
+	CHECK(same_key(&one.event, &two.event) == same_event);
+	CHECK(same_key(&one.aggregate, &two.aggregate) == same_aggregate);
+	CHECK(same_key(&one.spam, &two.spam) == same_head(a, b));
+	CHECK(!same_key(&one.event, &two.aggregate));
+	CHECK(keys_are_of(&one, a));
+	CHECK(keys_are_of(&one, b) == (same_event && same_aggregate));
+	keys_free(&one);
+	keys_free(&two);
+}
+
+static void check_joined(const evrec_fields *f)
+{
+	const evrec_str parts[] = { f->reason, f->note, f->regarding.name };
+	struct buf joined = { 0 };
+	evrec_str rest, first;
+	size_t i;
+
+	CHECK(key_join(&joined, parts, 3));
+	rest = buf_str(&joined);
+	for (i = 0; i < 3; i++) {
+		CHECK(key_split(&rest, &first) && str_eq(first, parts[i]));
+	}
+	CHECK(!key_split(&rest, &first));
+	buf_free(&joined);
+}
+
+/* ---- recorded ---- */
+
+static void check_recorded(const evrec_fields *f, const evrec_event *event)
+{
+	const evrec_fields *seen = evrec_event_fields(event);
+
+	CHECK(str_eq(seen->reason, f->reason) && str_eq(seen->type, f->type) && str_eq(seen->action, f->action));
+	CHECK(str_eq(seen->regarding.name, f->regarding.name));
+	CHECK(seen->ns.len != 0 && is_label(seen->ns, 63));
+	CHECK(is_subdomain(seen->name));
+	CHECK(fuzz_is_utf8(seen->note) && seen->note.len <= 1024);
+	CHECK(seen->count == 1 && seen->first == seen->last);
+	check_json(seen);
+}
+
+/* What a recording call takes is what its checks say; it is counted either way. */
+static void check_emit(const evrec_fields *f)
+{
+	bool related = f->related.kind.len != 0 || f->related.name.len != 0;
+	const evrec_emit what = {
+		.regarding = &f->regarding,
+		.related = related ? &f->related : NULL,
+		.type = f->type,
+		.reason = f->reason,
+		.action = f->action,
+		.note = f->note,
+		.annotations = f->annotations,
+		.labels = f->labels,
+		.timestamp = f->first,
+	};
+	bool good = is_reference(&f->regarding) && (!related || is_reference(&f->related)) && f->reason.len > 0 &&
+	            is_text(f->reason, REASON_MAX) && is_text(f->action, REASON_MAX) && is_map(f->annotations) &&
+	            is_map(f->labels) &&
+	            (str_eq(f->type, EVREC_STR("Normal")) || str_eq(f->type, EVREC_STR("Warning")));
+	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
+	evrec_recorder *r = evrec_recorder_new(b, EVREC_STR("fuzz"), EVREC_STR(""), NULL);
+	evrec_watch *watch = evrec_broadcaster_watch(b, 1, NULL);
+	evrec_error err = { 0 };
+	evrec_event *event;
+	evrec_stats stats;
+
+	CHECK(evrec_recorder_emit(r, &what, &err) == (good ? 0 : EVREC_EINVALID));
+	CHECK(fuzz_is_utf8(str_from(err.message)));
+	evrec_broadcaster_get_stats(b, &stats);
+	CHECK(stats.recorded == 1 && stats.broadcast == good && stats.invalid == !good);
+	event = evrec_watch_next(watch);
+	CHECK((event != NULL) == good);
+	if (good) {
+		check_recorded(f, event);
+	}
+	evrec_event_release(event);
+	evrec_watch_free(watch);
+	evrec_recorder_free(r);
+	evrec_broadcaster_free(b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { .data = data, .left = size };
+	struct event_input one;
+	evrec_fields two;
+
+	read_event(&in, &one);
+	check_json(&one.fields);
+	check_patch(&one.fields);
+	check_name(one.fields.regarding.name, one.fields.first);
+	two = one.fields;
+	read_change(&in, &two);
+	check_keys(&one.fields, &two);
+	check_joined(&one.fields);
+	check_emit(&one.fields);
+	input_end(&in);
+	return 0;
+}
