@@ -15,12 +15,13 @@ dir=$(cd "$1" && pwd)
 what=$2
 shift 2
 
-[ -n "${HOME-}" ] || export HOME="$PWD/build/home"
-go=$("$here/../support/go.sh")
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+# Go keeps what it fetches and compiles below it; `make clean` must be able to remove that.
+[ -n "${HOME-}" ] || export HOME="$PWD/build/home" GOFLAGS="$GOFLAGS -modcacherw"
+go=$("$here/../support/go.sh")
 
 form() { # of the Go sources
-	[ -z "$("${go%/*}/gofmt" -l "$here/oracle")" ] && (cd "$here/oracle" && "$go" vet ./...)
+	[ -z "$("$("$go" env GOROOT)/bin/gofmt" -l "$here/oracle")" ] && (cd "$here/oracle" && "$go" vet ./...)
 }
 
 same_vectors() {
