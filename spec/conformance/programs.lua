@@ -15,25 +15,30 @@ Programs.__index = Programs
 local function new(dir, name)
 	local path = ("%s/%s"):format(dir, name)
 	return setmetatable({
-		dir = dir, input = path .. ".traces", outputs = { oracle = path .. ".oracle", subject = path .. ".subject" },
+		dir = dir, input = path .. ".traces", errors = path .. ".errors",
+		outputs = { oracle = path .. ".oracle", subject = path .. ".subject" },
 	}, Programs)
 end
 
 function Programs:close()
-	for _, path in ipairs { self.input, self.outputs.oracle, self.outputs.subject } do
+	for _, path in ipairs { self.input, self.errors, self.outputs.oracle, self.outputs.subject } do
 		os.remove(path)
 	end
 end
 
---- Runs both on the text of traces; two functions, each of which returns a line of theirs. Nil where one failed.
+--- Runs both on the text of traces; two functions, each of which returns a line of theirs. Nil and what was said where
+--- one failed.
 function Programs:run(text)
 	local file = assert(io.open(self.input, "w"))
 	assert(file:write(text))
 	file:close()
-	local ok = os.execute(("'%s/oracle' <'%s' >'%s' & '%s/subject' <'%s' >'%s'; s=$?; wait $! && exit $s"):format(
-		self.dir, self.input, self.outputs.oracle, self.dir, self.input, self.outputs.subject))
+	local ok = os.execute(("exec 2>'%s'; '%s/oracle' <'%s' >'%s' & '%s/subject' <'%s' >'%s'; s=$?; wait $! && exit $s")
+		:format(self.errors, self.dir, self.input, self.outputs.oracle, self.dir, self.input, self.outputs.subject))
 	if not ok then
-		return nil
+		local errors = assert(io.open(self.errors))
+		local said = errors:read(2000) or "nothing was said"
+		errors:close()
+		return nil, said
 	end
 	return io.lines(self.outputs.oracle), io.lines(self.outputs.subject)
 end
@@ -80,10 +85,10 @@ local function difference(oracle, subject)
 	return #names > 0 and table.concat(names, ",") or nil
 end
 
--- Which of the traces it was that a program failed on.
-local function compare_halves(self, traces, seen)
+-- Which of the traces it was that a program failed on, and `said` why.
+local function compare_halves(self, traces, seen, said)
 	if #traces == 1 then
-		return { { line = #traces[1].steps + 1, fields = "failure", oracle = "-", subject = "one of the two failed" } }
+		return { { line = #traces[1].steps + 1, fields = "failure", oracle = "or the subject failed", subject = said } }
 	end
 	local half, out = #traces // 2, {}
 	for _, range in ipairs { { 1, half }, { half + 1, #traces } } do
@@ -106,7 +111,7 @@ function Programs:compare(traces, seen)
 	end
 	local oracle, subject = self:run(table.concat(texts))
 	if not oracle then
-		return compare_halves(self, traces, seen)
+		return compare_halves(self, traces, seen, subject)
 	end
 	for i, t in ipairs(traces) do
 		for line = 1, lengths[i] do

@@ -201,7 +201,7 @@ local function replay(run, path)
 	local oracle, subject = run:run(file:read("a"))
 	file:close()
 	if not oracle then
-		print "one of the programs failed"
+		print("a program failed: " .. subject)
 		return false
 	end
 	local good = true
@@ -218,7 +218,10 @@ local function with_programs(f, ...)
 	local run = programs.new(settings.programs, ("run-%d-%d"):format(settings.seed, settings.worker))
 	local ok, result = pcall(f, run, ...)
 	run:close()
-	return ok and result or error(result, 0)
+	if not ok then
+		error(result, 0)
+	end
+	return result
 end
 
 local good
