@@ -359,7 +359,10 @@ typedef struct evrec_emit {
 int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *what, evrec_error *err);
 /* Counts a call that was refused before it could be given to emit, as invalid, and says what came of it. */
 int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_error *err);
-/* Likewise one that did not come to emit for want of memory, as dropped: for bindings, which need some of their own. */
+/*
+ * Likewise one that did not come to emit for want of memory, as dropped: for bindings, which need some of their own.
+ * There is no event that on_drop could be shown.
+ */
 int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
 /* Runs what waits for this thread; never blocks. */

@@ -1,8 +1,9 @@
+#include "correlate/correlator.h"
+
 #include "base/bucket.h"
 #include "correlate/aggregator.h"
 #include "correlate/logger.h"
 #include "event/event.h"
-#include "event/key.h"
 
 #define COMBINED "(combined from similar events): "
 #define CACHE_MAX (1u << 24)

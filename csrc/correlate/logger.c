@@ -152,8 +152,8 @@ static bool has_name(void *ctx, evrec_str key, void *value)
 }
 
 /*
- * The entry of an answer: that of its event key, if the names agree, or another of that name. Either way the answer
- * counts as use of it. NULL: there is none.
+ * The entry of an answer: that of its event key, if the names agree, or another of that name. The answer counts as use
+ * of both. NULL: there is none.
  */
 static struct observation *find(struct logger *l, struct key *event_key, evrec_str name)
 {

@@ -5,7 +5,7 @@
 #ifndef EVREC_OBSERVED_H
 #define EVREC_OBSERVED_H
 
-#include "event/key.h"
+#include "base/base.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -42,13 +42,6 @@ static inline void observed_fields(const struct observed *o, evrec_fields *field
 	fields->last = o->last;
 	fields->count = o->count;
 }
-
-/*
- * What evrec_correlator_correlate does, of which this is the greater part; `keys` are those of the event, which the
- * correlator takes notes in.
- */
-int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
-                       struct observed *observed);
 
 #pragma GCC visibility pop
 

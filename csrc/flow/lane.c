@@ -1,7 +1,7 @@
 #include "flow/lane.h"
 
 #include "base/clock.h"
-#include "correlate/observed.h"
+#include "correlate/correlator.h"
 #include "deliver/sender.h"
 #include "event/event.h"
 #include "flow/write.h"

@@ -93,6 +93,8 @@ static int check_rest(const evrec_emit *what, evrec_error *err)
 /* Field by field: compilers copy and clear larger structs by an instruction that takes long to get going. */
 static inline void copy_reference(evrec_reference *to, const evrec_reference *from)
 {
+	_Static_assert(sizeof(*to) == 7 * sizeof(evrec_str), "a field is not copied");
+
 	to->kind = from->kind;
 	to->api_version = from->api_version;
 	to->name = from->name;
@@ -152,6 +154,7 @@ int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *
 		code = check_known(what, err);
 	}
 	if (code != 0) {
+		event->related = (evrec_reference){ 0 }; /* what is wrong with it may be that it has no kind */
 		broadcaster_refuse(b);
 		return code;
 	}

@@ -5,7 +5,6 @@
 
 #include "lua/event.h"
 #include "lua/options.h"
-#include "lua/recorder.h"
 
 /* ---- results ---- */
 
@@ -72,7 +71,6 @@ static struct recorder *test_recorder(lua_State *L)
 	                                                                                                     : NULL;
 }
 
-/* False where self is no recorder, or there is no room on the stack: then the failure was pushed, and not counted. */
 bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots)
 {
 	struct recorder *recorder = test_recorder(L);

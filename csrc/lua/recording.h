@@ -7,17 +7,10 @@
 #ifndef EVREC_LUA_RECORDING_H
 #define EVREC_LUA_RECORDING_H
 
-#include "lua/broadcaster.h"
+#include "lua/recorder.h"
 #include "lua/reference.h"
 
 #pragma GCC visibility push(hidden)
-
-struct recorder {
-	const struct box_type
-		*type;         /* recorder_type: tells a recorder from what is none sooner than its metatable does */
-	struct broadcaster *b; /* held by the user value */
-	evrec_recorder *recorder;
-};
 
 /* The upvalues of a recorder's methods, in the order in which recording_push_upvalues pushes them. */
 enum recording_upvalue {
@@ -42,11 +35,11 @@ struct recording {
 
 /*
  * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
- * the stack: 0, what any C function has, is enough for one reference; RECORDING_SLOTS for two, the fields of emit, two
+ * the stack: 0, the 20 that any C function has, is enough for the arguments and one reference; RECORDING_SLOTS for two, the fields of emit, two
  * maps, and what is pushed to do all that. False where self is no recorder, or there is no room, which is counted: then
  * the method returns the three values pushed.
  */
-#define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 40)
+#define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 48)
 bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots);
 
 /*

@@ -29,8 +29,8 @@ enum reference_upvalue {
 };
 void reference_push_upvalues(lua_State *L);
 
-/* How many stack slots one reading may leave taken. The caller has seen to it that they, and eight more, are there. */
-#define REFERENCE_SLOTS 12
+/* How many stack slots one reading may leave taken. The caller has seen to it that they, and four more, are there. */
+#define REFERENCE_SLOTS 8
 
 /* "what name: expected ..., got ..." into err; returns false. `index` is the culprit's. */
 bool refuse_type(lua_State *L, int index, const char *what, const char *name, const char *expected, evrec_error *err);

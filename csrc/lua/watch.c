@@ -189,8 +189,9 @@ static struct watch *check_watch(lua_State *L)
 static int watch_next(lua_State *L)
 {
 	const struct watch *watch = check_watch(L);
-	size_t queued;
+	evrec_event **slot;
 	uint64_t dropped;
+	size_t queued;
 
 	if (watch->kind != QUEUE) {
 		return luaL_error(L, NAME ": next is for what broadcaster:watch returned");
@@ -199,7 +200,8 @@ static int watch_next(lua_State *L)
 	if (queued == 0) {
 		return 0;
 	}
-	*event_push(L) = evrec_watch_next(watch->watch);
+	slot = event_push(L);
+	*slot = evrec_watch_next(watch->watch);
 	return 1;
 }
 

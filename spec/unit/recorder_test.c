@@ -118,11 +118,29 @@ static void test_each_is_its_own(void **state)
 	evrec_event_release(second);
 }
 
+/* Nor of a call that was refused, for whatever reason. */
+static void test_refused_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	const evrec_reference unknown = { .name = EVREC_STR("n"), .uid = EVREC_STR("u") };
+	evrec_event *event;
+
+	f->what.related = &unknown;
+	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	f->what.related = NULL;
+	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	event = evrec_watch_next(f->watch);
+	assert_int_equal(evrec_event_fields(event)->related.name.len, 0);
+	assert_int_equal(evrec_event_fields(event)->related.uid.len, 0);
+	evrec_event_release(event);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_again_is_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_each_is_its_own, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused_leaves_nothing, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
