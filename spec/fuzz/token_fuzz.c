@@ -38,10 +38,14 @@ static bool is_token(evrec_str text)
 {
 	static const char printable[] = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					"[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+	bool may_stand[256] = { false };
 	size_t i;
 
+	for (i = 0; i < sizeof(printable) - 1; i++) {
+		may_stand[(unsigned char)printable[i]] = true;
+	}
 	for (i = 0; i < text.len; i++) {
-		if (text.data[i] == '\0' || strchr(printable, text.data[i]) == NULL) {
+		if (!may_stand[(unsigned char)text.data[i]]) {
 			return false;
 		}
 	}

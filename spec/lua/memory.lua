@@ -109,9 +109,7 @@ end
 --- A broadcaster's whole life.
 function memory.life()
 	memory.open()
-	for _, call in ipairs(memory.recordings()) do
-		call[2](call[3], call[4], call[5], call[6], call[7], call[8], call[9])
-	end
+	scene.recorder:eventf(evrec.reference(pod), "Normal", "Outer", "%s", "formatted")
 	memory.settle()
 	scene.broadcaster:metrics()
 	scene.watch:stats()
