@@ -161,8 +161,19 @@ void answer_read_body(evrec_answer *answer, evrec_str body)
 	json_decref(json);
 }
 
-/* An HTTP date in the form that RFC 9110 lets a sender generate; not strptime, whose names follow the locale. */
-static bool parse_date(const char *text, time_t *seconds)
+/* The last year of these two digits that is at most 50 years ahead of `now`. */
+static int whole_year(int year, int64_t now)
+{
+	time_t seconds = (time_t)(now / EVREC_SECOND);
+	struct tm tm = { 0 };
+	int last = gmtime_r(&seconds, &tm) == NULL ? 2050 : tm.tm_year + 1900 + 50;
+
+	year += last / 100 * 100;
+	return year > last ? year - 100 : year;
+}
+
+/* An HTTP date in any of the three forms of RFC 9110, 5.6.7; not strptime, whose names follow the locale. */
+static bool parse_date(const char *text, int64_t now, time_t *seconds)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	struct tm tm = { 0 };
@@ -171,8 +182,15 @@ static bool parse_date(const char *text, time_t *seconds)
 	int end = 0;
 
 	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &tm.tm_mday, month, &tm.tm_year,
-	           &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) != 6 ||
-	    end == 0 || text[end] != '\0') {
+	           &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) == 6 ||
+	    sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2d %2d:%2d:%2d %4d%n", month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+	           &tm.tm_sec, &tm.tm_year, &end) == 6) {
+		;
+	} else if (sscanf(text, "%*9[A-Za-z], %2d-%3[A-Za-z]-%2d %2d:%2d:%2d GMT%n", &tm.tm_mday, month, &tm.tm_year,
+	                  &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) == 6) {
+		tm.tm_year = whole_year(tm.tm_year, now);
+	}
+	if (end == 0 || text[end] != '\0') {
 		return false;
 	}
 	at = strstr(months, month);
@@ -210,7 +228,7 @@ int64_t answer_retry_after(evrec_str value, int64_t now)
 		}
 		return (seconds < SECONDS_MAX ? seconds : SECONDS_MAX) * EVREC_SECOND;
 	}
-	if (!parse_date(text, &date) || date <= now / EVREC_SECOND) {
+	if (!parse_date(text, now, &date) || date <= now / EVREC_SECOND) {
 		return 0;
 	}
 	seconds = (int64_t)date - now / EVREC_SECOND;

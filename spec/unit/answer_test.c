@@ -179,16 +179,24 @@ static void test_retry_after_header(void **state)
 		                  "Sun, 06 Nov 1994 08:49:37",
 		                  "Sun, 06 Nop 1994 08:49:37 GMT",
 		                  "Sun, 06 anF 1994 08:49:37 GMT",
-		                  "Sunday, 06-Nov-94 08:49:37 GMT",
+		                  "Sunday, 06-Nov-94 08:49:37",
+		                  "Sun Nov  6 08:49:37 1994 GMT",
 		                  "Sun, 06 Nov 1994 08:49:37 GMTX" };
+	/* The forms of RFC 9110, 5.6.7. */
+	const char *same[] = { "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+		               "Sun Nov  6 08:49:37 1994", "Sun Nov 06 08:49:37 1994" };
 
 	(void)state;
 	assert_int_equal(answer_retry_after(EVREC_STR("1"), date), EVREC_SECOND);
 	assert_int_equal(answer_retry_after(EVREC_STR(" 120 "), date), 120 * EVREC_SECOND);
 	assert_int_equal(answer_retry_after(EVREC_STR("0"), date), 0);
 	assert_true(answer_retry_after(EVREC_STR("99999999999999999999999999999"), date) > 0);
-	assert_int_equal(answer_retry_after(EVREC_STR("Sun, 06 Nov 1994 08:49:37 GMT"), date - 10 * EVREC_SECOND),
-	                 10 * EVREC_SECOND);
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		assert_int_equal(answer_retry_after(str_from(same[i]), date - 10 * EVREC_SECOND), 10 * EVREC_SECOND);
+	}
+	/* 2044, not 1944; 1945, not 2045. */
+	assert_true(answer_retry_after(EVREC_STR("Sunday, 06-Nov-44 08:49:37 GMT"), date) > 0);
+	assert_int_equal(answer_retry_after(EVREC_STR("Monday, 06-Nov-45 08:49:37 GMT"), date), 0);
 	assert_int_equal(answer_retry_after(EVREC_STR("Sun, 06 Nov 1994 08:49:37 GMT"), date), 0);
 	assert_true(answer_retry_after(EVREC_STR("Fri, 31 Dec 9999 23:59:59 GMT"), date) > 0);
 	for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
