@@ -2,7 +2,7 @@
  * evrec.h - a Kubernetes event recorder: the whole public C interface.
  *
  *   evrec_error err;
- *   evrec_sink *sink = evrec_sink_file("-", &err);
+ *   evrec_sink *sink = evrec_sink_file(EVREC_STR("-"), NULL, &err);
  *   evrec_broadcaster *b = evrec_broadcaster_new(NULL, &err);
  *   evrec_watch *watch = evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);
  *   evrec_recorder *r = evrec_recorder_new(b, EVREC_STR("my-operator"), EVREC_STR("node-1"), &err);
@@ -259,6 +259,29 @@ typedef struct evrec_sink evrec_sink;
 evrec_sink *evrec_sink_retain(evrec_sink *sink);
 void evrec_sink_release(evrec_sink *sink);
 
+/* What a sink drops that has no room, EVREC_CAUSE_QUEUE_FULL. Warning events are dropped after all others. */
+enum evrec_full {
+	EVREC_DROP_NEWEST, /* what comes; for a Warning event, the newest other one */
+	EVREC_DROP_OLDEST, /* what has not happened for longest; where only Warning events wait, what comes if it is none */
+};
+
+/*
+ * What may wait in memory to be written, of one broadcaster to one sink. What is under way counts, but is not dropped.
+ */
+typedef struct evrec_limits {
+	size_t max_pending; /* 10000 writes; 1 to 10 million */
+	/*
+	 * And the memory that they take, with the blocks of their events. Looked at where a write is made; one that waits
+	 * may grow with a longer message. 0, the default: 4 KiB for each of max_pending, at least 1 MiB. Of ordinary
+	 * events, which take 1.5 KB, that is never the first bound; annotations of 256 KB cannot go beyond it.
+	 */
+	size_t max_pending_bytes;
+	int64_t max_age;    /* 3600 s (--event-ttl) after its last occurrence a write is dropped, _EXPIRED; 0: never */
+	unsigned max_tries; /* so many tries that failed, and a write is dropped, _MAX_TRIES; 0, the default: never */
+	enum evrec_full full; /* EVREC_DROP_NEWEST */
+} evrec_limits;
+void evrec_limits_init(evrec_limits *limits); /* the defaults */
+
 typedef struct evrec_kubernetes_options {
 	evrec_str server;            /* https://host:port[/prefix] */
 	evrec_str token, token_file; /* at most one; the file is read again when it changes, and on a 401 */
@@ -267,14 +290,14 @@ typedef struct evrec_kubernetes_options {
 	bool insecure_skip_tls_verify;
 	bool threadless;        /* no thread: evrec_broadcaster_poll does the I/O */
 	unsigned max_in_flight; /* 32 requests at once */
-	size_t max_pending;     /* 10000 writes waiting or under way */
-	int64_t timeout;        /* of one request: 10 s */
+	evrec_limits limits;
+	int64_t timeout; /* of one request: 10 s */
 } evrec_kubernetes_options;
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options);
 evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err);
 
-/* One JSON event a line, appended to `path`; "-" is standard output. */
-evrec_sink *evrec_sink_file(evrec_str path, size_t max_pending, evrec_error *err);
+/* One JSON event a line, appended to `path`; "-" is standard output. `limits`: NULL for the defaults. */
+evrec_sink *evrec_sink_file(evrec_str path, const evrec_limits *limits, evrec_error *err);
 
 /* What became of a write. Zeroed before the sink is called. */
 typedef struct evrec_answer {
@@ -297,8 +320,8 @@ typedef struct evrec_sink_ops {
 	void (*patch)(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *answer);
 	void (*free)(void *ctx); /* the last reference is gone; may be NULL */
 } evrec_sink_ops;
-/* `ops` is copied. */
-evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pending, evrec_error *err);
+/* `ops` is copied. `limits`: NULL for the defaults. */
+evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_limits *limits, evrec_error *err);
 
 /* ---- broadcaster, watches, recorder (semantics 4) --------------------------------------------------------------- */
 
@@ -377,7 +400,7 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout);
 
 /* Why an event was not written; evrec_cause_name gives the word used in stats and on_drop. */
 enum evrec_cause {
-	EVREC_CAUSE_QUEUE_FULL,  /* "queue_full": max_pending writes, or callbacks' queue */
+	EVREC_CAUSE_QUEUE_FULL,  /* "queue_full": a sink's limits, or callbacks' queue */
 	EVREC_CAUSE_REJECTED,    /* "rejected": 400, 410, 413, 422, other 4xx */
 	EVREC_CAUSE_FORBIDDEN,   /* "forbidden" */
 	EVREC_CAUSE_NOT_FOUND,   /* "not_found": no such namespace */
@@ -385,6 +408,8 @@ enum evrec_cause {
 	EVREC_CAUSE_CONFLICT,    /* "conflict": the name is taken, and so was another */
 	EVREC_CAUSE_CLOSED,      /* "closed" */
 	EVREC_CAUSE_MEMORY,      /* "memory" */
+	EVREC_CAUSE_EXPIRED,     /* "expired": max_age */
+	EVREC_CAUSE_MAX_TRIES,   /* "max_tries" */
 	EVREC_CAUSES
 };
 const char *evrec_cause_name(enum evrec_cause cause);
@@ -399,6 +424,7 @@ typedef struct evrec_sink_stats {
 	uint64_t dropped[EVREC_CAUSES];
 	uint64_t retries;        /* requests sent again */
 	uint64_t pending_writes; /* requests still to be made or under way */
+	uint64_t pending_bytes;  /* the memory that they take */
 	uint64_t errors_lost;    /* messages that on_error did not get, its queue being full */
 	evrec_correlator_stats correlator;
 } evrec_sink_stats;

@@ -39,7 +39,7 @@ int main(void)
 
 	evrec_broadcaster_options_init(&options);
 	options.on_error = on_error;
-	sink = evrec_sink_file(EVREC_STR("-"), 1000, &err);
+	sink = evrec_sink_file(EVREC_STR("-"), NULL, &err);
 	if (sink == NULL) {
 		fail("sink", &err);
 	}

@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* CLOCK_MONOTONIC_COARSE */
+
 #include "base/clock.h"
 
 #include "base/base.h"
@@ -66,6 +68,11 @@ int64_t evrec_clock_now(const evrec_clock *clock)
 int64_t clock_monotonic(const evrec_clock *clock)
 {
 	return clock->fake ? atomic_load(&clock->now) : read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_coarse(const evrec_clock *clock)
+{
+	return clock->fake ? atomic_load(&clock->now) : read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 void evrec_clock_set(evrec_clock *clock, int64_t now)

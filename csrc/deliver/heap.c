@@ -1,5 +1,11 @@
 #include "deliver/heap.h"
 
+static void put(struct heap *h, size_t i, struct entry *entry)
+{
+	h->entries[i] = entry;
+	entry->heap_at = i;
+}
+
 static void sift_up(struct heap *h, size_t i)
 {
 	struct entry *entry = h->entries[i];
@@ -10,10 +16,10 @@ static void sift_up(struct heap *h, size_t i)
 		if (h->entries[parent]->due <= entry->due) {
 			break;
 		}
-		h->entries[i] = h->entries[parent];
+		put(h, i, h->entries[parent]);
 		i = parent;
 	}
-	h->entries[i] = entry;
+	put(h, i, entry);
 }
 
 static void sift_down(struct heap *h, size_t i)
@@ -32,10 +38,10 @@ static void sift_down(struct heap *h, size_t i)
 		if (entry->due <= h->entries[child]->due) {
 			break;
 		}
-		h->entries[i] = h->entries[child];
+		put(h, i, h->entries[child]);
 		i = child;
 	}
-	h->entries[i] = entry;
+	put(h, i, entry);
 }
 
 bool heap_reserve(struct heap *h, size_t cap)
@@ -60,7 +66,7 @@ bool heap_reserve(struct heap *h, size_t cap)
 
 void heap_push(struct heap *h, struct entry *entry)
 {
-	h->entries[h->len] = entry;
+	put(h, h->len, entry);
 	h->len++;
 	sift_up(h, h->len - 1);
 }
@@ -70,13 +76,21 @@ struct entry *heap_pop(struct heap *h)
 	struct entry *top = heap_top(h);
 
 	if (top != NULL) {
-		h->len--;
-		if (h->len != 0) {
-			h->entries[0] = h->entries[h->len];
-			sift_down(h, 0);
-		}
+		heap_remove(h, top);
 	}
 	return top;
+}
+
+void heap_remove(struct heap *h, struct entry *entry)
+{
+	size_t i = entry->heap_at;
+
+	h->len--;
+	if (i != h->len) {
+		put(h, i, h->entries[h->len]);
+		sift_down(h, i);
+		sift_up(h, i);
+	}
 }
 
 void heap_reorder(struct heap *h)

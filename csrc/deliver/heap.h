@@ -17,8 +17,9 @@ struct heap {
 bool heap_reserve(struct heap *h, size_t cap);       /* room for `cap` entries in all; false: no memory */
 void heap_push(struct heap *h, struct entry *entry); /* by entry->due; the room was reserved */
 struct entry *heap_pop(struct heap *h);              /* NULL where it is empty */
-void heap_reorder(struct heap *h);                   /* after due times were changed from outside */
-void heap_free(struct heap *h);                      /* the array, not the entries */
+void heap_remove(struct heap *h, struct entry *entry);
+void heap_reorder(struct heap *h); /* after due times were changed from outside */
+void heap_free(struct heap *h);    /* the array, not the entries */
 
 static inline struct entry *heap_top(const struct heap *h)
 {

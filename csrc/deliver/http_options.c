@@ -126,7 +126,7 @@ int http_check_options(const evrec_kubernetes_options *o, evrec_error *err)
 	if (o->max_in_flight < 1 || o->max_in_flight > MAX_IN_FLIGHT_MAX) {
 		return error_set(err, EVREC_EINVALID, "max_in_flight: must be 1 to %d", MAX_IN_FLIGHT_MAX);
 	}
-	if ((code = outbox_check_max_pending(o->max_pending, err)) != 0) {
+	if ((code = outbox_check_limits(&o->limits, err)) != 0) {
 		return code;
 	}
 	if (o->timeout <= 0 || o->timeout > TIMEOUT_MAX) {

@@ -2,17 +2,10 @@
 
 #include "base/wait.h"
 
-#define MAX_PENDING_MAX 10000000
+#define BYTES_FOR_EACH 4096
+#define BYTES_MIN (1024 * 1024)
 
-int outbox_check_max_pending(size_t max_pending, evrec_error *err)
-{
-	if (max_pending < 1 || max_pending > MAX_PENDING_MAX) {
-		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
-	}
-	return 0;
-}
-
-struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint64_t seed)
+struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed)
 {
 	struct outbox *ob = mem_zalloc(sizeof(*ob));
 
@@ -24,7 +17,13 @@ struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint
 		return NULL;
 	}
 	ob->ops = *ops;
-	ob->max_pending = max_pending;
+	ob->limits = *limits;
+	if (limits->max_pending_bytes == 0) {
+		ob->limits.max_pending_bytes = limits->max_pending * BYTES_FOR_EACH;
+		if (ob->limits.max_pending_bytes < BYTES_MIN) {
+			ob->limits.max_pending_bytes = BYTES_MIN;
+		}
+	}
 	ob->random = seed;
 	ob->now = INT64_MIN;
 	(void)pthread_mutex_init(&ob->lock, NULL);
@@ -80,21 +79,16 @@ void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct en
 	if (from->name[0] != '\0') {
 		memcpy(entry->name, from->name, sizeof(entry->name));
 		ob->ops.set_name(entry->item, entry->name);
+		outbox_weigh(ob, entry);
 	}
 }
 
-/* An entry with an item of its own and a place in the heap when it needs one; NULL: *cause says why. */
-static struct entry *make_entry(struct outbox *ob, uint64_t id, enum verb verb, const void *draft,
-                                enum evrec_cause *cause)
+/* An entry with an item of its own and a place in the heap when it needs one; NULL: there is no memory. */
+static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 {
-	struct entry *entry;
+	bool has_place = heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	struct entry *entry = has_place ? mem_alloc(sizeof(*entry)) : NULL;
 
-	if (ob->stats.writes >= ob->max_pending) {
-		*cause = EVREC_CAUSE_QUEUE_FULL;
-		return NULL;
-	}
-	*cause = EVREC_CAUSE_MEMORY;
-	entry = heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1) ? mem_alloc(sizeof(*entry)) : NULL;
 	if (entry == NULL) {
 		return NULL;
 	}
@@ -106,17 +100,53 @@ static struct entry *make_entry(struct outbox *ob, uint64_t id, enum verb verb, 
 		mem_free(entry);
 		return NULL;
 	}
-	entry->id = id;
-	entry->state = ENTRY_WAITING;
-	entry->verb = verb;
-	ob->stats.writes++;
+	entry->bytes = outbox_entry_bytes(ob, entry);
 	return entry;
 }
 
-/* Folds a draft into what waits under its id, or makes that. NULL: *cause says why. */
-static struct entry *admit(struct outbox *ob, uint64_t id, enum verb verb, const void *draft, enum evrec_cause *cause)
+/* A write more, for which others may have to go. NULL: *cause says why. */
+static struct entry *make_entry(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
-	struct entry *entry = table_find(&ob->table, id);
+	struct entry *entry;
+
+	*cause = EVREC_CAUSE_QUEUE_FULL;
+	/* Where nothing at all would fit, nothing is made for it. */
+	if (!outbox_has_room(ob, occurrence->important)) {
+		return NULL;
+	}
+	entry = alloc_entry(ob, occurrence->draft);
+	if (entry == NULL) {
+		*cause = EVREC_CAUSE_MEMORY;
+		return NULL;
+	}
+	if (!outbox_make_room(ob, entry->bytes, occurrence->important)) {
+		free_entry(ob, entry);
+		return NULL;
+	}
+	entry->id = occurrence->id;
+	entry->verb = occurrence->verb;
+	outbox_track(ob, entry, occurrence);
+	return entry;
+}
+
+static struct entry *make_follow_up(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence,
+                                    enum evrec_cause *cause)
+{
+	struct occurrence later = *occurrence;
+
+	later.verb = VERB_PATCH;
+	later.important = later.important || entry->important;
+	entry->follow_up = make_entry(ob, &later, cause);
+	if (entry->follow_up != NULL) {
+		entry->follow_up->state = ENTRY_FOLLOWING;
+	}
+	return entry->follow_up;
+}
+
+/* Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. */
+static struct entry *admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	struct entry *entry = table_find(&ob->table, occurrence->id);
 	struct entry *target = entry;
 
 	if (ob->closed) {
@@ -124,7 +154,7 @@ static struct entry *admit(struct outbox *ob, uint64_t id, enum verb verb, const
 		return NULL;
 	}
 	if (entry == NULL || entry->state == ENTRY_ANSWERED) {
-		target = make_entry(ob, id, verb, draft, cause);
+		target = make_entry(ob, occurrence, cause);
 		if (target == NULL) {
 			return NULL;
 		}
@@ -139,13 +169,14 @@ static struct entry *admit(struct outbox *ob, uint64_t id, enum verb verb, const
 	if (entry->follow_up != NULL) {
 		target = entry->follow_up;
 	} else if (entry->state == ENTRY_IN_FLIGHT) {
-		entry->follow_up = make_entry(ob, id, VERB_PATCH, draft, cause);
-		return entry->follow_up;
+		return make_follow_up(ob, entry, occurrence, cause);
 	}
-	if (!ob->ops.fold(target->item, draft)) {
+	if (!ob->ops.fold(target->item, occurrence->draft)) {
 		*cause = EVREC_CAUSE_MEMORY;
 		return NULL;
 	}
+	outbox_weigh(ob, target);
+	outbox_rejuvenate(ob, target, occurrence);
 	return target;
 }
 
@@ -155,7 +186,7 @@ void outbox_report_locked(struct outbox *ob, const char *name, const char *messa
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
-bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *draft, enum evrec_cause *cause)
+bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	struct entry *target;
 	bool wake;
@@ -163,7 +194,7 @@ bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *d
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->stats.submitted++;
 	wake = ob->waiting.head == NULL;
-	target = admit(ob, id, verb, draft, cause);
+	target = admit(ob, occurrence, cause);
 	if (target != NULL) {
 		target->count++;
 		ob->stats.pending++;
@@ -179,58 +210,6 @@ bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *d
 		ob->wake(ob->wake_ctx);
 	}
 	return target != NULL;
-}
-
-struct entry *outbox_take(struct outbox *ob, int64_t now)
-{
-	struct entry *entry;
-
-	(void)pthread_mutex_lock(&ob->lock);
-	ob->now = now;
-	entry = heap_top(&ob->backoff);
-	if (entry != NULL && (ob->closed || entry->due <= now)) {
-		(void)heap_pop(&ob->backoff);
-		ob->stats.retries++;
-	} else {
-		entry = list_shift(&ob->waiting);
-	}
-	if (entry != NULL) {
-		entry->state = ENTRY_IN_FLIGHT;
-		list_append(&ob->in_flight, entry);
-		ob->stats.in_flight++;
-	}
-	(void)pthread_mutex_unlock(&ob->lock);
-	return entry;
-}
-
-int64_t outbox_next_due(struct outbox *ob, int64_t now)
-{
-	struct entry *top;
-	int64_t due = INT64_MAX;
-
-	(void)pthread_mutex_lock(&ob->lock);
-	top = heap_top(&ob->backoff);
-	if (ob->waiting.head != NULL || (top != NULL && ob->closed)) {
-		due = now;
-	} else if (top != NULL) {
-		due = top->due;
-	}
-	(void)pthread_mutex_unlock(&ob->lock);
-	return due;
-}
-
-void outbox_hasten(struct outbox *ob, int64_t now)
-{
-	(void)pthread_mutex_lock(&ob->lock);
-	for (size_t i = 0; i < ob->backoff.len; i++) {
-		struct entry *entry = ob->backoff.entries[i];
-
-		if (entry->unanswered && entry->due > now) {
-			entry->due = now;
-		}
-	}
-	heap_reorder(&ob->backoff);
-	(void)pthread_mutex_unlock(&ob->lock);
 }
 
 bool outbox_has_news(const struct outbox *ob)
@@ -297,8 +276,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 		}
 		if (follow_up != NULL) {
 			entry->follow_up = NULL;
-			outbox_count_dropped(ob, follow_up, cause);
-			outbox_settle(ob, follow_up);
+			outbox_drop(ob, follow_up, cause);
 		}
 	}
 	while ((entry = heap_pop(&ob->backoff)) != NULL) {
@@ -306,8 +284,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 	}
 	/* A follow-up comes to wait when what it followed is settled, so it is dropped here in its turn. */
 	while ((entry = list_shift(&ob->waiting)) != NULL) {
-		outbox_count_dropped(ob, entry, cause);
-		outbox_settle(ob, entry);
+		outbox_drop(ob, entry, cause);
 	}
 	(void)pthread_cond_broadcast(&ob->progress);
 	(void)pthread_mutex_unlock(&ob->lock);

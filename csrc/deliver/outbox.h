@@ -41,27 +41,45 @@ struct outbox_ops {
 	             const void *draft); /* one more occurrence; keeps the name; false: no memory, no change */
 	bool (*merge)(void *item, const void *next);             /* `next` happened after `item`; likewise */
 	bool (*rename)(void *item, char name[OUTBOX_NAME_SIZE]); /* a fresh name, told; false: no memory */
+	size_t (*size)(const void *item);                        /* the memory that it takes now */
+	evrec_str (*place)(const void *item); /* where it is written to, borrowed from the item: its namespace */
 	void (*set_name)(void *item,
 	                 const char *name); /* the name the server knows it by; no memory: the old one stays */
 	void (*free)(void *item);
 };
 
-enum entry_state { ENTRY_WAITING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_ANSWERED };
+/* One occurrence of a write. */
+struct occurrence {
+	uint64_t id;
+	enum verb verb; /* of no interest where a write of that id waits */
+	bool important; /* a full outbox drops others first */
+	int64_t now;    /* monotonic */
+	const void *draft;
+};
+
+enum entry_state { ENTRY_WAITING, ENTRY_FOLLOWING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_ANSWERED };
 
 struct entry {
-	struct entry *hash_next;   /* chain of the id table, which holds an id's latest entry, but no follow-up */
-	struct entry *prev, *next; /* the list of its state; not while it backs off */
-	struct entry *follow_up;   /* what came while it was under way; or NULL */
+	struct entry *hash_next;     /* chain of the id table, which holds an id's latest entry, but no follow-up */
+	struct entry *prev, *next;   /* the list of its state; not while it backs off or follows */
+	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
+	struct entry *follow_up;     /* what came while it was under way; or NULL */
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
 	void *item;       /* what is sent; NULL once it was written, still there where it was dropped */
 	uint32_t count;   /* occurrences in it */
 	uint32_t arrived; /* how many of them a try carried that may have arrived; 0: no such try */
+	unsigned failed;  /* tries that have to be repeated, since it was made */
 	struct retry_state retry;
+	bool important;
+	bool held;       /* BACKOFF: until a probe of its place was answered; not a try */
 	bool unanswered; /* BACKOFF: for want of any answer */
 	bool given_up;   /* IN_FLIGHT: already counted as dropped, whatever the answer */
 	int64_t due;     /* BACKOFF: when to try again */
+	size_t heap_at;  /* BACKOFF: its index in the heap */
+	int64_t last;    /* the last occurrence */
+	size_t bytes;    /* what it takes, as counted */
 	bool dropped;    /* ANSWERED, for `cause` */
 	enum evrec_cause cause;
 	char name[OUTBOX_NAME_SIZE]; /* what the server or a renaming called it; empty where the item's name holds */
@@ -74,17 +92,18 @@ struct outbox_stats {
 	uint64_t dropped[EVREC_CAUSES];
 	uint64_t retries;   /* requests sent again */
 	uint64_t writes;    /* entries waiting, backing off or in flight, and follow-ups */
+	uint64_t bytes;     /* the memory that they take */
 	uint64_t in_flight; /* taken, not answered */
 	uint64_t reports_lost;
 };
 
-/* The option of every sink: 0, or EVREC_EINVALID, which names it. */
-int outbox_check_max_pending(size_t max_pending, evrec_error *err);
+/* The options of every sink: 0, or EVREC_EINVALID, which names the one that is wrong. */
+int outbox_check_limits(const evrec_limits *limits, evrec_error *err);
 /*
- * `max_pending` bounds the writes; `seed` starts the jitter. What was answered waits for collect beyond that bound:
- * a lane collects before it submits. NULL where there is no memory.
+ * `limits` were checked, and are copied; `seed` starts the jitter. What was answered or dropped waits for collect
+ * beyond those bounds: a lane collects before it submits. NULL where there is no memory.
  */
-struct outbox *outbox_new(const struct outbox_ops *ops, size_t max_pending, uint64_t seed);
+struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed);
 void outbox_free(struct outbox *ob); /* frees all items, in whatever state; no driver may be at work */
 
 /*
@@ -94,13 +113,19 @@ void outbox_free(struct outbox *ob); /* frees all items, in whatever state; no d
 void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
 
 /*
- * One occurrence of write `id`. Folds it where a write of that id waits (then `verb` is of no interest), else makes an
- * entry. Where there is no room or no memory it is counted as dropped under *cause, and the result is false.
+ * Folds an occurrence where a write of its id waits, else makes an entry, for which others may have to go (evrec_limits:
+ * full): those are there to be collected. Where there is no room or no memory it is counted as dropped under *cause,
+ * and the result is false.
  */
-bool outbox_submit(struct outbox *ob, uint64_t id, enum verb verb, const void *draft, enum evrec_cause *cause);
+bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 
-/* The next entry to send, now in flight: what is due again at `now` (monotonic), else what waits longest, or NULL. */
+/*
+ * The next entry to send, now in flight: what is due again at `now` (monotonic), else what waits longest, or NULL.
+ * What is too old, or goes to a place that is known to refuse it (places.h), is dropped instead, to be collected.
+ */
 struct entry *outbox_take(struct outbox *ob, int64_t now);
+/* Drops what has waited too long, and says when there will be more: INT64_MAX if never. Any driver, every round. */
+int64_t outbox_expire(struct outbox *ob, int64_t now);
 /* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
 int64_t outbox_next_due(struct outbox *ob, int64_t now);
 

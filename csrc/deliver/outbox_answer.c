@@ -16,9 +16,9 @@ static void count_written(struct outbox *ob, struct entry *entry, uint32_t occur
 
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
+	outbox_untrack(ob, entry);
 	ob->stats.dropped[cause] += entry->count;
 	ob->stats.pending -= entry->count;
-	ob->stats.writes--;
 	entry->dropped = true;
 	entry->cause = cause;
 }
@@ -35,6 +35,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		outbox_inherit_name(ob, follow_up, entry);
 		table_remove(&ob->table, entry);
 		table_insert(&ob->table, follow_up);
+		follow_up->state = ENTRY_WAITING;
 		list_append(&ob->waiting, follow_up);
 	}
 }
@@ -42,13 +43,13 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 static void written(struct outbox *ob, struct entry *entry)
 {
 	count_written(ob, entry, entry->count);
-	ob->stats.writes--;
+	outbox_untrack(ob, entry);
 	ob->ops.free(entry->item);
 	entry->item = NULL;
 	outbox_settle(ob, entry);
 }
 
-static void dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
 	outbox_count_dropped(ob, entry, cause);
 	outbox_settle(ob, entry);
@@ -62,9 +63,11 @@ static void absorb_follow_up(struct outbox *ob, struct entry *entry)
 	if (follow_up != NULL && ob->ops.merge(entry->item, follow_up->item)) {
 		entry->count += follow_up->count;
 		entry->follow_up = NULL;
+		outbox_weigh(ob, entry);
+		outbox_take_age(ob, entry, follow_up);
+		outbox_untrack(ob, follow_up);
 		ob->ops.free(follow_up->item);
 		mem_free(follow_up);
-		ob->stats.writes--;
 	}
 }
 
@@ -163,6 +166,18 @@ static void remember(struct entry *entry, const evrec_answer *answer)
 	memcpy(entry->resource_version, answer->resource_version, sizeof(entry->resource_version));
 }
 
+static void again(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
+{
+	entry->failed++;
+	if (ob->closed) {
+		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
+	} else if (ob->limits.max_tries != 0 && entry->failed >= ob->limits.max_tries) {
+		outbox_drop(ob, entry, EVREC_CAUSE_MAX_TRIES);
+	} else {
+		back_off(ob, entry, answer, now);
+	}
+}
+
 static void act(struct outbox *ob, struct entry *entry, const struct retry_decision *decision,
                 const evrec_answer *answer, int64_t now)
 {
@@ -180,28 +195,54 @@ static void act(struct outbox *ob, struct entry *entry, const struct retry_decis
 		break;
 	case VERDICT_AGAIN:
 	case VERDICT_RELOAD:
-		if (ob->closed) {
-			dropped(ob, entry, EVREC_CAUSE_CLOSED);
-		} else {
-			back_off(ob, entry, answer, now);
-		}
+		again(ob, entry, answer, now);
 		break;
 	case VERDICT_CREATE:
 		at_once(ob, entry, VERB_CREATE);
 		break;
 	case VERDICT_RENAME:
 		if (ob->ops.rename(entry->item, entry->name)) {
+			outbox_weigh(ob, entry);
 			at_once(ob, entry, VERB_CREATE);
 			entry->retry.renamed = true;
 		} else if (ob->closed) {
-			dropped(ob, entry, EVREC_CAUSE_MEMORY);
+			outbox_drop(ob, entry, EVREC_CAUSE_MEMORY);
 		} else {
-			back_off(ob, entry, answer, now);
+			again(ob, entry, answer, now);
 		}
 		break;
 	case VERDICT_DROP:
-		dropped(ob, entry, decision->cause);
+		outbox_drop(ob, entry, decision->cause);
 		break;
+	}
+}
+
+/* What was held for a probe goes on. */
+static void release_held(struct outbox *ob, int64_t now)
+{
+	for (size_t i = 0; i < ob->backoff.len; i++) {
+		struct entry *entry = ob->backoff.entries[i];
+
+		if (entry->held && entry->due > now) {
+			entry->due = now;
+		}
+	}
+	heap_reorder(&ob->backoff);
+}
+
+/* A place that refuses is remembered; one that takes something, or whose probe ended in another way, is not. */
+static void learn(struct outbox *ob, const struct entry *entry, const struct retry_decision *decision, int64_t now)
+{
+	evrec_str name = ob->ops.place(entry->item);
+	struct place *place = places_find(&ob->places, name, entry->verb);
+
+	if (decision->place_refuses) {
+		places_refuse(&ob->places, name, entry->verb, decision->cause, now);
+	} else if (place != NULL && (place->probe == entry || decision->verdict == VERDICT_DONE)) {
+		places_forget(&ob->places, place);
+	}
+	if (place != NULL) {
+		release_held(ob, now);
 	}
 }
 
@@ -216,6 +257,9 @@ bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *a
 	decision = retry_decide(entry->verb, &entry->retry, answer);
 	if (!decision.quiet) {
 		report(ob, entry, answer);
+	}
+	if (decision.place_refuses || ob->places.len != 0) {
+		learn(ob, entry, &decision, now);
 	}
 	if (entry->given_up) {
 		outbox_settle(ob, entry);

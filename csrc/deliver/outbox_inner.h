@@ -5,6 +5,7 @@
 #define EVREC_OUTBOX_INNER_H
 
 #include "deliver/heap.h"
+#include "deliver/places.h"
 #include "deliver/reports.h"
 #include "deliver/table.h"
 
@@ -17,11 +18,16 @@ struct entry_list {
 	struct entry *head, *tail;
 };
 
+/* By last occurrence. */
+struct ages {
+	struct entry *oldest, *newest;
+};
+
 struct outbox {
 	pthread_mutex_t lock;
 	pthread_cond_t progress; /* something was answered or dropped */
 	struct outbox_ops ops;
-	size_t max_pending;
+	evrec_limits limits;
 	uint64_t random;
 	bool closed;
 	int64_t now; /* the latest time a driver told */
@@ -30,6 +36,8 @@ struct outbox {
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
 	struct heap backoff;
+	struct ages ages[2]; /* all that is pending; [true]: what is important */
+	struct places places;
 	struct outbox_stats stats;
 	struct reports reports;
 	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
@@ -45,10 +53,33 @@ struct entry *list_shift(struct entry_list *list); /* the first, removed; NULL: 
 /* The name of `from`, which was answered, is that of `entry`, whatever the lane believed. */
 void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
 void outbox_report_locked(struct outbox *ob, const char *name, const char *message);
+/* Puts an entry that was made, or had one more occurrence, where it belongs by age and importance. */
+void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* `follow_up` is merged into `entry`, which takes its place by age. */
+void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up);
+/* From now on, and no longer, it counts as pending: writes, bytes, age. */
+void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+void outbox_untrack(struct outbox *ob, struct entry *entry);
+size_t outbox_entry_bytes(const struct outbox *ob, const struct entry *entry); /* now, by its item */
+/* Its item has changed: counts the bytes anew. */
+void outbox_weigh(struct outbox *ob, struct entry *entry);
+bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t now);
+/* False: outbox_make_room would find none either. */
+bool outbox_has_room(const struct outbox *ob, bool important);
+/*
+ * Makes room for one more write, of `bytes`, dropping others where `full` says so. False: there is none, and none was
+ * dropped.
+ */
+bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
+
 /* Counts a pending entry as dropped. */
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
 /* It was counted, and is on no list: the lane may collect it, and its follow-up waits. */
 void outbox_settle(struct outbox *ob, struct entry *entry);
+/* Both, for one that is on no list. */
+void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
+/* Lets others have the lock after every so many of the entries that are gone through. */
+void outbox_breathe(struct outbox *ob, unsigned *n);
 
 #pragma GCC visibility pop
 

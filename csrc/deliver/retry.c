@@ -13,11 +13,32 @@ static struct retry_decision again(enum verb verb, bool may_have_arrived)
 static struct retry_decision drop(enum evrec_cause cause, bool terminating)
 {
 	if (terminating) {
-		return (struct retry_decision){ .verdict = VERDICT_DROP,
-			                        .cause = EVREC_CAUSE_TERMINATING,
-			                        .quiet = true };
+		return (struct retry_decision){
+			.verdict = VERDICT_DROP, .cause = EVREC_CAUSE_TERMINATING, .quiet = true, .place_refuses = true
+		};
 	}
 	return (struct retry_decision){ .verdict = VERDICT_DROP, .cause = cause };
+}
+
+/*
+ * Admission refuses this one event, for what is in it, and the next may pass; authorization refuses all. What the
+ * former says names the event, or the webhook (apiserver's admission and webhook errors); what the latter says has the
+ * user and what he cannot do (its responsewriters), and names the event in a PATCH alone.
+ */
+static bool refuses_this_event(const char *message)
+{
+	static const char webhook[] = "admission webhook ", named[] = "events \"";
+
+	return strncmp(message, webhook, sizeof(webhook) - 1) == 0 ||
+	       (strncmp(message, named, sizeof(named) - 1) == 0 && strstr(message, " cannot ") == NULL);
+}
+
+static struct retry_decision forbidden(const evrec_answer *answer)
+{
+	struct retry_decision decision = drop(EVREC_CAUSE_FORBIDDEN, answer->terminating);
+
+	decision.place_refuses = answer->terminating || !refuses_this_event(answer->message);
+	return decision;
 }
 
 static struct retry_decision conflict(enum verb verb, const struct retry_state *state)
@@ -53,7 +74,7 @@ struct retry_decision retry_decide(enum verb verb, const struct retry_state *sta
 	case 401:
 		return (struct retry_decision){ .verdict = VERDICT_RELOAD };
 	case 403:
-		return drop(EVREC_CAUSE_FORBIDDEN, answer->terminating);
+		return forbidden(answer);
 	case 404:
 		if (verb == VERB_PATCH) {
 			return (struct retry_decision){ .verdict = VERDICT_CREATE, .quiet = true };

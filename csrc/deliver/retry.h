@@ -32,6 +32,7 @@ struct retry_decision {
 	enum evrec_cause cause; /* of VERDICT_DROP */
 	bool uncertain;         /* this try of a POST may have reached the server all the same */
 	bool quiet;             /* not worth a report */
+	bool place_refuses;     /* the namespace, whatever is written to it in that way */
 };
 struct retry_decision retry_decide(enum verb verb, const struct retry_state *state, const evrec_answer *answer);
 

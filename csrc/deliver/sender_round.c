@@ -33,8 +33,8 @@ static unsigned may_be_in_flight(const struct sender *s, int64_t now)
 	return now >= s->pause_until ? 1 : 0;
 }
 
-/* How long the transport may wait, `max` at most. */
-static int64_t waiting_time(const struct sender *s, int64_t now, int64_t max)
+/* How long the transport may wait, `max` at most; at `expiry` something is to be dropped. */
+static int64_t waiting_time(const struct sender *s, int64_t now, int64_t expiry, int64_t max)
 {
 	int64_t due = outbox_next_due(s->outbox, now);
 
@@ -45,11 +45,16 @@ static int64_t waiting_time(const struct sender *s, int64_t now, int64_t max)
 	if (max > IDLE_MAX) {
 		max = IDLE_MAX;
 	}
-	if (due == INT64_MAX || s->in_flight >= s->max_in_flight || (is_paused(s) && s->in_flight != 0)) {
-		return max;
-	}
-	if (is_paused(s) && due < s->pause_until) {
+	if (s->in_flight >= s->max_in_flight || (is_paused(s) && s->in_flight != 0)) {
+		due = INT64_MAX;
+	} else if (is_paused(s) && due < s->pause_until) {
 		due = s->pause_until;
+	}
+	if (expiry < due) {
+		due = expiry;
+	}
+	if (due == INT64_MAX) {
+		return max;
 	}
 	if (due <= now) {
 		return 0;
@@ -61,6 +66,7 @@ static int64_t waiting_time(const struct sender *s, int64_t now, int64_t max)
 void sender_go_round(struct sender *s, int64_t max_wait)
 {
 	int64_t now = clock_monotonic(s->clock);
+	int64_t expiry = outbox_expire(s->outbox, now);
 
 	while (s->in_flight < may_be_in_flight(s, now) && !sender_has_given_up(s)) {
 		struct entry *entry = outbox_take(s->outbox, now);
@@ -71,7 +77,7 @@ void sender_go_round(struct sender *s, int64_t max_wait)
 		s->in_flight++;
 		s->transport->ops->send(s->transport, s, entry);
 	}
-	s->transport->ops->step(s->transport, s, waiting_time(s, now, max_wait));
+	s->transport->ops->step(s->transport, s, waiting_time(s, now, expiry, max_wait));
 }
 
 /* True where an outage has ended. A fake clock's time stands still: no pauses there. */

@@ -41,6 +41,8 @@ evrec_str text_clean(evrec_str text, size_t max, struct buf *scratch);
  */
 void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 
+size_t event_size(const evrec_event *event); /* of its block of memory */
+
 /* JSON of an event, and of its patch, appended. */
 void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api);
 void json_patch(struct buf *out, const evrec_fields *fields);

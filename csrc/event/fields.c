@@ -155,6 +155,11 @@ evrec_event *evrec_event_new(const evrec_fields *fields)
 	return event;
 }
 
+size_t event_size(const evrec_event *event)
+{
+	return sizeof(*event) + room_of_event(&event->fields);
+}
+
 evrec_event *evrec_event_retain(evrec_event *event)
 {
 	atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);

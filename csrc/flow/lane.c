@@ -49,7 +49,7 @@ static bool open_parts(struct lane *lane, evrec_error *err)
 	if (transport == NULL) {
 		return false;
 	}
-	lane->outbox = outbox_new(&write_ops, lane->sink->options.max_pending,
+	lane->outbox = outbox_new(&write_ops, &lane->sink->options.limits,
 	                          (uint64_t)clock_monotonic(lane->clock) ^ (uintptr_t)lane);
 	if (lane->outbox == NULL) {
 		transport->ops->free(transport);
@@ -205,6 +205,7 @@ static bool bound_note(struct lane *lane, struct observed *o)
 
 void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys, int64_t now)
 {
+	struct occurrence occurrence;
 	struct observed observed;
 	enum evrec_cause cause;
 
@@ -233,8 +234,14 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 		tell_dropped(lane, &observed, evrec_why_name(EVREC_RATE_LIMITED));
 		return;
 	}
-	if (!outbox_submit(lane->outbox, observed.handle, observed.patch ? VERB_PATCH : VERB_CREATE, &observed,
-	                   &cause)) {
+	occurrence = (struct occurrence){
+		.id = observed.handle,
+		.verb = observed.patch ? VERB_PATCH : VERB_CREATE,
+		.important = str_eq(event->type, EVREC_STR("Warning")),
+		.now = clock_coarse(lane->clock),
+		.draft = &observed,
+	};
+	if (!outbox_submit(lane->outbox, &occurrence, &cause)) {
 		tell_dropped(lane, &observed, evrec_cause_name(cause));
 	}
 }
@@ -315,6 +322,7 @@ void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 	stats->pending = outbox.pending;
 	stats->retries = outbox.retries;
 	stats->pending_writes = outbox.writes;
+	stats->pending_bytes = outbox.bytes;
 	stats->errors_lost = outbox.reports_lost;
 	for (i = 0; i < EVREC_CAUSES; i++) {
 		stats->dropped[i] = outbox.dropped[i];

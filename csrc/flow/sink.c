@@ -40,9 +40,9 @@ void evrec_kubernetes_options_init(evrec_kubernetes_options *options)
 {
 	*options = (evrec_kubernetes_options){
 		.max_in_flight = 32,
-		.max_pending = 10000,
 		.timeout = 10 * EVREC_SECOND,
 	};
+	evrec_limits_init(&options->limits);
 }
 
 static struct transport *kubernetes_open(const evrec_sink *sink, evrec_error *err)
@@ -121,7 +121,7 @@ static struct transport *file_open(const evrec_sink *sink, evrec_error *err)
 	return file_transport_new(sink->strings, write_encode, err);
 }
 
-evrec_sink *evrec_sink_file(evrec_str path, size_t max_pending, evrec_error *err)
+evrec_sink *evrec_sink_file(evrec_str path, const evrec_limits *limits, evrec_error *err)
 {
 	evrec_sink *sink;
 
@@ -129,14 +129,16 @@ evrec_sink *evrec_sink_file(evrec_str path, size_t max_pending, evrec_error *err
 		error_set(err, EVREC_EINVALID, "path: must be the name of a file, or -");
 		return NULL;
 	}
-	if (outbox_check_max_pending(max_pending, err) != 0) {
+	if (limits != NULL && outbox_check_limits(limits, err) != 0) {
 		return NULL;
 	}
 	sink = sink_new("file", file_open, err);
 	if (sink == NULL) {
 		return NULL;
 	}
-	sink->options.max_pending = max_pending;
+	if (limits != NULL) {
+		sink->options.limits = *limits;
+	}
 	sink->options.max_in_flight = 1; /* lines stay in the order of the events */
 	sink->strings = str_dup(path);
 	if (sink->strings == NULL) {
@@ -152,7 +154,7 @@ static struct transport *call_open(const evrec_sink *sink, evrec_error *err)
 	return call_transport_new((evrec_sink *)sink, err);
 }
 
-evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pending, evrec_error *err)
+evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_limits *limits, evrec_error *err)
 {
 	evrec_sink *sink;
 
@@ -160,12 +162,14 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, size_t max_pend
 		error_set(err, EVREC_EINVALID, "create: a sink needs this function");
 		return NULL;
 	}
-	if (outbox_check_max_pending(max_pending, err) != 0) {
+	if (limits != NULL && outbox_check_limits(limits, err) != 0) {
 		return NULL;
 	}
 	sink = sink_new(ops->name == NULL ? "custom" : ops->name, call_open, err);
 	if (sink != NULL) {
-		sink->options.max_pending = max_pending;
+		if (limits != NULL) {
+			sink->options.limits = *limits;
+		}
 		sink->options.max_in_flight = 1;
 		sink->ops = *ops;
 		sink->ctx = ctx;

@@ -14,7 +14,7 @@ struct evrec_sink {
 	atomic_uint refs;
 	const char *name; /* of its kind, in stats */
 	struct transport *(*open)(const evrec_sink *sink, evrec_error *err);
-	evrec_kubernetes_options options; /* of "kubernetes"; max_pending, max_in_flight and threadless hold for all */
+	evrec_kubernetes_options options; /* of "kubernetes"; limits, max_in_flight and threadless hold for all */
 	char *strings;                    /* what `options` points to, or the path of "file" */
 	evrec_sink_ops ops;               /* of the embedder's own */
 	void *ctx;

@@ -12,6 +12,8 @@ const char *evrec_cause_name(enum evrec_cause cause)
 		[EVREC_CAUSE_CONFLICT] = "conflict",
 		[EVREC_CAUSE_CLOSED] = "closed",
 		[EVREC_CAUSE_MEMORY] = "memory",
+		[EVREC_CAUSE_EXPIRED] = "expired",
+		[EVREC_CAUSE_MAX_TRIES] = "max_tries",
 	};
 
 	return names[cause];

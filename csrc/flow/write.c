@@ -7,8 +7,11 @@ struct write {
 	evrec_event *event;    /* as first observed; what has changed since is below */
 	struct buf name, note; /* empty: the event's */
 	int64_t last;
+	size_t size; /* of this and the event */
 	int32_t count;
 };
+
+#define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
 
 /* What is created has no resource version, whatever the server once answered (client-go's recordEvent). */
 static evrec_fields fields_of(const struct write *w, enum body body)
@@ -58,6 +61,7 @@ static void *write_make(const void *draft)
 	}
 	w->last = observed->last;
 	w->count = observed->count;
+	w->size = sizeof(*w) + event_size(w->event) + 2 * MALLOC_OVERHEAD;
 	return w;
 }
 
@@ -117,6 +121,20 @@ static void write_set_name(void *item, const char *name)
 	(void)replace(&w->name, str_from(name));
 }
 
+static size_t write_size(const void *item)
+{
+	const struct write *w = item;
+
+	return w->size + w->name.cap + w->note.cap;
+}
+
+static evrec_str write_place(const void *item)
+{
+	const struct write *w = item;
+
+	return evrec_event_fields(w->event)->ns;
+}
+
 static void write_free(void *item)
 {
 	struct write *w = item;
@@ -136,6 +154,8 @@ const struct outbox_ops write_ops = {
 	.merge = write_merge,
 	.rename = write_rename,
 	.set_name = write_set_name,
+	.size = write_size,
+	.place = write_place,
 	.free = write_free,
 };
 

@@ -8,8 +8,8 @@
 #include "lua/options.h"
 
 struct sink {
-	evrec_sink *sink;   /* NULL: written in Lua, the functions are in the user value */
-	size_t max_pending; /* of one in Lua */
+	evrec_sink *sink;    /* NULL: written in Lua, the functions are in the user value */
+	evrec_limits limits; /* of one in Lua */
 };
 
 /* ---- a sink in Lua, as the core calls it ---- */
@@ -159,13 +159,47 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 	lua_pop(L, 1);
 	hooks->patch = functions_have(L, functions, "patch");
 	hooks->update = functions_have(L, functions, "update");
-	hooks->sink = evrec_sink_new(&lua_ops, hooks, sink->max_pending, err);
+	hooks->sink = evrec_sink_new(&lua_ops, hooks, &sink->limits, err);
 	return hooks->sink;
 }
 
 /* ---- constructors ---- */
 
-#define PENDING_MAX 1e7
+struct limit_settings {
+	evrec_limits limits;
+	evrec_str full;
+};
+
+#define LIMIT(member) offsetof(struct limit_settings, limits.member)
+
+/* Of every sink. */
+static const struct option limit_rows[] = {
+	{ "max_pending", OPTION_SIZE, LIMIT(max_pending), 1, 1e7, NULL, false },
+	{ "max_pending_bytes", OPTION_SIZE, LIMIT(max_pending_bytes), 1, (double)(SIZE_MAX / 2), NULL, false },
+	{ "max_age", OPTION_DURATION, LIMIT(max_age), 0, 1e9, NULL, false },
+	{ "max_tries", OPTION_UNSIGNED, LIMIT(max_tries), 0, 1e9, NULL, false },
+	{ "full", OPTION_STRING, offsetof(struct limit_settings, full), 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+static bool is_word(const evrec_str *s, const char *word)
+{
+	return s->len == strlen(word) && memcmp(s->data, word, s->len) == 0;
+}
+
+/* What those rows have read; raises where `full` is neither of its words. */
+static const evrec_limits *check_limits(lua_State *L, const char *what, struct limit_settings *settings)
+{
+	const evrec_str *full = &settings->full;
+
+	if (is_word(full, "drop_oldest")) {
+		settings->limits.full = EVREC_DROP_OLDEST;
+	} else if (full->data != NULL && !is_word(full, "drop_newest")) {
+		luaL_error(L, "%s: option 'full': expected \"drop_newest\" or \"drop_oldest\", got \"%s\"", what,
+		           full->data);
+	}
+	return &settings->limits;
+}
 
 static struct sink *push_sink(lua_State *L)
 {
@@ -173,23 +207,24 @@ static struct sink *push_sink(lua_State *L)
 }
 
 static const struct option lua_rows[] = {
-	{ "create", OPTION_FUNCTION, 0, 0, 0, NULL, true },
-	{ "update", OPTION_FUNCTION, 0, 0, 0, NULL, false },
-	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false },
-	{ "max_pending", OPTION_SIZE, 0, 1, PENDING_MAX, NULL, false },
+	{ "create", OPTION_FUNCTION, 0, 0, 0, NULL, true }, { "update", OPTION_FUNCTION, 0, 0, 0, NULL, false },
+	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false }, { "limits", OPTION_ROWS, 0, 0, 0, limit_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int sink_new_lua(lua_State *L)
 {
-	size_t max_pending = 10000;
+	const char *what = "evrec.sink.lua";
+	struct limit_settings settings = { .full = { NULL, 0 } };
 	struct sink *sink;
 
 	lua_settop(L, 1);
 	lua_newtable(L);
-	options_read(L, 1, "evrec.sink.lua", lua_rows, &max_pending, 2);
+	evrec_limits_init(&settings.limits);
+	options_read(L, 1, what, lua_rows, &settings, 2);
+	(void)check_limits(L, what, &settings);
 	sink = push_sink(L);
-	sink->max_pending = max_pending;
+	sink->limits = settings.limits;
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
 	return 1;
@@ -197,30 +232,34 @@ int sink_new_lua(lua_State *L)
 
 struct file_settings {
 	evrec_str path;
-	size_t max_pending;
+	struct limit_settings limits;
 };
 
 static const struct option file_rows[] = {
 	{ "path", OPTION_STRING, offsetof(struct file_settings, path), 0, 0, NULL, true },
-	{ "max_pending", OPTION_SIZE, offsetof(struct file_settings, max_pending), 1, PENDING_MAX, NULL, false },
+	{ "limits", OPTION_ROWS, offsetof(struct file_settings, limits), 0, 0, limit_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int sink_new_file(lua_State *L)
 {
-	struct file_settings settings = { { NULL, 0 }, 10000 };
+	const char *what = "evrec.sink.file";
+	struct file_settings settings = { .path = { NULL, 0 } };
 	struct sink *sink;
 	evrec_error err;
 
 	lua_settop(L, 1);
-	options_read(L, 1, "evrec.sink.file", file_rows, &settings, 0);
+	evrec_limits_init(&settings.limits.limits);
+	options_read(L, 1, what, file_rows, &settings, 0);
+	(void)check_limits(L, what, &settings.limits);
 	sink = push_sink(L);
-	sink->sink = evrec_sink_file(settings.path, settings.max_pending, &err);
-	return sink->sink != NULL ? 1 : options_refused(L, "evrec.sink.file", &err);
+	sink->sink = evrec_sink_file(settings.path, &settings.limits.limits, &err);
+	return sink->sink != NULL ? 1 : options_refused(L, what, &err);
 }
 
 struct kubernetes_settings {
 	evrec_kubernetes_options options;
+	struct limit_settings limits;
 	bool thread;
 };
 
@@ -235,7 +274,7 @@ static const struct option kubernetes_rows[] = {
 	{ "client_key", OPTION_STRING, AT(client_key), 0, 0, NULL, false },
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
-	{ "max_pending", OPTION_SIZE, AT(max_pending), 1, PENDING_MAX, NULL, false },
+	{ "limits", OPTION_ROWS, offsetof(struct kubernetes_settings, limits), 0, 0, limit_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
 	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
@@ -250,7 +289,9 @@ int sink_new_kubernetes(lua_State *L)
 
 	lua_settop(L, 1);
 	evrec_kubernetes_options_init(&settings.options);
+	evrec_limits_init(&settings.limits.limits);
 	options_read(L, 1, what, kubernetes_rows, &settings, 0);
+	settings.options.limits = *check_limits(L, what, &settings.limits);
 	settings.options.threadless = !settings.thread;
 	sink = push_sink(L);
 	sink->sink = evrec_sink_kubernetes(&settings.options, &err);

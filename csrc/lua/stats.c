@@ -26,6 +26,7 @@ void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
 	stats_set(L, "coalesced", stats->coalesced);
 	stats_set(L, "pending", stats->pending);
 	stats_set(L, "pending_writes", stats->pending_writes);
+	stats_set(L, "pending_bytes", stats->pending_bytes);
 	stats_set(L, "retries", stats->retries);
 	stats_set(L, "errors_lost", stats->errors_lost);
 	set_dropped(L, "dropped", stats->dropped);

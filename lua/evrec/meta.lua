@@ -165,7 +165,15 @@ function evrec.correlator(options) end
 ---Where events are written. Nothing is opened before the first write.
 ---@class evrec.Sink
 
----@class evrec.KubernetesOptions
+---What may wait in memory to be written, and for how long.
+---@class evrec.Limits
+---@field max_pending? integer writes that wait or are under way: 10000
+---@field max_pending_bytes? integer and the memory that they take: 4096 for each of `max_pending`, at least 1 MiB
+---@field max_age? number seconds after its last occurrence a write is dropped: 3600; 0: never
+---@field max_tries? integer tries that failed after which it is: 0, the default, for never
+---@field full? "drop_newest"|"drop_oldest" what goes where there is no room, Warning events last: `"drop_newest"`
+
+---@class evrec.KubernetesOptions: evrec.Limits
 ---@field server? string https://host:port; then nothing is looked up elsewhere
 ---@field token? string
 ---@field token_file? string read again when it changes, and when the server answers 401
@@ -177,23 +185,20 @@ function evrec.correlator(options) end
 ---@field context? string of the kubeconfig; by default its current one
 ---@field service_account? string the folder with `token` and `ca.crt`
 ---@field max_in_flight? integer requests at once: 32
----@field max_pending? integer writes that wait or are under way: 10000
 ---@field timeout? number seconds for one request: 10
 ---@field thread? boolean false: `poll()` does the I/O
 ---@field api? "v1"
 
----@class evrec.FileOptions
+---@class evrec.FileOptions: evrec.Limits
 ---@field path string `"-"` is standard output
----@field max_pending? integer
 
 ---client-go's EventSink. Each function returns the stored event's fields, or true, or nothing; or nil, the HTTP status
 ---and perhaps the seconds to wait before the next try. Without `patch`, `update` gets the whole event, and without
 ---either `create` does.
----@class evrec.LuaSinkOptions
+---@class evrec.LuaSinkOptions: evrec.Limits
 ---@field create fun(event: evrec.Event): table|boolean|nil, integer?, number?
 ---@field update? fun(event: evrec.Event): table|boolean|nil, integer?, number?
 ---@field patch? fun(event: evrec.Event, patch: string): table|boolean|nil, integer?, number?
----@field max_pending? integer
 
 ---@class evrec.sinks
 local sinks = {}
@@ -390,6 +395,8 @@ function Recorder:emit(what) end
 ---@field forbidden integer
 ---@field not_found integer
 ---@field namespace_terminating integer
+---@field expired integer
+---@field max_tries integer
 ---@field conflict integer
 ---@field closed integer
 ---@field memory integer
@@ -412,6 +419,7 @@ function Recorder:emit(what) end
 ---@field patched integer
 ---@field coalesced integer
 ---@field pending integer
+---@field pending_bytes integer the memory that they take
 ---@field pending_writes integer
 ---@field retries integer
 ---@field errors_lost integer messages that on_error did not get

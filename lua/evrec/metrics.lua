@@ -22,6 +22,7 @@ local per_sink = {
 	{ "retries", "counter", "Requests sent again." },
 	{ "pending", "gauge", "Events that wait to be written." },
 	{ "pending_writes", "gauge", "Requests to be made or under way." },
+	{ "pending_bytes", "gauge", "Memory that they take." },
 	{ "dropped", "counter", "Events dropped by the sink." },
 	{ "errors_lost", "counter", "Messages that on_error did not get." },
 }

@@ -116,7 +116,7 @@ static inline struct evrec evrec_open(bool whole, const evrec_correlator_options
 		return e.correlator != NULL ? e : (die(err.message), e);
 	}
 	e.b = evrec_broadcaster_new(NULL, &err);
-	sink = e.b == NULL ? NULL : evrec_sink_new(&accepting, NULL, 10000, &err);
+	sink = e.b == NULL ? NULL : evrec_sink_new(&accepting, NULL, NULL, &err);
 	e.watch = sink == NULL ? NULL : evrec_broadcaster_start_recording_to_sink(e.b, sink, options, &err);
 	e.recorder = e.watch == NULL ? NULL : evrec_recorder_new(e.b, COMPONENT, HOST, &err);
 	if (e.recorder == NULL) {

@@ -116,9 +116,10 @@ static void server_step(struct server *server)
 
 /* ---- the client ---- */
 
-static bool submit(struct outbox *ob, uint64_t id, enum verb verb, int32_t count)
+static bool submit(struct outbox *ob, enum verb verb, int32_t count, int64_t now)
 {
-	struct observed draft = { .handle = id };
+	struct observed draft = { .handle = 1 };
+	const struct occurrence occurrence = { 1, verb, false, now, &draft };
 	enum evrec_cause cause;
 	evrec_fields event;
 
@@ -133,7 +134,7 @@ static bool submit(struct outbox *ob, uint64_t id, enum verb verb, int32_t count
 	event.first = event.last = T0;
 	event.count = count;
 	observed_init(&draft, &event);
-	return outbox_submit(ob, id, verb, &draft, &cause);
+	return outbox_submit(ob, &occurrence, &cause);
 }
 
 static struct outbox_stats check_books(struct outbox *ob)
@@ -195,7 +196,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct server server = { .listener = -1 };
 	struct input in = { .data = data, .left = size };
 	evrec_clock *clock = evrec_clock_fake(0);
-	struct outbox *ob = outbox_new(&write_ops, 10, 1);
+	evrec_limits limits;
+	struct outbox *ob;
 	struct sender *sender;
 	uint8_t choice = input_byte(&in);
 	int round;
@@ -204,16 +206,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		server_open(&server);
 	}
 	server.replies = &in;
+	evrec_limits_init(&limits);
+	limits.max_age = 0;
+	ob = outbox_new(&write_ops, &limits, 1);
 	sender = open_sender(&server, ob, clock);
 	CHECK(sender != NULL);
-	CHECK(submit(ob, 1, choice & 1 ? VERB_PATCH : VERB_CREATE, 1 + (choice & 1)));
+	CHECK(submit(ob, choice & 1 ? VERB_PATCH : VERB_CREATE, 1 + (choice & 1), 0));
 	for (round = 0; round < ROUNDS && !outbox_empty(ob); round++) {
 		int64_t due = outbox_next_due(ob, evrec_clock_now(clock));
 
 		evrec_clock_set(clock, due > 0 ? due : 0);
 		sender_step(sender);
 		/* What follows is told by whatever name the answer has. */
-		CHECK(submit(ob, 1, VERB_PATCH, 3 + round));
+		CHECK(submit(ob, VERB_PATCH, 3 + round, evrec_clock_now(clock)));
 		exchange(ob, sender, &server, evrec_clock_now(clock));
 		collect(ob);
 	}

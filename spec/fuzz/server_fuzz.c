@@ -99,7 +99,7 @@ static void check_accepted(const evrec_kubernetes_options *o)
 	CHECK(o->token.len == 0 || memchr(o->token.data, '\n', o->token.len) == NULL);
 	CHECK(o->token.len == 0 || memchr(o->token.data, '\r', o->token.len) == NULL);
 	CHECK(o->max_in_flight >= 1 && o->max_in_flight <= 1000);
-	CHECK(o->max_pending >= 1 && o->max_pending <= 10000000);
+	CHECK(o->limits.max_pending >= 1 && o->limits.max_pending <= 10000000);
 	CHECK(o->timeout > 0 && o->timeout <= 3600 * EVREC_SECOND);
 }
 
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	o.insecure_skip_tls_verify = choice & 1;
 	if (choice & 2) {
 		o.max_in_flight = (unsigned)input_u64(&in);
-		o.max_pending = (size_t)input_u64(&in);
+		o.limits.max_pending = (size_t)input_u64(&in);
 		o.timeout = (int64_t)input_u64(&in);
 	}
 	o.server = input_text(&in);

@@ -60,10 +60,12 @@ describe("evrec.sink.kubernetes", function()
 		sink {
 			server = "https://s", token = "t", ca_file = ca, client_certificate = ca, client_key = ca, max_in_flight = 5,
 			max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false, api = "v1",
+			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest",
 			context = cjson.null,
 		}
 		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
-			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false }, given)
+			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false,
+			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest" }, given)
 		sink { server = "https://s", token_file = "/t" }
 		assert.same({ server = "https://s", token_file = "/t" }, given)
 	end)

@@ -45,8 +45,9 @@ shell_scripts() {
 	files | xargs grep -lE '^#!.*sh$|^# shellcheck shell=' | xargs shellcheck
 }
 
-short() { # about 400 lines
-	files csrc lua | xargs -r wc -l | awk '$1 > 440 && $2 != "total"' | none
+short() { # about 400 lines, but for the two that describe an interface
+	files csrc lua | grep -vx -e csrc/evrec.h -e lua/evrec/meta.lua | xargs -r wc -l |
+		awk '$1 > 440 && $2 != "total"' | none
 }
 
 whitespace() {

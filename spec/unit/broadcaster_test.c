@@ -73,6 +73,7 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	evrec_broadcaster_options options;
+	evrec_limits limits;
 
 	f->clock = evrec_clock_fake(T0);
 	evrec_broadcaster_options_init(&options);
@@ -82,7 +83,9 @@ static int set_up(void **state)
 	options.ctx = f;
 	f->b = evrec_broadcaster_new(&options, NULL);
 	f->r = evrec_recorder_new(f->b, EVREC_STR("test"), EVREC_STR("host"), NULL);
-	f->sink = evrec_sink_new(&sink_ops, f, 3, NULL);
+	evrec_limits_init(&limits);
+	limits.max_pending = 3;
+	f->sink = evrec_sink_new(&sink_ops, f, &limits, NULL);
 	f->status = 201;
 	*state = f;
 	return 0;

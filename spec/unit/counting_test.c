@@ -46,7 +46,7 @@ static int set_up(void **state)
 	evrec_broadcaster_options_init(&options);
 	options.clock = f->clock;
 	f->b = evrec_broadcaster_new(&options, NULL);
-	sink = evrec_sink_new(&ops, f, 100, NULL);
+	sink = evrec_sink_new(&ops, f, NULL, NULL);
 	f->watch = evrec_broadcaster_start_recording_to_sink(f->b, sink, NULL, NULL);
 	evrec_sink_release(sink);
 	f->r = evrec_recorder_new(f->b, EVREC_STR("test"), EVREC_STR("node-1"), NULL);

@@ -21,7 +21,7 @@ struct fixture {
 
 static struct fixture open_at(const char *where)
 {
-	struct fixture f = { .ob = outbox_new(&item_ops, 1000, 1), .clock = evrec_clock_fake(0) };
+	struct fixture f = { .ob = items_outbox(1000), .clock = evrec_clock_fake(0) };
 	struct sender_options options = { .max_in_flight = 1, .clock = f.clock, .threadless = true };
 	evrec_error err;
 
@@ -249,7 +249,7 @@ static void test_standard_output(void **state)
 
 static void test_thread(void **state)
 {
-	struct fixture f = { .ob = outbox_new(&item_ops, 1000, 1) };
+	struct fixture f = { .ob = items_outbox(1000) };
 	struct sender_options options = { .max_in_flight = 1, .clock = evrec_clock_real() };
 	struct outbox_stats stats;
 

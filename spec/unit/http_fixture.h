@@ -57,7 +57,7 @@ static inline void options_of(evrec_kubernetes_options *options, const char *url
 	*options = (evrec_kubernetes_options){
 		.server = str_from(url),
 		.max_in_flight = 32,
-		.max_pending = 1000,
+		.limits = limits_of(1000),
 		.timeout = SOON,
 	};
 }
@@ -70,7 +70,7 @@ static inline void open_sender(struct fixture *f, bool threadless)
 
 	assert_string_equal(err.message, "");
 	assert_non_null(t);
-	f->ob = outbox_new(&item_ops, 1000, 1);
+	f->ob = items_outbox(1000);
 	f->sender = sender_new(f->ob, t, &options);
 	assert_non_null(f->sender);
 }
@@ -128,10 +128,11 @@ static inline void exchange_at(struct fixture *f, int64_t now)
 static inline bool submit_named(struct fixture *f, uint64_t id, enum verb verb, const char *name)
 {
 	struct item draft = { .count = 1 };
+	const struct occurrence occurrence = { id, verb, false, 0, &draft };
 	enum evrec_cause cause;
 
 	snprintf(draft.name, sizeof(draft.name), "%s", name);
-	return outbox_submit(f->ob, id, verb, &draft, &cause);
+	return outbox_submit(f->ob, &occurrence, &cause);
 }
 
 static inline void assert_saw(struct fixture *f, size_t n, const char *text)

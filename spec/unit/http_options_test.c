@@ -59,8 +59,8 @@ static void test_options(void **state)
 	REFUSE("client_key: no key", o.client_key = EVREC_STR("s3cret"));
 	REFUSE("max_in_flight: ", o.max_in_flight = 0);
 	REFUSE("max_in_flight: ", o.max_in_flight = 1001);
-	REFUSE("max_pending: ", o.max_pending = 0);
-	REFUSE("max_pending: ", o.max_pending = 10000001);
+	REFUSE("max_pending: ", o.limits.max_pending = 0);
+	REFUSE("max_pending: ", o.limits.max_pending = 10000001);
 	REFUSE("timeout: ", o.timeout = 0);
 	REFUSE("timeout: ", o.timeout = -1);
 	REFUSE("timeout: ", o.timeout = 3601 * EVREC_SECOND);

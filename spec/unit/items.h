@@ -12,6 +12,7 @@
 struct item {
 	char name[64];
 	unsigned count;
+	unsigned size; /* as if it took so much memory */
 };
 
 static long items_alive;
@@ -33,6 +34,7 @@ static inline bool item_fold(void *item, const void *draft)
 {
 	if (!items_fail) {
 		((struct item *)item)->count = ((const struct item *)draft)->count;
+		((struct item *)item)->size = ((const struct item *)draft)->size;
 	}
 	return !items_fail;
 }
@@ -61,6 +63,20 @@ static inline void item_set_name(void *item, const char *name)
 	snprintf(it->name, sizeof(it->name), "%.63s", name);
 }
 
+static inline size_t item_size(const void *item)
+{
+	return ((const struct item *)item)->size;
+}
+
+/* "x/n1" is of the place "x", others of "shop". */
+static inline evrec_str item_place(const void *item)
+{
+	const struct item *it = item;
+	const char *slash = strchr(it->name, '/');
+
+	return slash == NULL ? EVREC_STR("shop") : (evrec_str){ it->name, (size_t)(slash - it->name) };
+}
+
 static inline void item_free(void *item)
 {
 	__atomic_sub_fetch(&items_alive, 1, __ATOMIC_RELAXED);
@@ -73,6 +89,8 @@ static const struct outbox_ops item_ops = {
 	.merge = item_merge,
 	.rename = item_rename,
 	.set_name = item_set_name,
+	.size = item_size,
+	.place = item_place,
 	.free = item_free,
 };
 
@@ -90,14 +108,33 @@ static inline bool item_encode(const void *item, enum body body, struct request 
 	return true;
 }
 
+/* Nothing expires. */
+static inline evrec_limits limits_of(size_t max_pending)
+{
+	evrec_limits limits;
+
+	evrec_limits_init(&limits);
+	limits.max_pending = max_pending;
+	limits.max_age = 0;
+	return limits;
+}
+
+static inline struct outbox *items_outbox(size_t max_pending)
+{
+	const evrec_limits limits = limits_of(max_pending);
+
+	return outbox_new(&item_ops, &limits, 1);
+}
+
 /* An occurrence of write `id`, named "n<id>". */
 static inline bool item_submit(struct outbox *ob, uint64_t id, unsigned count)
 {
 	struct item draft = { .count = count };
+	const struct occurrence occurrence = { id, count > 1 ? VERB_PATCH : VERB_CREATE, false, 0, &draft };
 	enum evrec_cause cause;
 
 	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
-	return outbox_submit(ob, id, count > 1 ? VERB_PATCH : VERB_CREATE, &draft, &cause);
+	return outbox_submit(ob, &occurrence, &cause);
 }
 
 static inline void assert_equation(struct outbox *ob)

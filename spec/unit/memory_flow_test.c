@@ -118,6 +118,7 @@ static void start_sink(struct flow *f, unsigned burst)
 {
 	static const evrec_sink_ops ops = { .name = "test", .create = answer, .patch = answer_patch };
 	evrec_correlator_options options;
+	evrec_limits limits;
 	evrec_error err = { 0 };
 	evrec_watch *watch = NULL;
 	evrec_sink_stats stats;
@@ -126,7 +127,8 @@ static void start_sink(struct flow *f, unsigned burst)
 	evrec_correlator_options_init(&options);
 	options.burst_size = burst;
 	options.max_events = 3;
-	sink = evrec_sink_new(&ops, f, 10, &err);
+	evrec_limits_init(&limits);
+	sink = evrec_sink_new(&ops, f, &limits, &err);
 	scarce_check_error(sink != NULL, &err);
 	if (sink != NULL) {
 		assert_ptr_equal(evrec_sink_retain(sink), sink);

@@ -173,12 +173,15 @@ static void to_file(void)
 {
 	struct flow f = { 0 };
 	evrec_error err = { 0 };
+	evrec_limits limits;
 	evrec_sink_stats s;
 	evrec_sink *sink;
 
 	(void)unlink(file_path);
+	evrec_limits_init(&limits);
+	limits.max_age = 0; /* the clock runs while a thread does not */
 	scarce_begin();
-	sink = evrec_sink_file(str_from(file_path), 100, &err);
+	sink = evrec_sink_file(str_from(file_path), &limits, &err);
 	scarce_check_error(sink != NULL, &err);
 	if (sink != NULL) {
 		sink->options.threadless = without_thread;

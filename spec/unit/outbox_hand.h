@@ -19,7 +19,7 @@ static inline evrec_answer status(int code)
 
 static inline struct outbox *new_outbox(size_t max_pending)
 {
-	struct outbox *ob = outbox_new(&item_ops, max_pending, 1);
+	struct outbox *ob = items_outbox(max_pending);
 
 	assert_non_null(ob);
 	return ob;
@@ -35,12 +35,8 @@ static inline void end_outbox(struct outbox *ob)
 /* Submits occurrence `count` of `id`, named "n<id>". */
 static inline bool submit(struct outbox *ob, uint64_t id, unsigned count)
 {
-	struct item draft = { .count = count };
-	enum evrec_cause cause;
-	bool ok;
+	bool ok = item_submit(ob, id, count);
 
-	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
-	ok = outbox_submit(ob, id, count > 1 ? VERB_PATCH : VERB_CREATE, &draft, &cause);
 	assert_equation(ob);
 	return ok;
 }

@@ -5,6 +5,7 @@ static void test_bounds(void **state)
 {
 	struct outbox *ob = new_outbox(3);
 	struct item draft = { .count = 1, .name = "x" };
+	const struct occurrence occurrence = { 3, VERB_CREATE, false, 0, &draft };
 	enum evrec_cause cause = EVREC_CAUSES;
 	struct outbox_stats stats;
 
@@ -15,7 +16,7 @@ static void test_bounds(void **state)
 	assert_true(submit(ob, 1, 2)); /* a follow-up: the third write */
 	assert_true(submit(ob, 1, 3));
 	assert_true(submit(ob, 2, 2));
-	assert_false(outbox_submit(ob, 3, VERB_CREATE, &draft, &cause));
+	assert_false(outbox_submit(ob, &occurrence, &cause));
 	assert_int_equal(cause, EVREC_CAUSE_QUEUE_FULL);
 	take(ob, 0);
 	assert_false(submit(ob, 2, 3));
@@ -84,6 +85,7 @@ static void test_close(void **state)
 {
 	struct outbox *ob = new_outbox(10);
 	struct item draft = { .count = 1, .name = "x" };
+	const struct occurrence occurrence = { 3, VERB_CREATE, false, 0, &draft };
 	enum evrec_cause cause = EVREC_CAUSES;
 	struct entry *flying;
 
@@ -95,7 +97,7 @@ static void test_close(void **state)
 	submit(ob, 1, 2);
 	answer(ob, take(ob, 0), (evrec_answer){ .status = 429, .retry_after = 100 * S }, 0);
 	outbox_close(ob);
-	assert_false(outbox_submit(ob, 3, VERB_PATCH, &draft, &cause));
+	assert_false(outbox_submit(ob, &occurrence, &cause));
 	assert_int_equal(cause, EVREC_CAUSE_CLOSED);
 	/* What backs off is tried once more, at once; what fails is not tried again. */
 	assert_int_equal(outbox_next_due(ob, 1), 1);
@@ -232,11 +234,11 @@ static void test_reports(void **state)
 	assert_report(ob, "unauthorized", "POST: 401: who are you");
 	assert_report(ob, "throttled", "POST: 429: slowly");
 	assert_report(ob, "not_found", "POST: 404: no such namespace");
-	/* The same right, missing for other events. */
-	fail_with(ob, 403, "events \"a.17\" is forbidden: User \"u\" cannot create in \"shop\"", S);
-	fail_with(ob, 403, "events \"b.18\" is forbidden: User \"u\" cannot create in \"shop\"", S);
-	fail_with(ob, 403, "events \"b.18\" is forbidden: User \"u\" cannot create in \"other\"", S);
-	fail_with(ob, 403, "events \"c.19\" is forbidden: User \"u\" cannot create in \"shop\"", S);
+	/* The same right, missing for other events, each the probe of its time. */
+	fail_with(ob, 403, "events \"a.17\" is forbidden: User \"u\" cannot create in \"shop\"", 1800 * S);
+	fail_with(ob, 403, "events \"b.18\" is forbidden: User \"u\" cannot create in \"shop\"", 1900 * S);
+	fail_with(ob, 403, "events \"b.18\" is forbidden: User \"u\" cannot create in \"other\"", 2000 * S);
+	fail_with(ob, 403, "events \"c.19\" is forbidden: User \"u\" cannot create in \"shop\"", 2100 * S);
 	assert_report(ob, "forbidden", "POST: 403: events \"a.17\" is forbidden: User \"u\" cannot create in \"shop\"");
 	assert_report(ob, "forbidden",
 	              "POST: 403: events \"b.18\" is forbidden: User \"u\" cannot create in \"other\"");
@@ -244,7 +246,7 @@ static void test_reports(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		char message[8] = { (char)('a' + i) };
 
-		fail_with(ob, 422, message, S);
+		fail_with(ob, 422, message, 2200 * S);
 	}
 	outbox_get_stats(ob, &stats);
 	assert_int_equal(stats.reports_lost, 4);
@@ -296,7 +298,7 @@ static void test_wait(void **state)
 /* A life with everything in it, whatever the memory does; its end is the same, its books balance. */
 static void live(struct unit_memory *memory)
 {
-	struct outbox *ob = outbox_new(&item_ops, 200, 1);
+	struct outbox *ob = items_outbox(200);
 	struct entry *entry;
 	int64_t now = 0;
 

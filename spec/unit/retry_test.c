@@ -90,6 +90,39 @@ static void test_table(void **state)
 	}
 }
 
+/* Authorization refuses a namespace, admission one event; a namespace that goes takes none. */
+static void test_places_that_refuse(void **state)
+{
+	const struct {
+		int status;
+		const char *message;
+		bool terminating, refuses;
+	} rows[] = {
+		{ 403, "", false, true },
+		{ 403, "no", false, true },
+		{ 403, "events is forbidden: User \"u\" cannot create resource \"events\" in API group \"\"", false,
+		  true },
+		{ 403, "events \"a.1\" is forbidden: User \"u\" cannot patch resource \"events\"", false, true },
+		{ 403, "events \"a.1\" is forbidden: exceeded quota: q, requested: count/events=1", false, false },
+		{ 403, "admission webhook \"w.example.com\" denied the request: it cannot be", false, false },
+		{ 403, "events \"a.1\" is forbidden: because it is being terminated", true, true },
+		{ 404, "", true, true },
+		{ 404, "", false, false },
+		{ 422, "", false, false },
+		{ 503, "", false, false },
+		{ 201, "", false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct retry_state before = { 0 };
+		evrec_answer answer = { .status = rows[i].status, .terminating = rows[i].terminating };
+
+		snprintf(answer.message, sizeof(answer.message), "%s", rows[i].message);
+		assert_int_equal(retry_decide(POST, &before, &answer).place_refuses, rows[i].refuses);
+	}
+}
+
 static void test_window_doubles_up_to_its_cap(void **state)
 {
 	const int64_t windows[] = { 500, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000 };
@@ -137,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_places_that_refuse),
 		cmocka_unit_test(test_window_doubles_up_to_its_cap),
 		cmocka_unit_test(test_jitter_is_full),
 		cmocka_unit_test(test_server_is_believed_up_to_5_minutes),

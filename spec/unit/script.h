@@ -152,22 +152,29 @@ struct fixture {
 	unsigned freed;
 };
 
+static inline struct script *script_new(unsigned *freed)
+{
+	struct script *script = mem_zalloc(sizeof(*script));
+	pthread_condattr_t attr;
+
+	script->base.ops = &threaded_ops;
+	script->status = 201;
+	script->tell = -1;
+	script->freed = freed;
+	pthread_mutex_init(&script->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&script->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	return script;
+}
+
 static inline void open_fixture(struct fixture *f, bool threadless, evrec_clock *clock)
 {
 	struct sender_options options = { .max_in_flight = 8, .clock = clock, .threadless = threadless };
-	pthread_condattr_t attr;
 
-	*f = (struct fixture){ .ob = outbox_new(&item_ops, 1000, 1), .clock = clock };
-	f->script = mem_zalloc(sizeof(*f->script));
-	f->script->base.ops = &threaded_ops;
-	f->script->status = 201;
-	f->script->tell = -1;
-	f->script->freed = &f->freed;
-	pthread_mutex_init(&f->script->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->script->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	*f = (struct fixture){ .ob = items_outbox(1000), .clock = clock };
+	f->script = script_new(&f->freed);
 	f->sender = sender_new(f->ob, &f->script->base, &options);
 	assert_non_null(f->sender);
 }

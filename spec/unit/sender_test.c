@@ -86,7 +86,7 @@ static void test_transport_that_wants_no_thread(void **state)
 	(void)state;
 	open_fixture(&f, true, evrec_clock_real());
 	sender_release(f.sender);
-	f.ob = outbox_new(&item_ops, 1000, 1);
+	f.ob = items_outbox(1000);
 	f.freed = 0;
 	f.script = mem_zalloc(sizeof(*f.script));
 	f.script->base.ops = &polled_ops;
@@ -326,6 +326,13 @@ static void test_outage_costs_no_tries(void **state)
 	/* Eight at once fail, then it is one now and then. */
 	usleep(100000);
 	assert_true(sent(&f) < 100);
+	pthread_mutex_lock(&f.script->lock);
+	f.script->held_most = 0;
+	pthread_mutex_unlock(&f.script->lock);
+	wait_sent(&f, sent(&f) + 2);
+	pthread_mutex_lock(&f.script->lock);
+	assert_int_equal(f.script->held_most, 1);
+	pthread_mutex_unlock(&f.script->lock);
 	set_status(&f, 201);
 	wait_empty(&f);
 	stats = stats_of(&f);
@@ -333,6 +340,38 @@ static void test_outage_costs_no_tries(void **state)
 	assert_int_equal(stats.created, 500);
 	assert_true(stats.retries < 100);
 	close_fixture(&f);
+}
+
+/* While all that may be in flight hangs. */
+static void test_what_waits_expires(void **state)
+{
+	evrec_limits limits = limits_of(10);
+	struct sender_options options = { .max_in_flight = 1, .clock = evrec_clock_fake(0), .threadless = true };
+	struct fixture f = { 0 };
+	struct outbox_stats stats;
+
+	(void)state;
+	limits.max_age = 60 * EVREC_SECOND;
+	f.ob = outbox_new(&item_ops, &limits, 1);
+	f.script = script_new(&f.freed);
+	f.sender = sender_new(f.ob, &f.script->base, &options);
+	f.script->silent = true;
+	item_submit(f.ob, 1, 1);
+	item_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	evrec_clock_set(options.clock, 60 * EVREC_SECOND);
+	sender_step(f.sender);
+	assert_int_equal(stats_of(&f).dropped[EVREC_CAUSE_EXPIRED], 0);
+	evrec_clock_set(options.clock, 60 * EVREC_SECOND + 1);
+	sender_step(f.sender);
+	stats = stats_of(&f);
+	assert_int_equal(stats.dropped[EVREC_CAUSE_EXPIRED], 1);
+	assert_int_equal(stats.in_flight, 1);
+	f.script->silent = false;
+	sender_step(f.sender);
+	assert_int_equal(stats_of(&f).created, 1);
+	close_fixture(&f);
+	evrec_clock_release(options.clock);
 }
 
 int main(void)
@@ -352,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_fake_clock_is_looked_at),
 		cmocka_unit_test(test_credentials_are_read_again),
 		cmocka_unit_test(test_outage_costs_no_tries),
+		cmocka_unit_test(test_what_waits_expires),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,239 @@
+#include "deliver/outbox_inner.h"
+
+#define MAX_PENDING_MAX 10000000
+#define BATCH 64
+
+/* An entry's own: its block with what malloc adds to one, and its slots in table and heap. */
+#define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + 2 * sizeof(struct entry *))
+
+void evrec_limits_init(evrec_limits *limits)
+{
+	*limits = (evrec_limits){
+		.max_pending = 10000,
+		.max_age = 3600 * EVREC_SECOND,
+	};
+}
+
+int outbox_check_limits(const evrec_limits *limits, evrec_error *err)
+{
+	if (limits->max_pending < 1 || limits->max_pending > MAX_PENDING_MAX) {
+		return error_set(err, EVREC_EINVALID, "max_pending: must be 1 to %d", MAX_PENDING_MAX);
+	}
+	if (limits->max_age < 0) {
+		return error_set(err, EVREC_EINVALID, "max_age: must not be negative");
+	}
+	if (limits->full != EVREC_DROP_NEWEST && limits->full != EVREC_DROP_OLDEST) {
+		return error_set(err, EVREC_EINVALID, "full: must be drop_newest or drop_oldest");
+	}
+	return 0;
+}
+
+/* ---- what counts as pending ---- */
+
+static void age_append(struct ages *ages, struct entry *entry)
+{
+	entry->newer = NULL;
+	entry->older = ages->newest;
+	if (ages->newest == NULL) {
+		ages->oldest = entry;
+	} else {
+		ages->newest->newer = entry;
+	}
+	ages->newest = entry;
+}
+
+static void age_remove(struct ages *ages, struct entry *entry)
+{
+	if (entry->older == NULL) {
+		ages->oldest = entry->newer;
+	} else {
+		entry->older->newer = entry->newer;
+	}
+	if (entry->newer == NULL) {
+		ages->newest = entry->older;
+	} else {
+		entry->newer->older = entry->older;
+	}
+}
+
+void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+{
+	age_remove(&ob->ages[entry->important], entry);
+	entry->important = entry->important || occurrence->important;
+	entry->last = occurrence->now;
+	age_append(&ob->ages[entry->important], entry);
+}
+
+void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up)
+{
+	struct ages *ages = &ob->ages[follow_up->important];
+
+	age_remove(&ob->ages[entry->important], entry);
+	entry->important = follow_up->important;
+	entry->last = follow_up->last;
+	entry->older = follow_up;
+	entry->newer = follow_up->newer;
+	if (entry->newer == NULL) {
+		ages->newest = entry;
+	} else {
+		entry->newer->older = entry;
+	}
+	follow_up->newer = entry;
+}
+
+size_t outbox_entry_bytes(const struct outbox *ob, const struct entry *entry)
+{
+	return ENTRY_BYTES + ob->ops.size(entry->item);
+}
+
+void outbox_weigh(struct outbox *ob, struct entry *entry)
+{
+	size_t bytes = outbox_entry_bytes(ob, entry);
+
+	ob->stats.bytes += bytes - entry->bytes;
+	entry->bytes = bytes;
+}
+
+void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+{
+	entry->important = occurrence->important;
+	entry->last = occurrence->now;
+	age_append(&ob->ages[entry->important], entry);
+	ob->stats.writes++;
+	ob->stats.bytes += entry->bytes;
+}
+
+void outbox_untrack(struct outbox *ob, struct entry *entry)
+{
+	age_remove(&ob->ages[entry->important], entry);
+	ob->stats.writes--;
+	ob->stats.bytes -= entry->bytes;
+}
+
+/* ---- who goes ---- */
+
+/* Takes an entry that is not in flight from where it is, and drops it. */
+static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+{
+	switch (entry->state) {
+	case ENTRY_WAITING:
+		list_remove(&ob->waiting, entry);
+		break;
+	case ENTRY_FOLLOWING:
+		table_find(&ob->table, entry->id)->follow_up = NULL;
+		break;
+	case ENTRY_BACKOFF:
+		heap_remove(&ob->backoff, entry);
+		break;
+	case ENTRY_IN_FLIGHT:
+	case ENTRY_ANSWERED:
+		return;
+	}
+	outbox_drop(ob, entry, cause);
+}
+
+/* `entry`, or the next one, of the same importance, that is not in flight. */
+static struct entry *at_rest(struct entry *entry, bool oldest_first)
+{
+	while (entry != NULL && entry->state == ENTRY_IN_FLIGHT) {
+		entry = oldest_first ? entry->newer : entry->older;
+	}
+	return entry;
+}
+
+/* Which goes after `last` (NULL: first) to make room for one that is important or not; NULL: none. */
+static struct entry *victim(const struct outbox *ob, const struct entry *last, bool important)
+{
+	bool oldest_first = ob->limits.full == EVREC_DROP_OLDEST;
+	struct entry *entry;
+
+	if (!oldest_first && !important) {
+		return NULL;
+	}
+	if (last == NULL) {
+		entry = oldest_first ? ob->ages[false].oldest : ob->ages[false].newest;
+	} else {
+		entry = oldest_first ? last->newer : last->older;
+	}
+	entry = at_rest(entry, oldest_first);
+	if (entry == NULL && oldest_first && important && (last == NULL || !last->important)) {
+		entry = at_rest(ob->ages[true].oldest, true);
+	}
+	return entry;
+}
+
+bool outbox_has_room(const struct outbox *ob, bool important)
+{
+	return (ob->stats.writes < ob->limits.max_pending &&
+	        ob->stats.bytes + ENTRY_BYTES <= ob->limits.max_pending_bytes) ||
+	       victim(ob, NULL, important) != NULL;
+}
+
+bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
+{
+	uint64_t writes = ob->stats.writes, taken = ob->stats.bytes;
+	struct entry *entry = NULL;
+	size_t n = 0;
+
+	if (bytes > ob->limits.max_pending_bytes) {
+		return false;
+	}
+	while (writes >= ob->limits.max_pending || taken + bytes > ob->limits.max_pending_bytes) {
+		entry = victim(ob, entry, important);
+		if (entry == NULL) {
+			return false;
+		}
+		writes--;
+		taken -= entry->bytes;
+		n++;
+	}
+	for (; n != 0; n--) {
+		evict(ob, victim(ob, NULL, important), EVREC_CAUSE_QUEUE_FULL);
+	}
+	return true;
+}
+
+/* ---- age ---- */
+
+bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t now)
+{
+	return ob->limits.max_age != 0 && time_since(now, entry->last) > ob->limits.max_age;
+}
+
+void outbox_breathe(struct outbox *ob, unsigned *n)
+{
+	if (++*n % BATCH == 0) {
+		(void)pthread_mutex_unlock(&ob->lock);
+		(void)pthread_mutex_lock(&ob->lock);
+	}
+}
+
+int64_t outbox_expire(struct outbox *ob, int64_t now)
+{
+	int64_t next = INT64_MAX;
+	unsigned n = 0;
+
+	if (ob->limits.max_age == 0) {
+		return next;
+	}
+	(void)pthread_mutex_lock(&ob->lock);
+	for (int important = 0; important < 2; important++) {
+		struct entry *entry;
+		int64_t expiry;
+
+		/* From the oldest on each time, as what is next may go while others have the lock. */
+		while ((entry = at_rest(ob->ages[important].oldest, true)) != NULL && outbox_too_old(ob, entry, now)) {
+			evict(ob, entry, EVREC_CAUSE_EXPIRED);
+			outbox_breathe(ob, &n);
+		}
+		if (entry != NULL && !__builtin_add_overflow(entry->last, ob->limits.max_age, &expiry) &&
+		    expiry < next) {
+			next = expiry + 1;
+		}
+	}
+	if (n != 0) {
+		(void)pthread_cond_broadcast(&ob->progress);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return next;
+}
