@@ -58,10 +58,15 @@ static void age_remove(struct ages *ages, struct entry *entry)
 
 void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
 {
-	age_remove(&ob->ages[entry->important], entry);
-	entry->important = entry->important || occurrence->important;
+	bool important = entry->important || occurrence->important;
+
 	entry->last = occurrence->now;
-	age_append(&ob->ages[entry->important], entry);
+	if (important == entry->important && entry->newer == NULL) {
+		return;
+	}
+	age_remove(&ob->ages[entry->important], entry);
+	entry->important = important;
+	age_append(&ob->ages[important], entry);
 }
 
 void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up)
