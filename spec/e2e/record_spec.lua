@@ -132,6 +132,34 @@ describe("recording into an API server", function()
 		assert.matches("not a qualified name!", table.concat(errors, "\n"))
 	end)
 
+	it("asks a namespace that is being deleted once, not for every event", function()
+		local going = cluster.namespace()
+		-- Something that keeps it from being gone, where a controller deletes what is in it.
+		cluster.write(cluster.scratch .. "/stays.json", ('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"stays",'
+			.. '"namespace":"%s","finalizers":["evrec.example.com/stays"]}}'):format(going))
+		cluster.kubectl("create", "-f", cluster.scratch .. "/stays.json")
+		local b, r = start()
+		local function record(name)
+			assert.is_true(r:event({ kind = "Pod", namespace = going, name = name }, "Normal", "R", "m"))
+			assert.is_true(b:flush(10))
+		end
+		record "before"
+		cluster.delete_namespace(going)
+		local refused = cluster.requests("events", "POST", 403)
+		for i = 1, 20 do
+			record("after-" .. i)
+		end
+		record "before" -- a patch, which is still welcome
+		local ok, stats = b:shutdown(10)
+		assert.is_true(ok)
+		assert.equal(20, stats.dropped.namespace_terminating)
+		assert.equal(20, #drops)
+		assert.same({}, errors)
+		assert.equal(1, stats.patched)
+		assert.equal(refused + 1, cluster.requests("events", "POST", 403))
+		cluster.kubectl("patch", "configmap", "stays", "-n", going, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+	end)
+
 	it("does the I/O in poll() where it may have no thread", function()
 		local b, r = start(nil, { thread = false })
 		for i = 1, 20 do

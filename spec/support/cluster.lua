@@ -62,6 +62,18 @@ function cluster.count(namespace)
 	return lines
 end
 
+--- How many requests of a kind the API server has answered with that status.
+function cluster.requests(resource, verb, code)
+	local n = 0
+	for labels, value in cluster.kubectl("get", "--raw", "/metrics"):gmatch "apiserver_request_total(%b{}) (%S+)" do
+		if labels:find(('resource="%s"'):format(resource), 1, true) and labels:find(('verb="%s"'):format(verb), 1, true)
+			and labels:find(('code="%d"'):format(code), 1, true) then
+			n = n + tonumber(value)
+		end
+	end
+	return n
+end
+
 --- The connection to the cluster that e2e.sh started, as options of evrec.sink.kubernetes.
 function cluster.connection()
 	return {
