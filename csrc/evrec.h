@@ -447,16 +447,45 @@ bool evrec_watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stat
 /* Events that wait in, and that were dropped by, a queue. */
 void evrec_watch_get_queue(const evrec_watch *watch, size_t *queued, uint64_t *dropped);
 
-/*
- * The objects whose events a sink's rate limit suppressed lately, most recent first: calls `func` until it returns
- * false or there are none left. At most 64 are remembered.
- */
+/* Which stage of a sink (semantics 2, 5) kept an event from being seen as it was recorded. */
+enum evrec_stage {
+	EVREC_STAGE_AGGREGATED,   /* "aggregated": it is a part of "(combined from similar events)" */
+	EVREC_STAGE_RATE_LIMITED, /* "rate_limited": no token; counted, and told by the next one that is written */
+	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
+};
+const char *evrec_stage_name(enum evrec_stage stage);
+
+/* A key is a callback's, whole; or the source, object and type in an evrec_suppressed; or was forgotten since. */
+enum evrec_key { EVREC_KEY_DEFAULT, EVREC_KEY_CUSTOM, EVREC_KEY_UNKNOWN };
+
+/* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed for the callback. */
 typedef struct evrec_suppressed {
-	evrec_str kind, ns, name, reason;
-	uint64_t count;
+	enum evrec_stage stage;
+	enum evrec_cause cause;    /* of EVREC_STAGE_DROPPED; else EVREC_CAUSES */
+	evrec_reference regarding; /* without resource version and field path */
+	evrec_str component, host, controller, instance, type, reason;
+	evrec_str message;   /* the last one's, as it was or would have been written; 200 bytes of it at most */
+	uint64_t count;      /* occurrences */
+	int64_t first, last; /* when the first and the last of them were suppressed */
+	/* What similar events are known by: by default the source, object, type, reason, controller and instance. */
+	enum evrec_key aggregate_kind;
+	evrec_str aggregate_key; /* of EVREC_KEY_CUSTOM */
+	/* What has tokens of its own: by default the source, object and type. */
+	enum evrec_key spam_kind;
+	evrec_str spam_key;
+	double tokens;      /* in its bucket now; full, where that was forgotten */
+	int64_t next_token; /* from now: 0 where there is one, INT64_MAX where none will ever come (qps 0) */
 } evrec_suppressed;
-void evrec_broadcaster_suppressed(const evrec_broadcaster *b, size_t sink,
-                                  bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
+
+/*
+ * Which events of an object (kind, namespace and name; uid and apiVersion where they are set; NULL: all objects) one
+ * sink suppressed lately: calls `func` stage by stage, the most recent first, until it returns false. For each stage,
+ * and each cause, the latest 128 of them are remembered. Where callbacks choose more than one key for them, it is the
+ * last one's that is told. `func` must not call the broadcaster. What was refused before any sink is not in here: the
+ * recording call said so. The broadcaster's thread.
+ */
+void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t sink, const evrec_reference *object,
+                               bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
 
 /* Counts and reports an error of a callback: for bindings, whose callbacks can fail. */
 void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message);

@@ -17,7 +17,6 @@ local function tell(recorder, cronjob, clock, minute)
 	recorder:eventf(cronjob, "Normal", "SawCompletedJob", "Saw completed job: hello-%d", minute)
 	clock:advance(1)
 	recorder:eventf(cronjob, "Normal", "SuccessfulDelete", "Deleted job hello-%d", minute - 3)
-	clock:advance(49)
 end
 
 --- Plays it under a fake clock.
@@ -25,6 +24,7 @@ end
 ---@return table seen by reason: { minute =, message = } of the last write that a reader can see
 ---@return table dropped by reason: how many on_drop was told of
 ---@return table stats of the sink
+---@return table explained what broadcaster:explain says of the CronJob, of the sink
 function silent_cronjob.play(correlator)
 	local clock, seen, dropped = evrec.fake_clock(started), {}, {}
 	local broadcaster = evrec.broadcaster {
@@ -33,18 +33,20 @@ function silent_cronjob.play(correlator)
 		on_drop = function(event) dropped[event.reason] = (dropped[event.reason] or 0) + 1 end,
 	}
 	local function written(event)
-		seen[event.reason] = { minute = math.floor((clock:now() - started) / 60), message = event.message }
+		seen[event.reason] = { minute = math.floor((clock:now() - started) / 60) + 1, message = event.message }
 		return true
 	end
 	broadcaster:start_recording_to_sink(evrec.sink.lua { create = written, update = written })
 	local recorder = broadcaster:new_recorder { component = "cronjob-controller" }
 	local cronjob = { kind = "CronJob", apiVersion = "batch/v1", namespace = "default", name = "hello", uid = "c-1" }
 	for minute = 1, silent_cronjob.minutes do
+		clock:set(started + (minute - 1) * 60)
 		tell(recorder, cronjob, clock, minute)
 		broadcaster:poll()
 	end
+	local explained = broadcaster:explain(cronjob)[1]
 	local _, stats = broadcaster:shutdown(1)
-	return seen, dropped, stats.sinks[1]
+	return seen, dropped, stats.sinks[1], explained
 end
 
 local function print_seen(seen, dropped)
@@ -56,6 +58,24 @@ local function print_seen(seen, dropped)
 		}
 	end
 	print(events_table.layout(rows))
+end
+
+--- What broadcaster:explain says, for people.
+local function print_explained(explained)
+	local rows = { { "REASON", "STAGE", "COUNT", "FIRST", "LAST", "NEXT TOKEN IN", "MESSAGE" } }
+	local function minute(time)
+		return ("minute %d"):format(math.floor((time - started) / 60) + 1)
+	end
+	for _, s in ipairs(explained.suppressed) do
+		rows[#rows + 1] = {
+			s.reason, s.stage, ("%d"):format(s.count), minute(s.first), minute(s.last),
+			("%.0f s"):format(s.next_token_in), s.message,
+		}
+	end
+	print(events_table.layout(rows))
+	local key = explained.suppressed[1].spam_key
+	print(("\nAll of them take their tokens from one bucket: %s events of %s about %s %s/%s"):format(
+		key.type, key.component, key.kind, key.namespace, key.name))
 end
 
 --- A bucket of tokens for every reason, where the default has one for the object.
@@ -70,7 +90,7 @@ end
 function silent_cronjob.main()
 	print(("The CronJob that fell silent: three events a minute for %d minutes\n"):format(silent_cronjob.minutes))
 	print("With the defaults of Kubernetes' own recorder:\n")
-	local seen, dropped, stats = silent_cronjob.play()
+	local seen, dropped, stats, explained = silent_cronjob.play()
 	print_seen(seen, dropped)
 
 	print("\nWhat stats() says of it:\n")
@@ -79,6 +99,9 @@ function silent_cronjob.main()
 		rows[#rows + 1] = { s.kind, s.namespace .. "/" .. s.name, s.reason, ("%d"):format(s.count), s.why }
 	end
 	print(events_table.layout(rows))
+
+	print("\nWhat explain(cronjob) says of it:\n")
+	print_explained(explained)
 
 	print("\nCured by a spam_key_func that adds the reason to the key:\n")
 	print_seen(silent_cronjob.play { spam_key_func = silent_cronjob.by_reason })

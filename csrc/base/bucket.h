@@ -26,6 +26,10 @@ static inline void bucket_fill(struct bucket *b, unsigned burst, int64_t now)
 /* Takes one token; false where there is none. `qps`: tokens a second. A clock that steps back refills nothing. */
 bool bucket_take(struct bucket *b, unsigned burst, double qps, int64_t now);
 
+/* How many tokens are in there, and how long, in ns, until there is a whole one: INT64_MAX where never. */
+double bucket_tokens(const struct bucket *b, unsigned burst, double qps, int64_t now);
+int64_t bucket_wait(const struct bucket *b, unsigned burst, double qps, int64_t now);
+
 #pragma GCC visibility pop
 
 #endif

@@ -396,6 +396,13 @@ uint64_t lru_handle(const void *value)
 	return (uint64_t)node->generation << 32 | node->self;
 }
 
+evrec_str lru_key(const void *value)
+{
+	const struct node *node = (const struct node *)value - 1;
+
+	return (evrec_str){ node->key, node->key_len };
+}
+
 void *lru_at(const struct lru *lru, uint64_t handle)
 {
 	struct node *node = entry_at(lru, handle);

@@ -76,6 +76,7 @@ size_t lru_len(const struct lru *lru);
  */
 uint64_t lru_handle(const void *value);
 void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: evicted */
+evrec_str lru_key(const void *value);                 /* whole; holds as long as the value */
 
 /* From the most recently used on, with the whole key: calls `func` until it returns false. */
 void lru_each(struct lru *lru, bool (*func)(void *ctx, evrec_str key, void *value), void *ctx);

@@ -128,6 +128,7 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 	if (!aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
 		return false;
 	}
+	o->aggregate = aggregate_key->handle;
 	*key = *combined ? aggregate_key : &keys->event;
 	if (!*combined) {
 		return true;
@@ -172,6 +173,7 @@ static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, in
 	if (bucket == NULL) {
 		return false;
 	}
+	o->bucket = key->handle;
 	if (fresh) {
 		bucket_fill(bucket, c->options.burst_size, now);
 	}
@@ -257,6 +259,33 @@ void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str n
 	if (!c->busy) {
 		logger_answered(&c->logger, handle, name, resource_version);
 	}
+}
+
+/* Whose key an entry has; without the entry (NULL) only where callbacks choose none. */
+static enum evrec_key kind_of(const void *entry, bool callback, evrec_str *chosen)
+{
+	if (entry != NULL && key_split_custom(lru_key(entry), chosen)) {
+		return EVREC_KEY_CUSTOM;
+	}
+	return entry != NULL || !callback ? EVREC_KEY_DEFAULT : EVREC_KEY_UNKNOWN;
+}
+
+void correlator_explain(const evrec_correlator *c, uint64_t aggregate, uint64_t bucket, int64_t now,
+                        evrec_suppressed *what)
+{
+	const evrec_correlator_options *o = &c->options;
+	const struct bucket *b = lru_at(c->buckets, bucket);
+	struct bucket full;
+
+	what->aggregate_kind =
+		kind_of(lru_at(c->aggregator.cache, aggregate), o->key_func != NULL, &what->aggregate_key);
+	what->spam_kind = kind_of(b, o->spam_key_func != NULL, &what->spam_key);
+	if (b == NULL) {
+		bucket_fill(&full, o->burst_size, now);
+		b = &full;
+	}
+	what->tokens = bucket_tokens(b, o->burst_size, o->qps, now);
+	what->next_token = bucket_wait(b, o->burst_size, o->qps, now);
 }
 
 void evrec_correlator_get_stats(const evrec_correlator *c, evrec_correlator_stats *stats)

@@ -16,6 +16,10 @@
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
                        struct observed *observed);
 
+/* Sets the keys of these entries, as far as they are still known, and the tokens of the second, in *what. */
+void correlator_explain(const evrec_correlator *correlator, uint64_t aggregate, uint64_t bucket, int64_t now,
+                        evrec_suppressed *what);
+
 #pragma GCC visibility pop
 
 #endif

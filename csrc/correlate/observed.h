@@ -14,7 +14,8 @@ struct observed {
 	evrec_str name, resource_version, note;
 	int64_t first, last;
 	int32_t count;
-	uint64_t handle; /* the logger's entry */
+	uint64_t handle;            /* the logger's entry */
+	uint64_t aggregate, bucket; /* the aggregator's, and the spam filter's */
 	bool patch, skip;
 	enum evrec_why why;
 };
@@ -29,6 +30,7 @@ static inline void observed_init(struct observed *o, const evrec_fields *event)
 	o->first = event->first;
 	o->last = event->last;
 	o->count = event->count;
+	o->aggregate = o->bucket = 0;
 }
 
 /* The whole event, changed. */

@@ -122,39 +122,52 @@ void keys_free(struct keys *keys)
 	buf_free(&keys->text);
 }
 
-bool key_join(struct buf *out, const evrec_str *parts, size_t n)
+/* The part at the beginning of `rest`, which is then what follows it. */
+static evrec_str split(evrec_str *rest)
 {
-	size_t i;
-
-	buf_clear(out);
-	for (i = 0; i < n && buf_reserve(out, sizeof(part_len) + parts[i].len); i++) {
-		evrec_str at;
-
-		out->len = (size_t)(put_part(out->data + out->len, parts[i], &at) - out->data);
-	}
-	return !out->failed;
-}
-
-bool key_split(evrec_str *rest, evrec_str *first)
-{
+	evrec_str part;
 	part_len len;
 
-	if (rest->len < sizeof(len)) {
-		return false;
-	}
 	memcpy(&len, rest->data, sizeof(len));
-	*first = (evrec_str){ rest->data + sizeof(len), len };
-	*rest = (evrec_str){ first->data + len, rest->len - sizeof(len) - len };
-	return true;
+	part = (evrec_str){ rest->data + sizeof(len), len };
+	*rest = (evrec_str){ part.data + len, rest->len - sizeof(len) - len };
+	return part;
 }
+
+void keys_split_aggregate(evrec_str text, evrec_suppressed *what)
+{
+	what->component = split(&text);
+	what->host = split(&text);
+	what->regarding.kind = split(&text);
+	what->regarding.ns = split(&text);
+	what->regarding.name = split(&text);
+	what->regarding.uid = split(&text);
+	what->regarding.api_version = split(&text);
+	what->type = split(&text);
+	text = (evrec_str){ text.data + 1, text.len - 1 };
+	what->reason = split(&text);
+	what->controller = split(&text);
+	what->instance = split(&text);
+}
+
+static const part_len no_part_is_so_long = UINT32_MAX;
 
 bool key_custom(struct key *key, struct buf *out, evrec_str chosen)
 {
-	static const part_len no_part_is_so_long = UINT32_MAX;
-
 	buf_clear(out);
 	buf_put(out, &no_part_is_so_long, sizeof(no_part_is_so_long));
 	buf_put_str(out, chosen);
 	*key = key_of(buf_str(out), (evrec_str){ NULL, 0 });
 	return !out->failed;
+}
+
+bool key_split_custom(evrec_str text, evrec_str *chosen)
+{
+	const size_t head = sizeof(no_part_is_so_long);
+
+	if (text.len < head || memcmp(text.data, &no_part_is_so_long, head) != 0) {
+		return false;
+	}
+	*chosen = (evrec_str){ text.data + head, text.len - head };
+	return true;
 }

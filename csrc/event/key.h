@@ -33,12 +33,13 @@ bool keys_are_of(const struct keys *keys, const evrec_fields *event);
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);
 
-/* Any list of parts as a key, and back: the first part of `rest`, which is then what follows it. False: no more. */
-bool key_join(struct buf *out, const evrec_str *parts, size_t n);
-bool key_split(evrec_str *rest, evrec_str *first);
+/* The fields that are part of it, from the text of an aggregate's key; they lie in there. */
+void keys_split_aggregate(evrec_str text, evrec_suppressed *what);
 
 /* A key that a callback chose, in a form that no key made here can have; it lies in `out`. False: no memory. */
 bool key_custom(struct key *key, struct buf *out, evrec_str chosen);
+/* What was chosen, from the text of such a key. False: it is another. */
+bool key_split_custom(evrec_str text, evrec_str *chosen);
 
 #pragma GCC visibility pop
 

@@ -4,10 +4,8 @@
 #include "correlate/correlator.h"
 #include "deliver/sender.h"
 #include "event/event.h"
+#include "flow/suppressed.h"
 #include "flow/write.h"
-
-/* How many objects with suppressed events are remembered by name. */
-#define SUPPRESSED 64
 
 struct lane {
 	evrec_sink *sink;
@@ -17,16 +15,14 @@ struct lane {
 	evrec_correlator *correlator;
 	struct sender *sender; /* owns the outbox and the transport; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
-	struct lru *suppressed; /* kind, namespace, name, reason -> uint64_t count */
-	struct buf suppressed_key;
+	struct suppressed suppressed;
+	struct keys dropped_keys; /* of what the outbox gave up */
 	size_t max_message_bytes;
 	struct buf note; /* an aggregate's, where it had to be cleaned or cut */
 	uint64_t received, rate_limited, dropped_memory;
 	unsigned fork_generation;
 	bool stopped, ended;
 };
-
-static const struct lru_type suppressed_type = { sizeof(uint64_t), NULL, NULL };
 
 /* What a lane needs anew in a forked child. False: no memory, or what the transport said. */
 static bool open_parts(struct lane *lane, evrec_error *err)
@@ -81,10 +77,7 @@ struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options,
 	} else {
 		evrec_correlator_options_init(&lane->options);
 	}
-	lane->suppressed = lru_new(&suppressed_type, SUPPRESSED);
-	if (lane->suppressed == NULL) {
-		error_set(err, EVREC_ENOMEM, "no memory");
-	} else if (open_parts(lane, err)) {
+	if (open_parts(lane, err)) {
 		return lane;
 	}
 	lane_free(lane);
@@ -97,8 +90,8 @@ void lane_free(struct lane *lane)
 		sender_release(lane->sender);
 	}
 	evrec_correlator_free(lane->correlator);
-	lru_free(lane->suppressed);
-	buf_free(&lane->suppressed_key);
+	suppressed_free(&lane->suppressed);
+	keys_free(&lane->dropped_keys);
 	buf_free(&lane->note);
 	evrec_clock_release(lane->clock);
 	evrec_sink_release(lane->sink);
@@ -113,36 +106,23 @@ static bool ready(struct lane *lane)
 {
 	if (lane->fork_generation != sender_fork_generation()) {
 		evrec_correlator_free(lane->correlator);
+		suppressed_free(&lane->suppressed);
 		lane->received = lane->rate_limited = lane->dropped_memory = 0;
 		(void)open_parts(lane, NULL);
 	}
 	return lane->sender != NULL;
 }
 
-static void note_suppressed(struct lane *lane, const evrec_fields *event)
-{
-	const evrec_str parts[] = { event->regarding.kind, event->ns, event->regarding.name, event->reason };
-	struct key key;
-	uint64_t *count;
-	bool fresh;
-
-	if (!key_join(&lane->suppressed_key, parts, sizeof(parts) / sizeof(parts[0]))) {
-		return;
-	}
-	key = key_of(buf_str(&lane->suppressed_key), (evrec_str){ NULL, 0 });
-	count = lru_put(lane->suppressed, &key, &fresh);
-	if (count != NULL) {
-		(*count)++;
-	}
-}
-
 static void show_drop(struct lane *lane, const struct entry *entry)
 {
-	evrec_event *event = lane->listener->dropped == NULL ? NULL : write_event(entry->item, BODY_WHOLE);
+	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
 
-	if (event != NULL) {
-		lane->listener->dropped(lane->listener->ctx, evrec_event_fields(event), evrec_cause_name(entry->cause));
-		evrec_event_release(event);
+	if (keys_make(&lane->dropped_keys, &event)) {
+		suppressed_drop(&lane->suppressed, entry->cause, &lane->dropped_keys, event.note, entry->count,
+		                evrec_clock_now(lane->clock));
+	}
+	if (lane->listener->dropped != NULL) {
+		lane->listener->dropped(lane->listener->ctx, &event, evrec_cause_name(entry->cause));
 	}
 }
 
@@ -192,6 +172,15 @@ static void tell_dropped(const struct lane *lane, const struct observed *o, cons
 	}
 }
 
+static void drop(struct lane *lane, const struct observed *o, const struct keys *keys, enum evrec_cause cause,
+                 int64_t now)
+{
+	if (keys != NULL) {
+		suppressed_add(&lane->suppressed, EVREC_STAGE_DROPPED, cause, keys, o, now);
+	}
+	tell_dropped(lane, o, evrec_cause_name(cause));
+}
+
 /* An aggregate's message is a callback's, or has a prefix: clean and bounded as the recorder made all others. */
 static bool bound_note(struct lane *lane, struct observed *o)
 {
@@ -220,17 +209,19 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 	if (outbox_has_news(lane->outbox)) {
 		take_news(lane);
 	}
-	lane->received++;
 	if (keys == NULL || correlator_observe(lane->correlator, event, keys, now, &observed) != 0 ||
 	    !bound_note(lane, &observed)) {
+		lane->received++;
 		lane->dropped_memory++;
 		observed_init(&observed, event);
-		tell_dropped(lane, &observed, evrec_cause_name(EVREC_CAUSE_MEMORY));
+		drop(lane, &observed, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
+	/* Only now: callbacks have run, to which the equation has to hold. */
+	lane->received++;
 	if (observed.skip) {
 		lane->rate_limited++;
-		note_suppressed(lane, event);
+		suppressed_add(&lane->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, &observed, now);
 		tell_dropped(lane, &observed, evrec_why_name(EVREC_RATE_LIMITED));
 		return;
 	}
@@ -242,7 +233,9 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 		.draft = &observed,
 	};
 	if (!outbox_submit(lane->outbox, &occurrence, &cause)) {
-		tell_dropped(lane, &observed, evrec_cause_name(cause));
+		drop(lane, &observed, keys, cause, now);
+	} else if (observed.why == EVREC_AGGREGATED) {
+		suppressed_add(&lane->suppressed, EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys, &observed, now);
 	}
 }
 
@@ -330,23 +323,11 @@ void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 	stats->dropped[EVREC_CAUSE_MEMORY] += lane->dropped_memory;
 }
 
-struct suppressed_visit {
-	bool (*func)(void *ctx, const evrec_suppressed *what);
-	void *ctx;
-};
-
-static bool visit_suppressed(void *ctx, evrec_str key, void *value)
+void lane_explain(const struct lane *lane, const evrec_reference *object,
+                  bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx)
 {
-	const struct suppressed_visit *visit = ctx;
-	evrec_suppressed what = { .count = *(const uint64_t *)value };
-
-	return key_split(&key, &what.kind) && key_split(&key, &what.ns) && key_split(&key, &what.name) &&
-	       key_split(&key, &what.reason) && visit->func(visit->ctx, &what);
-}
-
-void lane_suppressed(const struct lane *lane, bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx)
-{
-	struct suppressed_visit visit = { func, ctx };
-
-	lru_each(lane->suppressed, visit_suppressed, &visit);
+	/* Neither in a child that has recorded nothing yet, nor without a correlator. */
+	if (lane->correlator != NULL && lane->fork_generation == sender_fork_generation()) {
+		suppressed_visit(&lane->suppressed, lane->correlator, object, evrec_clock_now(lane->clock), func, ctx);
+	}
 }

@@ -49,7 +49,9 @@ void lane_end(struct lane *lane);  /* likewise, but nothing is tried twice; does
 void lane_join(struct lane *lane, int64_t deadline);
 
 void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats);
-void lane_suppressed(const struct lane *lane, bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
+/* evrec_broadcaster_explain, for this sink. */
+void lane_explain(const struct lane *lane, const evrec_reference *object,
+                  bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
 
 #pragma GCC visibility pop
 

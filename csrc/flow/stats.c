@@ -19,6 +19,13 @@ const char *evrec_cause_name(enum evrec_cause cause)
 	return names[cause];
 }
 
+const char *evrec_stage_name(enum evrec_stage stage)
+{
+	static const char *const names[] = { "aggregated", "rate_limited", "dropped" };
+
+	return names[stage];
+}
+
 static struct lane *sink_at(const evrec_broadcaster *b, size_t index)
 {
 	size_t i;
@@ -53,12 +60,12 @@ bool evrec_broadcaster_get_sink_stats(const evrec_broadcaster *b, size_t i, evre
 	return lane != NULL;
 }
 
-void evrec_broadcaster_suppressed(const evrec_broadcaster *b, size_t sink,
-                                  bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx)
+void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t sink, const evrec_reference *object,
+                               bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx)
 {
 	const struct lane *lane = sink_at(b, sink);
 
 	if (lane != NULL) {
-		lane_suppressed(lane, func, ctx);
+		lane_explain(lane, object, func, ctx);
 	}
 }

@@ -14,8 +14,9 @@ struct write {
 #define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
 
 /* What is created has no resource version, whatever the server once answered (client-go's recordEvent). */
-static evrec_fields fields_of(const struct write *w, enum body body)
+evrec_fields write_fields(const void *item, enum body body)
 {
+	const struct write *w = item;
 	evrec_fields fields = *evrec_event_fields(w->event);
 
 	if (body == BODY_CREATE) {
@@ -90,7 +91,7 @@ static bool write_merge(void *item, const void *next)
 	const struct write *later = next;
 	struct write *w = item;
 
-	if (!set_note(w, fields_of(later, BODY_WHOLE).note)) {
+	if (!set_note(w, write_fields(later, BODY_WHOLE).note)) {
 		return false;
 	}
 	w->last = later->last;
@@ -161,7 +162,7 @@ const struct outbox_ops write_ops = {
 
 bool write_encode(const void *item, enum body body, struct request *request)
 {
-	evrec_fields fields = fields_of(item, body);
+	evrec_fields fields = write_fields(item, body);
 	struct buf out = { 0 };
 
 	*request = (struct request){ 0 };
@@ -193,6 +194,6 @@ evrec_event *write_event(const void *item, enum body body)
 	    (body != BODY_CREATE || first->resource_version.len == 0)) {
 		return evrec_event_retain(w->event);
 	}
-	fields = fields_of(item, body);
+	fields = write_fields(item, body);
 	return evrec_event_new(&fields);
 }

@@ -15,7 +15,9 @@ extern const struct outbox_ops write_ops;
 /* An encode_func. */
 bool write_encode(const void *item, enum body body, struct request *request);
 
-/* The event as it would be written now, to be created or whole; the caller's. NULL: no memory. */
+/* The event as it would be written now, to be created or whole: borrowed from the item, */
+evrec_fields write_fields(const void *item, enum body body);
+/* or the caller's; NULL: no memory. */
 evrec_event *write_event(const void *item, enum body body);
 
 #pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "lua/clock.h"
 #include "lua/correlator.h"
 #include "lua/event.h"
+#include "lua/explain.h"
 #include "lua/recorder.h"
 #include "lua/reference.h"
 #include "lua/sink.h"
@@ -68,6 +69,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "fake_clock", clock_new_fake);
 	set_function(L, "correlator", correlator_new);
 	set_function(L, "broadcaster", broadcaster_new);
+	set_function(L, "explain", broadcaster_explain);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);

@@ -1,6 +1,7 @@
 #include "lua/stats.h"
 
 #include "lua/correlator.h"
+#include "lua/explain.h"
 
 /* Every cause is there, also those of which there was none: a dashboard's columns do not come and go. */
 static void set_dropped(lua_State *L, const char *name, const uint64_t dropped[EVREC_CAUSES])
@@ -34,29 +35,6 @@ void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
 	lua_setfield(L, -2, "correlator");
 }
 
-static void set_str(lua_State *L, const char *name, evrec_str s)
-{
-	lua_pushlstring(L, s.len == 0 ? "" : s.data, s.len);
-	lua_setfield(L, -2, name);
-}
-
-/* Appends to the array at the top of the stack. */
-static bool append_suppressed(void *ctx, const evrec_suppressed *what)
-{
-	lua_State *L = ctx;
-
-	lua_createtable(L, 0, 6);
-	set_str(L, "kind", what->kind);
-	set_str(L, "namespace", what->ns);
-	set_str(L, "name", what->name);
-	set_str(L, "reason", what->reason);
-	stats_set(L, "count", what->count);
-	lua_pushstring(L, evrec_why_name(EVREC_RATE_LIMITED));
-	lua_setfield(L, -2, "why");
-	lua_rawseti(L, -2, (int)lua_rawlen(L, -2) + 1);
-	return true;
-}
-
 /* The sums over all sinks. */
 static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 {
@@ -83,8 +61,7 @@ static void set_sinks(lua_State *L, const evrec_broadcaster *b, evrec_sink_stats
 	for (i = 0; evrec_broadcaster_get_sink_stats(b, i, &one); i++) {
 		add(sum, &one);
 		stats_push_sink(L, &one);
-		lua_newtable(L);
-		evrec_broadcaster_suppressed(b, i, append_suppressed, L);
+		explain_push_rate_limited(L, b, i);
 		lua_setfield(L, -2, "suppressed");
 		lua_rawseti(L, -2, (int)i + 1);
 	}

@@ -14,6 +14,9 @@ end
 local methods = core.broadcaster_methods
 methods.start_logging = logging.start
 methods.start_structured_logging = logging.start_structured
+methods.explain = function(broadcaster, object)
+	return core.explain(broadcaster, object ~= nil and core.reference(object) or nil)
+end
 methods.metrics = function(broadcaster) return metrics.format(broadcaster:stats()) end
 
 return {

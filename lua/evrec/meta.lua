@@ -302,6 +302,14 @@ function Broadcaster:close(timeout) end
 ---@return evrec.Stats
 function Broadcaster:stats() end
 
+---Which events of an object each sink suppressed lately, by which stage and key, how often, and when the next token
+---comes: the story of a CronJob that fell silent (semantics 8). `uid` and `apiVersion` count where the object has them.
+---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
+---@param object? evrec.Object nil: all objects
+---@return evrec.Explained[]? sinks in the order in which they were started
+---@return string? message, string? name
+function Broadcaster:explain(object) end
+
 ---The counters in Prometheus' text format.
 ---@return string
 function Broadcaster:metrics() end
@@ -409,6 +417,41 @@ function Recorder:emit(what) end
 ---@field reason string
 ---@field count integer
 ---@field why "rate_limited"
+
+---The source, object and type; of an aggregate also the reason and who reports. Fields that are empty are nil.
+---@class evrec.KeyParts
+---@field component? string
+---@field host? string
+---@field kind? string
+---@field apiVersion? string
+---@field namespace? string
+---@field name? string
+---@field uid? string
+---@field type? string
+---@field reason? string
+---@field reportingComponent? string
+---@field reportingInstance? string
+
+---Events of one source, object, type and reason that one stage suppressed. A key is what a callback chose, a string, or
+---the parts of the default one, or nil where it was forgotten since.
+---@class evrec.ExplainedEvent
+---@field stage "aggregated"|"rate_limited"|"dropped"
+---@field cause? string of what was dropped: a name of evrec.Dropped
+---@field object { kind?: string, apiVersion?: string, namespace?: string, name?: string, uid?: string }
+---@field type string
+---@field reason string
+---@field message? string the last one's, as it was or would have been written; 200 bytes of it at most
+---@field count integer occurrences
+---@field first number when the first of them was suppressed
+---@field last number and the last
+---@field aggregate_key? string|evrec.KeyParts what similar events are known by
+---@field spam_key? string|evrec.KeyParts what has tokens of its own
+---@field tokens number in its bucket now
+---@field next_token_in? number seconds; 0 where there is a token, nil where none will ever come
+
+---@class evrec.Explained
+---@field name string the sink's
+---@field suppressed evrec.ExplainedEvent[] by stage, the latest first
 
 ---received = rate_limited + created + patched + coalesced + pending + all of dropped, at every moment.
 ---@class evrec.SinkStats

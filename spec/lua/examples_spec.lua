@@ -41,10 +41,13 @@ describe("the examples", function()
 	end)
 
 	it("make a CronJob fall silent, say so, and cure it", function()
-		local default, told, cured = demo:match "With the defaults(.*)What stats%(%) says(.*)Cured by(.*)"
+		local default, told, explained, cured =
+			demo:match "With the defaults(.*)What stats%(%) says(.*)What explain%(cronjob%) says(.*)Cured by(.*)"
 		assert.matches("SuccessfulCreate +40 +25 +36 +%(combined from similar events%)", default)
 		assert.matches("SawCompletedJob +40 +31 +9 +Saw completed job: hello%-9", default)
 		assert.matches("CronJob +default/hello +SawCompletedJob +31 +rate_limited", told)
+		assert.matches("SawCompletedJob +rate_limited +31 +minute 10 +minute 40 +49 s +%(combined from", explained)
+		assert.matches("one bucket: Normal events of cronjob%-controller about CronJob default/hello", explained)
 		assert.matches("SawCompletedJob +40 +8 +36 ", cured)
 	end)
 

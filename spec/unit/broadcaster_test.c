@@ -114,7 +114,7 @@ static int record(struct fixture *f, const char *object, const char *reason, con
 		                  .note = str_from(note),
 		                  .timestamp = EVREC_UNSET };
 
-	return evrec_recorder_emit(f->r, &what, NULL);
+	return emit(f->r, f->b, &what);
 }
 
 static evrec_watch *start(struct fixture *f)
@@ -133,11 +133,11 @@ static void test_create_and_patch(void **state)
 	evrec_watch_free(start(f));
 	assert_int_equal(record(f, "a", "R", "m"), 0);
 	assert_int_equal(f->creates, 0); /* nothing is written inside a recording call */
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->creates, 1);
 	evrec_clock_set(f->clock, T0 + 60 * EVREC_SECOND);
 	(void)record(f, "a", "R", "m");
-	assert_int_equal(evrec_broadcaster_flush(f->b, 0), 0);
+	assert_int_equal(flush(f->b, 0), 0);
 	assert_int_equal(f->patches, 1);
 	assert_string_equal(f->last_patch,
 	                    "{\"count\":2,\"lastTimestamp\":\"2023-11-14T22:14:20Z\",\"message\":\"m\"}");
@@ -157,7 +157,7 @@ static void test_folding(void **state)
 	}
 	s = check_books(f->b);
 	assert_true(s.pending == 20 && s.pending_writes == 1);
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_true(f->creates == 1 && f->patches == 0 && f->last_count == 20);
 	s = check_books(f->b);
 	assert_true(s.created == 1 && s.coalesced == 19);
@@ -172,17 +172,17 @@ static void test_retry_under_a_fake_clock(void **state)
 	f->status = 429;
 	f->retry_after = 5 * EVREC_SECOND;
 	(void)record(f, "a", "R", "m");
-	evrec_broadcaster_poll(f->b);
-	evrec_broadcaster_poll(f->b);
-	assert_int_equal(f->creates, 1); /* it is not yet time */
-	(void)record(f, "a", "R", "m");  /* folds into what backs off */
-	assert_int_equal(evrec_broadcaster_flush(f->b, 3600 * EVREC_SECOND), EVREC_ETIMEOUT); /* and does not wait */
+	poll_once(f->b);
+	poll_once(f->b);
+	assert_int_equal(f->creates, 1);                                    /* it is not yet time */
+	(void)record(f, "a", "R", "m");                                     /* folds into what backs off */
+	assert_int_equal(flush(f->b, 3600 * EVREC_SECOND), EVREC_ETIMEOUT); /* and does not wait */
 	f->status = 201;
 	evrec_clock_set(f->clock, T0 + 5 * EVREC_SECOND - 1);
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->creates, 1);
 	evrec_clock_set(f->clock, T0 + 5 * EVREC_SECOND + EVREC_SECOND);
-	assert_int_equal(evrec_broadcaster_flush(f->b, 0), 0);
+	assert_int_equal(flush(f->b, 0), 0);
 	assert_true(f->creates == 2 && f->last_count == 2);
 	s = check_books(f->b);
 	assert_true(s.retries == 1 && s.created == 1 && s.coalesced == 1);
@@ -197,10 +197,10 @@ static void test_an_expired_event_is_created_anew(void **state)
 
 	evrec_watch_free(start(f));
 	(void)record(f, "a", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	f->status = 404; /* to the patch; the fixture answers the POST that follows likewise */
 	(void)record(f, "a", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_true(f->patches == 1 && f->creates == 2 && f->last_count == 2);
 	assert_string_equal(f->last_version, ""); /* not the one that it once had */
 	s = check_books(f->b);
@@ -217,13 +217,13 @@ static void test_a_taken_name_is_left_alone(void **state)
 	evrec_watch_free(start(f));
 	f->status = 409;
 	(void)record(f, "taken", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->creates, 2);
 	assert_string_equal(f->last_why, "conflict");
 	memcpy(second, f->last_name, sizeof(second));
 	f->status = 404;
 	(void)record(f, "taken", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->patches, 1);
 	assert_string_equal(f->last_name, second);
 }
@@ -236,7 +236,7 @@ static void test_rejected(void **state)
 	f->status = 422;
 	(void)record(f, "a", "R", "m");
 	(void)record(f, "a", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(check_books(f->b).dropped[EVREC_CAUSE_REJECTED], 2);
 	assert_true(f->drops == 1 && f->errors == 1);
 	assert_string_equal(f->last_error, "rejected");
@@ -277,16 +277,15 @@ static void test_an_aggregate_is_bounded(void **state)
 	evrec_recorder_free(f->r);
 	f->r = r;
 	assert_int_equal(record(f, "a", "R", "0123456789"), 0);
-	evrec_broadcaster_poll(b);
+	poll_once(b);
 	assert_string_equal(f->last_note, "(combined from similar events): 01234\xE2\x80\xA6");
 	evrec_broadcaster_free(b);
 }
 
 static bool count_suppressed(void *ctx, const evrec_suppressed *what)
 {
-	assert_str(what->kind, "Pod");
-	assert_str(what->ns, "shop");
-	assert_str(what->reason, "R");
+	assert_int_equal(what->stage, EVREC_STAGE_RATE_LIMITED);
+	assert_str(what->regarding.kind, "Pod");
 	*(uint64_t *)ctx += what->count;
 	return true;
 }
@@ -304,7 +303,7 @@ static void test_rate_limit_is_told(void **state)
 	assert_int_equal(check_books(f->b).rate_limited, 5);
 	assert_int_equal(f->drops, 5);
 	assert_string_equal(f->last_why, "rate_limited");
-	evrec_broadcaster_suppressed(f->b, 0, count_suppressed, &suppressed);
+	evrec_broadcaster_explain(f->b, 0, NULL, count_suppressed, &suppressed);
 	assert_int_equal(suppressed, 5);
 }
 
@@ -328,8 +327,8 @@ static void see(void *ctx, evrec_event *event)
 	if (seen->records > 0) {
 		seen->records--;
 		assert_int_equal(record(seen->f, "inner", "R", "inner"), seen->refused);
-		assert_int_equal(evrec_broadcaster_flush(seen->f->b, 0), EVREC_EINVALID);
-		assert_int_equal(evrec_broadcaster_shutdown(seen->f->b, 0), EVREC_EINVALID);
+		assert_int_equal(flush(seen->f->b, 0), EVREC_EINVALID);
+		assert_int_equal(shut_down(seen->f->b, 0), EVREC_EINVALID);
 		(void)check_books(seen->f->b);
 	}
 }
@@ -383,7 +382,7 @@ static void test_recording_inside_a_callback(void **state)
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_int_equal(stats.queued, 1);
 	seen.refused = EVREC_ECLOSED;
-	assert_int_equal(evrec_broadcaster_shutdown(f->b, 0), 0);
+	assert_int_equal(shut_down(f->b, 0), 0);
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_true(stats.queued == 0 && stats.dropped[EVREC_CAUSE_CLOSED] == 1);
 	(void)check_books(f->b);
@@ -416,13 +415,13 @@ static void test_two_sinks_agree_on_the_name(void **state)
 	for (i = 0; i < 3; i++) {
 		(void)record(f, "a", "R", "m");
 	}
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->creates, 2);
 	assert_true(evrec_watch_get_sink_stats(a, &s) && s.rate_limited == 0 && s.coalesced == 2);
 	assert_true(evrec_watch_get_sink_stats(b, &s) && s.rate_limited == 2 && s.coalesced == 0);
 	evrec_watch_stop(a);
 	(void)record(f, "b", "R", "m");
-	evrec_broadcaster_poll(f->b);
+	poll_once(f->b);
 	assert_int_equal(f->creates, 3);
 	(void)check_books(f->b);
 	evrec_watch_free(a);
@@ -436,12 +435,12 @@ static void test_shutdown(void **state)
 
 	evrec_watch_free(start(f));
 	(void)record(f, "a", "R", "m");
-	assert_int_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND), 0);
+	assert_int_equal(shut_down(f->b, EVREC_SECOND), 0);
 	assert_int_equal(f->creates, 1);
 	assert_int_equal(record(f, "a", "R", "m"), EVREC_ECLOSED);
 	assert_int_equal(f->drops, 1);
 	assert_string_equal(f->last_why, "closed");
-	assert_int_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND), 0);
+	assert_int_equal(shut_down(f->b, EVREC_SECOND), 0);
 	assert_null(evrec_broadcaster_start_event_watcher(f->b, see, NULL, NULL));
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_int_equal(stats.dropped[EVREC_CAUSE_CLOSED], 1);
@@ -457,7 +456,7 @@ static void test_shutdown_of_a_dead_sink(void **state)
 	f->status = 0;
 	(void)record(f, "a", "R", "m");
 	(void)record(f, "b", "R", "m");
-	assert_int_equal(evrec_broadcaster_shutdown(f->b, 0), EVREC_ETIMEOUT);
+	assert_int_equal(shut_down(f->b, 0), EVREC_ETIMEOUT);
 	assert_int_equal(check_books(f->b).dropped[EVREC_CAUSE_CLOSED], 2);
 	assert_int_equal(f->drops, 2);
 	assert_string_equal(f->last_why, "closed");

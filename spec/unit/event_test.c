@@ -244,21 +244,42 @@ static void test_keys_are_of(void **state)
 
 static void test_key_parts(void **state)
 {
-	const evrec_str parts[] = { EVREC_STR("Pod"), { NULL, 0 }, EVREC_STR("x") };
-	struct buf key = { 0 };
-	evrec_str rest, part;
+	evrec_fields event;
+	struct keys keys = { 0 };
+	struct buf text = { 0 };
+	struct key key;
+	evrec_suppressed what = { 0 };
+	evrec_str chosen;
 
 	(void)state;
-	assert_true(key_join(&key, parts, 3));
-	rest = buf_str(&key);
-	assert_true(key_split(&rest, &part));
-	assert_str(part, "Pod");
-	assert_true(key_split(&rest, &part));
-	assert_int_equal(part.len, 0);
-	assert_true(key_split(&rest, &part));
-	assert_str(part, "x");
-	assert_false(key_split(&rest, &part));
-	buf_free(&key);
+	evrec_fields_init(&event);
+	event.component = EVREC_STR("scheduler");
+	event.regarding.kind = EVREC_STR("Pod");
+	event.regarding.uid = EVREC_STR("u");
+	event.type = EVREC_STR("Normal");
+	event.reason = EVREC_STR("R");
+	event.instance = EVREC_STR("node-1");
+	assert_true(keys_make(&keys, &event));
+	buf_put_str(&text, keys.aggregate.head);
+	buf_put_str(&text, keys.aggregate.tail);
+	keys_split_aggregate(buf_str(&text), &what);
+	assert_str(what.component, "scheduler");
+	assert_str(what.host, "");
+	assert_str(what.regarding.kind, "Pod");
+	assert_str(what.regarding.ns, "");
+	assert_str(what.regarding.uid, "u");
+	assert_str(what.type, "Normal");
+	assert_str(what.reason, "R");
+	assert_str(what.controller, "");
+	assert_str(what.instance, "node-1");
+	assert_false(key_split_custom(buf_str(&text), &chosen));
+	assert_false(key_split_custom(EVREC_STR("x"), &chosen));
+	buf_clear(&text);
+	assert_true(key_custom(&key, &text, EVREC_STR("mine")));
+	assert_true(key_split_custom(buf_str(&text), &chosen));
+	assert_str(chosen, "mine");
+	buf_free(&text);
+	keys_free(&keys);
 }
 
 static const char *name_of(struct buf *out, const char *reference, int64_t now)

@@ -108,7 +108,7 @@ static void on_drop(void *ctx, const evrec_event *event, const char *why)
 static bool any_suppressed(void *ctx, const evrec_suppressed *what)
 {
 	(void)ctx;
-	assert_true(what->count > 0 && what->name.len > 0);
+	assert_true(what->count > 0 && what->regarding.name.len > 0 && *evrec_stage_name(what->stage) != '\0');
 	return true;
 }
 
@@ -252,7 +252,7 @@ static void poll_some(struct flow *f)
 	evrec_broadcaster_callback_error(f->b, "a binding's");
 	(void)evrec_broadcaster_flush(f->b, 0);
 	check_books(f->b);
-	evrec_broadcaster_suppressed(f->b, 0, any_suppressed, NULL);
+	evrec_broadcaster_explain(f->b, 0, NULL, any_suppressed, NULL);
 }
 
 /* All that was lost was counted; what is recorded from here on is not lost. */

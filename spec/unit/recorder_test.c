@@ -1,6 +1,4 @@
-#include "unit.h"
-
-#define T0 (INT64_C(1700000000) * EVREC_SECOND)
+#include "books.h"
 
 struct fixture {
 	evrec_clock *clock;
@@ -53,29 +51,29 @@ static void test_again_is_checked(void **state)
 	const evrec_str bad = EVREC_STR("\xff");
 	evrec_stats stats;
 
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
 	f->object.resource_version = bad;
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	f->object.resource_version = EVREC_STR("12");
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
 	f->what.action = bad;
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	f->what.action = EVREC_STR("Starting");
 	f->what.labels = (evrec_map){ &pair, 1 };
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	f->what.labels = (evrec_map){ NULL, 0 };
 	f->what.annotations = (evrec_map){ &pair, 1 };
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	f->what.annotations = (evrec_map){ NULL, 0 };
 	f->what.related = &nothing;
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	f->what.related = NULL;
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
 	/* And what is a part of them, when it changes. */
 	f->what.reason = bad;
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
+	assert_int_equal(emit(f->r, f->b, &f->what), EVREC_EINVALID);
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_int_equal(stats.broadcast, 4);
 	assert_int_equal(stats.invalid, 7);
@@ -96,13 +94,13 @@ static void test_each_is_its_own(void **state)
 	f->what.timestamp = T0 - EVREC_SECOND;
 	f->what.note = EVREC_STR("bytes: \xff");
 	f->object.field_path = f->object.uid = f->object.resource_version = EVREC_STR("x");
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
 	f->object = (evrec_reference){ .kind = EVREC_STR("Pod"), .name = EVREC_STR("a") };
 	f->what = (evrec_emit){ .regarding = &f->object,
 		                .type = EVREC_STR("Normal"),
 		                .reason = EVREC_STR("Started"),
 		                .timestamp = EVREC_UNSET };
-	assert_int_equal(evrec_recorder_emit(f->r, &f->what, NULL), 0);
+	assert_int_equal(emit(f->r, f->b, &f->what), 0);
 	first = evrec_watch_next(f->watch);
 	second = evrec_watch_next(f->watch);
 	fields = evrec_event_fields(second);
