@@ -375,11 +375,15 @@ int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whol
 
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
 {
-	int code = admit(b, event, keys != NULL, err);
+	int code;
 
-	if (code == 0) {
-		/* What was left from before comes first; what this event makes callbacks record, after it. */
+	/* What was left from before comes first, and before this one is counted; what it makes callbacks record, after. */
+	if (b->deferred_len != 0 && !b->closed) {
+		check_fork(b);
 		broadcast_deferred(b);
+	}
+	code = admit(b, event, keys != NULL, err);
+	if (code == 0) {
 		broadcast(b, event, keys, now);
 		broadcast_deferred(b);
 	}
