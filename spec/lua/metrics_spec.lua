@@ -59,6 +59,57 @@ describe("metrics", function()
 		assert.truthy(fixtures.has(metrics.format(stats), [[name="a\"b\\c\nd"]]))
 	end)
 
+	-- By the parser of Prometheus' own client, which is in Debian's Python.
+	local function read_by_prometheus(text)
+		local path = os.tmpname()
+		local file = assert(io.open(path, "w"))
+		file:write(text)
+		file:close()
+		local pipe = assert(io.popen("/usr/bin/python3 spec/support/metrics.py <" .. path .. " 2>&1"))
+		local samples = {}
+		for line in pipe:lines() do
+			local kind, name, labels, value = line:match("^(%l+) (%S+) {(.*)} (%d+)$")
+			assert.truthy(kind, line)
+			samples[name .. "{" .. labels .. "}"] = tonumber(value)
+		end
+		pipe:close()
+		os.remove(path)
+		return samples
+	end
+
+	it("are what Prometheus reads", function()
+		local s = fixtures.setup { correlator = { burst_size = 2 } }
+		local server = fixtures.server()
+		s.broadcaster:start_recording_to_sink(server.sink)
+		server.answers[1] = function() return nil, 422 end
+		for _ = 1, 5 do
+			s.recorder:event(pod, "Normal", "R", "m")
+		end
+		s.broadcaster:poll()
+		local text = s.broadcaster:metrics()
+		local samples = read_by_prometheus(text)
+		assert.equal(5, samples["evrec_recorded_total{}"])
+		assert.equal(3, samples["evrec_sink_rate_limited_total{name='lua', sink='0'}"])
+		assert.equal(1, samples["evrec_sink_created_total{name='lua', sink='0'}"])
+		assert.equal(2, samples["evrec_sink_dropped_total{cause='rejected', name='lua', sink='1'}"])
+		-- All that is written is read, and the other way round.
+		local count = 0
+		for _ in pairs(parse(text)) do
+			count = count + 1
+		end
+		for _ in pairs(samples) do
+			count = count - 1
+		end
+		assert.equal(0, count)
+	end)
+
+	it("are what Prometheus reads, also where a name has to be escaped", function()
+		local stats = fixtures.setup().broadcaster:stats()
+		stats.sinks[1].name = 'a"b\\c\nd{e="f"}'
+		local samples = read_by_prometheus(metrics.format(stats))
+		assert.equal(0, samples[ [[evrec_sink_created_total{name='a"b\\c\nd{e="f"}', sink='0'}]] ])
+	end)
+
 	it("need no sink", function()
 		local stats = fixtures.setup().broadcaster:stats()
 		stats.sinks = {}

@@ -17,7 +17,8 @@ packages_of() {
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml" ;;
 	# luajit2, as nginx's Lua module does not go together with luajit.
-	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev" ;;
+	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev" \
+		"python3-prometheus-client" ;;
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
 	fuzz) echo "clang libclang-rt-14-dev" ;;
 	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit lua-cjson" ;;
