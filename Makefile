@@ -38,8 +38,8 @@ pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2)
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
 # Each is asked for once, when it is first needed: then the packages may have been installed just before.
 once = $(eval $1 := $2)$($1)
-CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson))
-CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson) -lm)
+CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3))
+CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson sqlite3) -lm)
 CMOCKA = $(call once,CMOCKA,$(call pkg,--cflags --libs,cmocka))
 PC_5.4 = lua5.4
 PC_5.3 = lua5.3
@@ -210,7 +210,7 @@ install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## for LUA (5.4), with the library
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 csrc/evrec.h $(DESTDIR)$(PREFIX)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
-	  'Requires: libcurl jansson' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
+	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/evrec.pc
 
 uninstall: ## takes it away again

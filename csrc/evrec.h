@@ -63,7 +63,7 @@ const char *evrec_code_name(int code);
 
 /*
  * Every allocation of the core goes through one function, with realloc's contract (size 0 frees, returns NULL).
- * Set it before anything else is called, or to NULL for the C library's. Libraries below (libcurl, jansson) keep
+ * Set it before anything else is called, or to NULL for the C library's. Libraries below (libcurl, jansson, SQLite) keep
  * their own. Not while any evrec object lives.
  */
 typedef void *evrec_realloc_func(void *ctx, void *block, size_t size);
@@ -292,6 +292,15 @@ typedef struct evrec_kubernetes_options {
 	unsigned max_in_flight; /* 32 requests at once */
 	evrec_limits limits;
 	int64_t timeout; /* of one request: 10 s */
+	/*
+	 * A file of SQLite; unset: none. What could not be written by the deadline of evrec_broadcaster_shutdown, or at
+	 * exit, is kept there, and is taken up by the first recording call, poll, flush or shutdown of the next sink that has
+	 * the file, in this process or another. One sink at a time: where another has it, on_error says so, "spool", and
+	 * the sink goes on without. Neither a full disk nor a damaged file does more than that. An event in there is
+	 * removed once it was answered. So it is sent again after a crash in between; its name and its count make that the
+	 * same event, not a second one.
+	 */
+	evrec_str spool;
 } evrec_kubernetes_options;
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options);
 evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err);
@@ -393,8 +402,8 @@ void evrec_broadcaster_poll(evrec_broadcaster *b);
 /* Polls and waits, `timeout` of real time at most, until all is written or dropped: 0, or EVREC_ETIMEOUT. */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout);
 /*
- * Flush, then stop; what is left is dropped, cause "closed". Idempotent: 0 again. Both: EVREC_EINVALID in a callback,
- * and no callback may fork a process that goes on using evrec.
+ * Flush, then stop; what is left goes to the sink's spool, however long the disk takes, or is dropped, cause "closed".
+ * Idempotent: 0 again. Both: EVREC_EINVALID in a callback, and no callback may fork a process that goes on using evrec.
  */
 int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout);
 
@@ -415,12 +424,15 @@ enum evrec_cause {
 const char *evrec_cause_name(enum evrec_cause cause);
 
 /*
- * Occurrences, each in exactly one place: received = rate_limited + created + patched + coalesced + pending + the sum
- * of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as coalesced.
+ * Occurrences, each in exactly one place: received = rate_limited + created + patched + coalesced + pending + spooled +
+ * the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as coalesced.
+ * What is taken up from a spool is received anew: received = what was broadcast since the sink's start + restored.
  */
 typedef struct evrec_sink_stats {
 	const char *name; /* "kubernetes", "file", or what evrec_sink_ops says */
 	uint64_t received, rate_limited, created, patched, coalesced, pending;
+	uint64_t spooled;  /* at the end, for the next process */
+	uint64_t restored; /* of those received: left by an earlier one */
 	uint64_t dropped[EVREC_CAUSES];
 	uint64_t retries;        /* requests sent again */
 	uint64_t pending_writes; /* requests still to be made or under way */

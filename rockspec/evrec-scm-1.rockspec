@@ -20,6 +20,7 @@ external_dependencies = {
 	-- Debian's curl headers lie where LuaRocks does not look; the compiler does.
 	CURL = { library = "curl" },
 	JANSSON = { header = "jansson.h", library = "jansson" },
+	SQLITE3 = { header = "sqlite3.h", library = "sqlite3" },
 	XXHASH = { header = "xxhash.h" },
 }
 build = {
@@ -45,6 +46,7 @@ build = {
 				"csrc/event/check.c",
 				"csrc/event/fields.c",
 				"csrc/event/json.c",
+				"csrc/event/json_read.c",
 				"csrc/event/key.c",
 				"csrc/event/name.c",
 				"csrc/event/visit.c",
@@ -64,11 +66,14 @@ build = {
 				"csrc/deliver/outbox_limits.c",
 				"csrc/deliver/outbox_take.c",
 				"csrc/deliver/places.c",
+				"csrc/deliver/outbox_spool.c",
 				"csrc/deliver/reports.c",
 				"csrc/deliver/retry.c",
 				"csrc/deliver/sender.c",
 				"csrc/deliver/sender_list.c",
 				"csrc/deliver/sender_round.c",
+				"csrc/deliver/spool.c",
+				"csrc/deliver/spooler.c",
 				"csrc/deliver/table.c",
 				"csrc/flow/broadcaster.c",
 				"csrc/flow/call.c",
@@ -97,9 +102,9 @@ build = {
 				"csrc/lua/stats.c",
 				"csrc/lua/watch.c",
 			},
-			libraries = { "curl", "jansson", "pthread" },
-			libdirs = { "$(CURL_LIBDIR)", "$(JANSSON_LIBDIR)" },
-			incdirs = { "csrc", "$(JANSSON_INCDIR)", "$(XXHASH_INCDIR)" },
+			libraries = { "curl", "jansson", "sqlite3", "pthread" },
+			libdirs = { "$(CURL_LIBDIR)", "$(JANSSON_LIBDIR)", "$(SQLITE3_LIBDIR)" },
+			incdirs = { "csrc", "$(JANSSON_INCDIR)", "$(SQLITE3_INCDIR)", "$(XXHASH_INCDIR)" },
 		},
 	},
 }

@@ -61,6 +61,8 @@ void outbox_free(struct outbox *ob)
 	free_list(ob, &ob->waiting);
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
+	free_list(ob, &ob->left);
+	mem_free(ob->rows_answered);
 	heap_free(&ob->backoff);
 	table_free(&ob->table);
 	(void)pthread_cond_destroy(&ob->progress);
@@ -100,7 +102,7 @@ static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 		mem_free(entry);
 		return NULL;
 	}
-	entry->bytes = outbox_entry_bytes(ob, entry);
+	entry->bytes = outbox_item_bytes(ob, entry->item);
 	return entry;
 }
 
@@ -279,9 +281,11 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 			outbox_drop(ob, follow_up, cause);
 		}
 	}
-	while ((entry = heap_pop(&ob->backoff)) != NULL) {
+	while ((entry = heap_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->left)) != NULL) {
 		list_append(&ob->waiting, entry);
 	}
+	ob->left_len = 0;
+	ob->more = false;
 	/* A follow-up comes to wait when what it followed is settled, so it is dropped here in its turn. */
 	while ((entry = list_shift(&ob->waiting)) != NULL) {
 		outbox_drop(ob, entry, cause);
@@ -311,12 +315,12 @@ bool outbox_wait(struct outbox *ob, int64_t deadline)
 	bool empty;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	while (ob->stats.writes != 0 && ob->answered.head == NULL) {
+	while (!outbox_idle(ob) && ob->answered.head == NULL) {
 		if (!wait_until(&ob->progress, &ob->lock, deadline)) {
 			break;
 		}
 	}
-	empty = ob->stats.writes == 0;
+	empty = outbox_idle(ob);
 	(void)pthread_mutex_unlock(&ob->lock);
 	return empty;
 }
@@ -326,7 +330,7 @@ bool outbox_empty(struct outbox *ob)
 	bool empty;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	empty = ob->stats.writes == 0;
+	empty = outbox_idle(ob);
 	(void)pthread_mutex_unlock(&ob->lock);
 	return empty;
 }

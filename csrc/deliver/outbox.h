@@ -57,7 +57,7 @@ struct occurrence {
 	const void *draft;
 };
 
-enum entry_state { ENTRY_WAITING, ENTRY_FOLLOWING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_ANSWERED };
+enum entry_state { ENTRY_WAITING, ENTRY_FOLLOWING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_LEFT, ENTRY_ANSWERED };
 
 struct entry {
 	struct entry *hash_next;     /* chain of the id table, which holds an id's latest entry, but no follow-up */
@@ -76,6 +76,7 @@ struct entry {
 	bool held;       /* BACKOFF: until a probe of its place was answered; not a try */
 	bool unanswered; /* BACKOFF: for want of any answer */
 	bool given_up;   /* IN_FLIGHT: already counted as dropped, whatever the answer */
+	int64_t row;     /* where a spool has it; 0: nowhere */
 	int64_t due;     /* BACKOFF: when to try again */
 	size_t heap_at;  /* BACKOFF: its index in the heap */
 	int64_t last;    /* the last occurrence */
@@ -87,8 +88,9 @@ struct entry {
 };
 
 struct outbox_stats {
-	/* Occurrences: submitted = created + patched + coalesced + pending + the sum of dropped. */
-	uint64_t submitted, created, patched, coalesced, pending;
+	/* Occurrences: submitted = created + patched + coalesced + pending + spooled + the sum of dropped. */
+	uint64_t submitted, created, patched, coalesced, pending, spooled;
+	uint64_t restored; /* of those submitted: from a spool, where an earlier process had left them */
 	uint64_t dropped[EVREC_CAUSES];
 	uint64_t retries;   /* requests sent again */
 	uint64_t writes;    /* entries waiting, backing off or in flight, and follow-ups */
@@ -168,12 +170,50 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause);
 /* The driver is gone and will answer nothing: what it had taken is dropped, cause "closed". */
 void outbox_cut_off(struct outbox *ob);
 
-/* Waits, until `deadline` (CLOCK_MONOTONIC) at most, for something to collect; true if no write is pending. */
+/*
+ * Waits, until `deadline` (CLOCK_MONOTONIC) at most, for something to collect; true if no write is pending, or is still
+ * to be expected of a spool. What is left for the spool at the end is not pending any more in this sense.
+ */
 bool outbox_wait(struct outbox *ob, int64_t deadline);
 bool outbox_empty(struct outbox *ob);
 /* True if all that is pending backs off until after `now`. */
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
+
+/* ---- with a spool: for the spooler alone (spooler.h has the order of the calls) ---- */
+
+/* More is to come from the spool: outbox_empty is false until that is taken back. At the end it keeps what is left. */
+void outbox_expect(struct outbox *ob, bool more);
+
+/* How many rows may be restored now, are to be answered, were answered, and how many entries are left for the spool. */
+struct outbox_rows {
+	size_t room, room_bytes; /* where half of each bound is taken, both are 0: the rest is for what is new */
+	size_t waiting, answered, left;
+};
+void outbox_get_rows(struct outbox *ob, struct outbox_rows *rows);
+
+/* What a row had, as an entry of an id that the lane never uses. Owns the item, and frees it where it is not wanted. */
+struct outbox_saved {
+	int64_t row;
+	enum verb verb;
+	uint32_t count, arrived; /* as in an entry */
+	bool important;
+	int64_t last; /* monotonic, likewise; before there was this clock, perhaps */
+	void *item;
+};
+void outbox_restore(struct outbox *ob, const struct outbox_saved *saved, bool wanted);
+/* What an entry of this item takes, of how much at most. */
+size_t outbox_item_bytes(const struct outbox *ob, const void *item);
+size_t outbox_max_bytes(const struct outbox *ob);
+void outbox_discard(const struct outbox *ob, void *item); /* one that is not restored */
+/* Rows that were answered, each told once; returns how many. */
+size_t outbox_take_answered_rows(struct outbox *ob, int64_t *rows, size_t max);
+
+/* There is no driver any more: all that is pending is left for the spool. Without one it is dropped, cause "closed". */
+void outbox_leave_all(struct outbox *ob);
+/* After that: the entry behind `entry`, the first for NULL; NULL: no more. */
+const struct entry *outbox_next_left(const struct outbox *ob, const struct entry *entry);
+void outbox_spooled(struct outbox *ob); /* all that is left is in the file: counted so, and freed */
 
 #pragma GCC visibility pop
 

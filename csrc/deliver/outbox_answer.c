@@ -30,6 +30,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	entry->follow_up = NULL;
 	entry->state = ENTRY_ANSWERED;
 	list_append(&ob->answered, entry);
+	outbox_row_settled(ob, entry);
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 	if (follow_up != NULL) {
 		outbox_inherit_name(ob, follow_up, entry);
@@ -55,8 +56,7 @@ void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 	outbox_settle(ob, entry);
 }
 
-/* It will be sent once more: then with what came meanwhile. No memory: that stays behind, to follow. */
-static void absorb_follow_up(struct outbox *ob, struct entry *entry)
+void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 {
 	struct entry *follow_up = entry->follow_up;
 
@@ -73,7 +73,7 @@ static void absorb_follow_up(struct outbox *ob, struct entry *entry)
 
 static void at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 {
-	absorb_follow_up(ob, entry);
+	outbox_absorb_follow_up(ob, entry);
 	entry->verb = verb;
 	entry->retry.tries = 0;
 	entry->retry.uncertain = false;
@@ -86,7 +86,7 @@ static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer 
 {
 	int64_t delay;
 
-	absorb_follow_up(ob, entry);
+	outbox_absorb_follow_up(ob, entry);
 	entry->retry.tries++;
 	entry->unanswered = answer->status == 0;
 	delay = retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random));
@@ -100,7 +100,7 @@ static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer 
 /* An earlier try of this POST is there, with what it carried; what was folded in since is still to be told. */
 static void exists(struct outbox *ob, struct entry *entry)
 {
-	absorb_follow_up(ob, entry);
+	outbox_absorb_follow_up(ob, entry);
 	if (entry->count == entry->arrived) {
 		written(ob, entry);
 		return;
@@ -170,7 +170,7 @@ static void again(struct outbox *ob, struct entry *entry, const evrec_answer *an
 {
 	entry->failed++;
 	if (ob->closed) {
-		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
+		outbox_leave(ob, entry);
 	} else if (ob->limits.max_tries != 0 && entry->failed >= ob->limits.max_tries) {
 		outbox_drop(ob, entry, EVREC_CAUSE_MAX_TRIES);
 	} else {

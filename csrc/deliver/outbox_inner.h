@@ -40,6 +40,14 @@ struct outbox {
 	struct places places;
 	struct outbox_stats stats;
 	struct reports reports;
+	/* With a spool: */
+	bool keeps;             /* what is left at the end */
+	bool more;              /* is to come */
+	struct entry_list left; /* not to be sent in this process, still pending */
+	size_t left_len;
+	size_t rows_waiting;    /* entries that a row has too */
+	int64_t *rows_answered; /* to be forgotten; has room for those that wait */
+	size_t rows_answered_len, rows_cap;
 	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
 	void (*wake)(void *ctx);
 	void *wake_ctx;
@@ -60,7 +68,6 @@ void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follo
 /* From now on, and no longer, it counts as pending: writes, bytes, age. */
 void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
 void outbox_untrack(struct outbox *ob, struct entry *entry);
-size_t outbox_entry_bytes(const struct outbox *ob, const struct entry *entry); /* now, by its item */
 /* Its item has changed: counts the bytes anew. */
 void outbox_weigh(struct outbox *ob, struct entry *entry);
 bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t now);
@@ -74,6 +81,17 @@ bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
 
 /* Counts a pending entry as dropped. */
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
+/* What came while it was under way is sent with it; without memory that stays behind, to follow. */
+void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
+/* It is not tried again in this process: kept for the spool, or dropped, cause "closed". On no list. */
+void outbox_leave(struct outbox *ob, struct entry *entry);
+/* Takes note of a row that its entry's answer settled. */
+void outbox_row_settled(struct outbox *ob, const struct entry *entry);
+/* Nothing is to be sent, now or later. */
+static inline bool outbox_idle(const struct outbox *ob)
+{
+	return ob->stats.writes == ob->left_len && !ob->more;
+}
 /* It was counted, and is on no list: the lane may collect it, and its follow-up waits. */
 void outbox_settle(struct outbox *ob, struct entry *entry);
 /* Both, for one that is on no list. */

@@ -30,16 +30,19 @@ int outbox_check_limits(const evrec_limits *limits, evrec_error *err)
 
 /* ---- what counts as pending ---- */
 
-static void age_append(struct ages *ages, struct entry *entry)
+/* Where its last occurrence says: after all others, but for what comes from a spool, which is older than most. */
+static void age_insert(struct ages *ages, struct entry *entry)
 {
-	entry->newer = NULL;
-	entry->older = ages->newest;
-	if (ages->newest == NULL) {
-		ages->oldest = entry;
-	} else {
-		ages->newest->newer = entry;
+	struct entry *older = ages->newest, *newer = NULL;
+
+	while (older != NULL && older->last > entry->last) {
+		newer = older;
+		older = older->older;
 	}
-	ages->newest = entry;
+	entry->older = older;
+	entry->newer = newer;
+	*(older == NULL ? &ages->oldest : &older->newer) = entry;
+	*(newer == NULL ? &ages->newest : &newer->older) = entry;
 }
 
 static void age_remove(struct ages *ages, struct entry *entry)
@@ -66,7 +69,7 @@ void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occu
 	}
 	age_remove(&ob->ages[entry->important], entry);
 	entry->important = important;
-	age_append(&ob->ages[important], entry);
+	age_insert(&ob->ages[important], entry);
 }
 
 void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up)
@@ -86,14 +89,14 @@ void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follo
 	follow_up->newer = entry;
 }
 
-size_t outbox_entry_bytes(const struct outbox *ob, const struct entry *entry)
+size_t outbox_item_bytes(const struct outbox *ob, const void *item)
 {
-	return ENTRY_BYTES + ob->ops.size(entry->item);
+	return ENTRY_BYTES + ob->ops.size(item);
 }
 
 void outbox_weigh(struct outbox *ob, struct entry *entry)
 {
-	size_t bytes = outbox_entry_bytes(ob, entry);
+	size_t bytes = outbox_item_bytes(ob, entry->item);
 
 	ob->stats.bytes += bytes - entry->bytes;
 	entry->bytes = bytes;
@@ -103,7 +106,7 @@ void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrenc
 {
 	entry->important = occurrence->important;
 	entry->last = occurrence->now;
-	age_append(&ob->ages[entry->important], entry);
+	age_insert(&ob->ages[entry->important], entry);
 	ob->stats.writes++;
 	ob->stats.bytes += entry->bytes;
 }
@@ -117,7 +120,7 @@ void outbox_untrack(struct outbox *ob, struct entry *entry)
 
 /* ---- who goes ---- */
 
-/* Takes an entry that is not in flight from where it is, and drops it. */
+/* Takes an entry that is at rest from where it is, and drops it. */
 static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
 	switch (entry->state) {
@@ -131,16 +134,17 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 		heap_remove(&ob->backoff, entry);
 		break;
 	case ENTRY_IN_FLIGHT:
+	case ENTRY_LEFT:
 	case ENTRY_ANSWERED:
 		return;
 	}
 	outbox_drop(ob, entry, cause);
 }
 
-/* `entry`, or the next one, of the same importance, that is not in flight. */
+/* `entry`, or the next one, of the same importance, that is neither in flight nor left for the spool. */
 static struct entry *at_rest(struct entry *entry, bool oldest_first)
 {
-	while (entry != NULL && entry->state == ENTRY_IN_FLIGHT) {
+	while (entry != NULL && (entry->state == ENTRY_IN_FLIGHT || entry->state == ENTRY_LEFT)) {
 		entry = oldest_first ? entry->newer : entry->older;
 	}
 	return entry;

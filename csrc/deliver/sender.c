@@ -15,11 +15,22 @@ static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static void dispose(struct sender *s)
 {
 	s->transport->ops->free(s->transport);
+	spooler_free(s->spooler);
 	outbox_free(s->outbox);
 	evrec_clock_release(s->clock);
 }
 
 /* ---- the thread ---- */
+
+/* After the last round: whoever waits for the thread waits for the disk too. */
+static void rest(struct sender *s)
+{
+	(void)pthread_mutex_lock(&senders.lock);
+	s->resting = true;
+	(void)pthread_cond_broadcast(&senders.changed);
+	(void)pthread_mutex_unlock(&senders.lock);
+	sender_spool_rest(s);
+}
 
 static void *run(void *ctx)
 {
@@ -35,7 +46,11 @@ static void *run(void *ctx)
 		}
 		sender_go_round(s, ending ? atomic_load(&s->give_up) - sender_real_now() : INT64_MAX);
 	}
+	if (s->spooler != NULL) {
+		rest(s);
+	}
 	(void)pthread_mutex_lock(&senders.lock);
+	s->resting = false;
 	released = s->released;
 	s->finished = true;
 	if (released) {
@@ -69,10 +84,9 @@ static void poke(struct sender *s)
 	}
 }
 
-/* Tells a thread to stop, and gives up what it has not sent. */
+/* Tells a thread to stop. */
 static void stop(struct sender *s)
 {
-	outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 	atomic_store(&s->stop, true);
 	poke(s);
 }
@@ -87,6 +101,38 @@ static bool threads_run(void)
 		}
 	}
 	return false;
+}
+
+static bool threads_rest(void)
+{
+	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (s->resting) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void wait_for_threads(int64_t deadline)
+{
+	while (threads_run() && (senders_wait(threads_rest() ? INT64_MAX : deadline) || threads_rest())) {
+	}
+}
+
+/* After all that it was given time for. */
+static void end_one(struct sender *s)
+{
+	if (atomic_load(&s->drive) == DRIVE_STEPS) {
+		if (!atomic_flag_test_and_set(&s->driven)) {
+			sender_spool_rest(s);
+			outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+		}
+	} else if (!s->released) {
+		if (s->finished) {
+			join_finished(s);
+		}
+		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+	}
 }
 
 static void end_all(void)
@@ -104,19 +150,15 @@ static void end_all(void)
 			sender_step_until(s, deadline);
 		}
 	}
-	while (threads_run() && senders_wait(deadline)) {
-	}
+	wait_for_threads(deadline);
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (!s->finished) {
 			stop(s);
 		}
 	}
-	while (threads_run() && senders_wait(deadline + LETTING_GO_MAX)) {
-	}
+	wait_for_threads(deadline + LETTING_GO_MAX);
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (s->finished && !s->released) {
-			join_finished(s);
-		}
+		end_one(s);
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 }
@@ -191,6 +233,7 @@ struct sender *sender_new(struct outbox *ob, struct transport *t, const struct s
 
 	if (s == NULL) {
 		t->ops->free(t);
+		spooler_free(options->spooler);
 		outbox_free(ob);
 		return NULL;
 	}
@@ -205,7 +248,18 @@ struct sender *sender_new(struct outbox *ob, struct transport *t, const struct s
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->driven);
 	outbox_on_work(ob, wake, s);
+	s->spooler = options->spooler;
+	if (s->spooler != NULL) {
+		spooler_expect(s->spooler, ob);
+	}
 	return s;
+}
+
+void sender_begin(struct sender *s)
+{
+	if (s->spooler != NULL && atomic_load(&s->drive) == DRIVE_NONE && !atomic_load(&s->ending)) {
+		wake(s);
+	}
 }
 
 bool sender_needs_step(const struct sender *s)
@@ -226,6 +280,7 @@ static void step_orphans(void)
 		}
 		sender_step_until(s, 0);
 		if (outbox_empty(s->outbox) || sender_has_given_up(s)) {
+			sender_spool_rest(s);
 			senders_remove(s);
 			dispose(s);
 			mem_free(s);
@@ -252,6 +307,12 @@ void sender_end(struct sender *s)
 	}
 }
 
+static void wait_for_end(const struct sender *s, int64_t deadline)
+{
+	while (!s->finished && (senders_wait(s->resting ? INT64_MAX : deadline) || s->resting)) {
+	}
+}
+
 enum joined { JOINED, JOINED_LATE, HANGS };
 
 /* HANGS: in a call that nothing ends, such as a write to a pipe. */
@@ -260,14 +321,11 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	enum joined joined = JOINED;
 
 	(void)pthread_mutex_lock(&senders.lock);
-	while (!s->finished && senders_wait(deadline)) {
-	}
+	wait_for_end(s, deadline);
 	if (!s->finished) {
 		joined = JOINED_LATE;
 		stop(s);
-		deadline = sender_real_now() + LETTING_GO_MAX;
-		while (!s->finished && senders_wait(deadline)) {
-		}
+		wait_for_end(s, sender_real_now() + LETTING_GO_MAX);
 	}
 	if (s->finished) {
 		join_finished(s);
@@ -281,7 +339,7 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 bool sender_join(struct sender *s, int64_t deadline)
 {
 	enum joined joined = JOINED;
-	bool nothing_left;
+	struct outbox_stats stats;
 
 	if (sender_is_parents(s)) {
 		return false;
@@ -294,13 +352,17 @@ bool sender_join(struct sender *s, int64_t deadline)
 		sender_step_until(s, deadline);
 	}
 	if (joined == HANGS) {
+		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 		return false;
 	}
-	nothing_left = joined == JOINED && outbox_empty(s->outbox);
 	atomic_store(&s->stop, true);
+	if (atomic_load(&s->drive) != DRIVE_THREAD) {
+		sender_spool_rest(s);
+	}
+	outbox_get_stats(s->outbox, &stats);
 	outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 	outbox_cut_off(s->outbox);
-	return nothing_left;
+	return joined == JOINED && stats.pending == 0 && stats.spooled == 0;
 }
 
 /* Without its owner: by its thread, or by the steps that exit() and others' polls make. */

@@ -17,11 +17,12 @@
  * most, and then tries one write at a time, until there is an answer; so an outage costs the waiting writes no tries.
  *
  * At exit() every sender still alive is ended and joined, 2 s at most in all (registered with atexit once, after
- * libcurl's own set-up).
+ * libcurl's own set-up); what is left then goes to its spool, where it has one.
  */
 #ifndef EVREC_SENDER_H
 #define EVREC_SENDER_H
 
+#include "deliver/spooler.h"
 #include "deliver/transport.h"
 
 #pragma GCC visibility push(hidden)
@@ -30,11 +31,14 @@ struct sender_options {
 	unsigned max_in_flight;
 	evrec_clock *clock; /* retained; its monotonic time decides what is due */
 	bool threadless;
+	struct spooler *spooler; /* for what is left at the end; NULL: that is dropped */
 };
 
-/* Owns `ob` and `t` from here on, also where it fails: NULL, no memory. */
+/* Owns `ob`, `t` and the spooler from here on, also where it fails: NULL, no memory. */
 struct sender *sender_new(struct outbox *ob, struct transport *t, const struct sender_options *options);
 
+/* Where a spool may have something to send: starts what the first write would start. Any thread. */
+void sender_begin(struct sender *s);
 /* True where the broadcaster's thread has to call sender_step for anything to happen. Any thread. */
 bool sender_needs_step(const struct sender *s);
 /*
@@ -50,7 +54,8 @@ struct outbox *sender_outbox(struct sender *s);
 void sender_end(struct sender *s); /* any thread; idempotent */
 /*
  * Ends it and waits until `deadline` (CLOCK_MONOTONIC), and a moment longer for a thread to let go. True if nothing
- * was left; else that is dropped, cause "closed". Frees nothing. Idempotent.
+ * was left; else that goes to the spool, for as long as the disk takes, or is dropped, cause "closed". Frees nothing.
+ * Idempotent.
  */
 bool sender_join(struct sender *s, int64_t deadline);
 /*

@@ -17,6 +17,7 @@ enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
 struct sender {
 	struct outbox *outbox;
 	struct transport *transport;
+	struct spooler *spooler; /* or NULL */
 	evrec_clock *clock;
 	unsigned max_in_flight, generation;
 	_Atomic enum drive drive;
@@ -32,6 +33,7 @@ struct sender {
 	/* Under senders.lock: */
 	struct sender *prev, *next;
 	bool listed, finished, released, joined;
+	bool resting; /* its thread is done with the transport, and has the spool to see to */
 	pthread_t thread;
 };
 
@@ -57,6 +59,8 @@ bool sender_is_parents(const struct sender *s);
 int64_t sender_real_now(void);
 /* It was told to stop, or is ending and its time is up. Any thread. */
 bool sender_has_given_up(const struct sender *s);
+/* After the last round: what is left goes to the spool, if there is one; where that fails it is pending as before. */
+void sender_spool_rest(struct sender *s);
 /* Takes, sends, and lets the transport work and wait, `max_wait` ns at most. Whoever drives. */
 void sender_go_round(struct sender *s, int64_t max_wait);
 /* Rounds until nothing is left or the deadline; one without waiting where it is past. Nothing if another steps it. */

@@ -68,6 +68,9 @@ void sender_go_round(struct sender *s, int64_t max_wait)
 	int64_t now = clock_monotonic(s->clock);
 	int64_t expiry = outbox_expire(s->outbox, now);
 
+	if (s->spooler != NULL) {
+		spooler_tend(s->spooler, s->outbox, s->clock);
+	}
 	while (s->in_flight < may_be_in_flight(s, now) && !sender_has_given_up(s)) {
 		struct entry *entry = outbox_take(s->outbox, now);
 
@@ -122,50 +125,70 @@ struct outbox *sender_outbox(struct sender *s)
 	return s->outbox;
 }
 
-/* SIGPIPE must not reach the embedder's handler, or kill it, for a pipe or socket of ours. */
-static bool block_sigpipe(sigset_t *old)
-{
-	sigset_t pipe, pending;
+/*
+ * Signals that must not reach the embedder's handlers, or kill it, for a pipe, a socket or a file of ours: SIGPIPE, and
+ * SIGXFSZ, where a file may grow no further.
+ */
+struct signals {
+	sigset_t ours; /* of the two, what was not pending before */
+	sigset_t old;
+};
 
-	(void)sigemptyset(&pipe);
-	(void)sigaddset(&pipe, SIGPIPE);
+static void block_signals(struct signals *signals)
+{
+	static const int both[] = { SIGPIPE, SIGXFSZ };
+	sigset_t blocked, pending;
+
+	(void)sigemptyset(&signals->ours);
+	(void)sigemptyset(&blocked);
 	(void)sigpending(&pending);
-	(void)pthread_sigmask(SIG_BLOCK, &pipe, old);
-	return sigismember(&pending, SIGPIPE) != 1;
+	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++) {
+		(void)sigaddset(&blocked, both[i]);
+		if (sigismember(&pending, both[i]) != 1) {
+			(void)sigaddset(&signals->ours, both[i]);
+		}
+	}
+	(void)pthread_sigmask(SIG_BLOCK, &blocked, &signals->old);
 }
 
-static void unblock_sigpipe(const sigset_t *old, bool swallow)
+static void unblock_signals(const struct signals *signals)
 {
 	const struct timespec at_once = { 0, 0 };
-	sigset_t pipe;
 
-	(void)sigemptyset(&pipe);
-	(void)sigaddset(&pipe, SIGPIPE);
-	if (swallow) {
-		(void)sigtimedwait(&pipe, NULL, &at_once);
+	while (sigtimedwait(&signals->ours, NULL, &at_once) > 0) {
 	}
-	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &signals->old, NULL);
+}
+
+void sender_spool_rest(struct sender *s)
+{
+	struct signals signals;
+
+	if (s->spooler != NULL) {
+		block_signals(&signals);
+		spooler_rest(s->spooler, s->outbox);
+		unblock_signals(&signals);
+	}
 }
 
 void sender_step_until(struct sender *s, int64_t deadline)
 {
 	bool threaded = s->transport->ops->threaded;
-	bool swallow = false;
-	sigset_t old;
+	struct signals signals;
 	int64_t left;
 
 	if (atomic_flag_test_and_set(&s->driven)) {
 		return;
 	}
 	if (threaded) {
-		swallow = block_sigpipe(&old);
+		block_signals(&signals);
 	}
 	do {
 		left = outbox_empty(s->outbox) ? 0 : deadline - sender_real_now();
 		sender_go_round(s, left);
 	} while (left > 0);
 	if (threaded) {
-		unblock_sigpipe(&old, swallow);
+		unblock_signals(&signals);
 	}
 	atomic_flag_clear(&s->driven);
 }

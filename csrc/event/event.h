@@ -46,6 +46,11 @@ size_t event_size(const evrec_event *event); /* of its block of memory */
 /* JSON of an event, and of its patch, appended. */
 void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api);
 void json_patch(struct buf *out, const evrec_fields *fields);
+/*
+ * And back, from core/v1: a recorder's event, so ownerReferences are not asked for. NULL: not an event with a name and
+ * a namespace, or no memory.
+ */
+evrec_event *event_from_json(evrec_str json);
 
 #pragma GCC visibility pop
 

@@ -47,8 +47,15 @@ static bool open_parts(struct lane *lane, evrec_error *err)
 	}
 	lane->outbox = outbox_new(&write_ops, &lane->sink->options.limits,
 	                          (uint64_t)clock_monotonic(lane->clock) ^ (uintptr_t)lane);
-	if (lane->outbox == NULL) {
+	if (lane->sink->options.spool.len != 0) {
+		options.spooler = spooler_new(lane->sink->options.spool, &write_codec);
+	}
+	if (lane->outbox == NULL || (options.spooler == NULL && lane->sink->options.spool.len != 0)) {
 		transport->ops->free(transport);
+		spooler_free(options.spooler);
+		if (lane->outbox != NULL) {
+			outbox_free(lane->outbox);
+		}
 	} else {
 		lane->sender = sender_new(lane->outbox, transport, &options);
 	}
@@ -228,7 +235,7 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 	occurrence = (struct occurrence){
 		.id = observed.handle,
 		.verb = observed.patch ? VERB_PATCH : VERB_CREATE,
-		.important = str_eq(event->type, EVREC_STR("Warning")),
+		.important = write_is_important(event),
 		.now = clock_coarse(lane->clock),
 		.draft = &observed,
 	};
@@ -241,8 +248,11 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 
 void lane_poll(struct lane *lane)
 {
-	if (ready(lane) && sender_needs_step(lane->sender)) {
-		sender_step(lane->sender);
+	if (ready(lane)) {
+		sender_begin(lane->sender);
+		if (sender_needs_step(lane->sender)) {
+			sender_step(lane->sender);
+		}
 	}
 	drain(lane);
 }
@@ -307,7 +317,9 @@ void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 	if (lane->fork_generation != sender_fork_generation()) {
 		return; /* a child that has recorded nothing yet */
 	}
-	stats->received = lane->received;
+	stats->received = lane->received + outbox.restored;
+	stats->restored = outbox.restored;
+	stats->spooled = outbox.spooled;
 	stats->rate_limited = lane->rate_limited;
 	stats->created = outbox.created;
 	stats->patched = outbox.patched;

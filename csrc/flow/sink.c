@@ -55,7 +55,7 @@ static char *own_strings(evrec_kubernetes_options *options)
 {
 	evrec_str *strings[] = {
 		&options->server,     &options->token, &options->token_file, &options->ca, &options->client_certificate,
-		&options->client_key,
+		&options->client_key, &options->spool,
 	};
 	const size_t n = sizeof(strings) / sizeof(strings[0]);
 	size_t i, len = 0;
@@ -86,6 +86,10 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 		return NULL;
 	}
 	if (http_check_options(options, err) != 0) {
+		return NULL;
+	}
+	if (options->spool.len != 0 && memchr(options->spool.data, '\0', options->spool.len) != NULL) {
+		error_set(err, EVREC_EINVALID, "spool: must be the name of a file");
 		return NULL;
 	}
 	if (options->token_file.len != 0) {

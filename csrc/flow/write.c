@@ -45,25 +45,28 @@ static bool replace(struct buf *b, evrec_str s)
 	return true;
 }
 
-static void *write_make(const void *draft)
+/* Owns the event, also where there is no memory; NULL of NULL. */
+static struct write *write_of(evrec_event *event)
 {
-	const struct observed *observed = draft;
-	struct write *w = mem_zalloc(sizeof(*w));
-	evrec_fields fields;
+	struct write *w = event == NULL ? NULL : mem_zalloc(sizeof(*w));
 
 	if (w == NULL) {
+		evrec_event_release(event);
 		return NULL;
 	}
-	observed_fields(observed, &fields);
-	w->event = evrec_event_new(&fields);
-	if (w->event == NULL) {
-		mem_free(w);
-		return NULL;
-	}
-	w->last = observed->last;
-	w->count = observed->count;
-	w->size = sizeof(*w) + event_size(w->event) + 2 * MALLOC_OVERHEAD;
+	w->event = event;
+	w->last = evrec_event_fields(event)->last;
+	w->count = evrec_event_fields(event)->count;
+	w->size = sizeof(*w) + event_size(event) + 2 * MALLOC_OVERHEAD;
 	return w;
+}
+
+static void *write_make(const void *draft)
+{
+	evrec_fields fields;
+
+	observed_fields(draft, &fields);
+	return write_of(evrec_event_new(&fields));
 }
 
 static bool set_note(struct write *w, evrec_str note)
@@ -159,6 +162,27 @@ const struct outbox_ops write_ops = {
 	.place = write_place,
 	.free = write_free,
 };
+
+static bool write_freeze(const void *item, struct buf *out)
+{
+	evrec_fields fields = write_fields(item, BODY_WHOLE);
+
+	json_event(out, &fields, EVREC_CORE_V1);
+	return !out->failed;
+}
+
+static void *write_thaw(evrec_str frozen, int64_t *last, bool *important)
+{
+	struct write *w = write_of(event_from_json(frozen));
+
+	if (w != NULL) {
+		*last = w->last;
+		*important = write_is_important(evrec_event_fields(w->event));
+	}
+	return w;
+}
+
+const struct spool_codec write_codec = { write_freeze, write_thaw };
 
 bool write_encode(const void *item, enum body body, struct request *request)
 {

@@ -276,6 +276,7 @@ static const struct option kubernetes_rows[] = {
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
 	{ "limits", OPTION_ROWS, offsetof(struct kubernetes_settings, limits), 0, 0, limit_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
+	{ "spool", OPTION_STRING, AT(spool), 0, 0, NULL, false },
 	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };

@@ -26,6 +26,8 @@ void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
 	stats_set(L, "patched", stats->patched);
 	stats_set(L, "coalesced", stats->coalesced);
 	stats_set(L, "pending", stats->pending);
+	stats_set(L, "spooled", stats->spooled);
+	stats_set(L, "restored", stats->restored);
 	stats_set(L, "pending_writes", stats->pending_writes);
 	stats_set(L, "pending_bytes", stats->pending_bytes);
 	stats_set(L, "retries", stats->retries);
@@ -45,6 +47,8 @@ static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 	sum->patched += one->patched;
 	sum->coalesced += one->coalesced;
 	sum->pending += one->pending;
+	sum->spooled += one->spooled;
+	sum->restored += one->restored;
 	sum->retries += one->retries;
 	for (i = 0; i < EVREC_CAUSES; i++) {
 		sum->dropped[i] += one->dropped[i];
@@ -93,6 +97,8 @@ void stats_push(lua_State *L, const evrec_broadcaster *b)
 	stats_set(L, "patched", sum.patched);
 	stats_set(L, "coalesced", sum.coalesced);
 	stats_set(L, "pending", sum.pending);
+	stats_set(L, "spooled", sum.spooled);
+	stats_set(L, "restored", sum.restored);
 	stats_set(L, "retries", sum.retries);
 	set_dropped(L, "dropped", sum.dropped);
 }

@@ -14,7 +14,7 @@ local own_options = {
 }
 local core_options = {
 	server = true, token = true, token_file = true, insecure_skip_tls_verify = true,
-	max_in_flight = true, timeout = true, thread = true,
+	max_in_flight = true, timeout = true, thread = true, spool = true,
 	max_pending = true, max_pending_bytes = true, max_age = true, max_tries = true, full = true,
 }
 

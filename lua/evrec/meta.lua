@@ -186,6 +186,7 @@ function evrec.correlator(options) end
 ---@field service_account? string the folder with `token` and `ca.crt`
 ---@field max_in_flight? integer requests at once: 32
 ---@field timeout? number seconds for one request: 10
+---@field spool? string a file that keeps, for the next process, what could not be written by the end of this one
 ---@field thread? boolean false: `poll()` does the I/O
 ---@field api? "v1"
 
@@ -285,7 +286,7 @@ function Broadcaster:poll() end
 ---@return string? name
 function Broadcaster:flush(timeout) end
 
----Flush, then stop. Idempotent.
+---Flush, then stop; what is left goes to the sink's spool, or is dropped, `closed`. Idempotent.
 ---@param timeout? number 5
 ---@return boolean? ok nil from inside a callback: then message, name
 ---@return evrec.Stats|string stats
@@ -453,7 +454,7 @@ function Recorder:emit(what) end
 ---@field name string the sink's
 ---@field suppressed evrec.ExplainedEvent[] by stage, the latest first
 
----received = rate_limited + created + patched + coalesced + pending + all of dropped, at every moment.
+---received = rate_limited + created + patched + coalesced + pending + spooled + all of dropped, at every moment.
 ---@class evrec.SinkStats
 ---@field name string "kubernetes", "file", "lua"
 ---@field received integer
@@ -463,6 +464,8 @@ function Recorder:emit(what) end
 ---@field coalesced integer
 ---@field pending integer
 ---@field pending_bytes integer the memory that they take
+---@field spooled integer left at the end, for the next process
+---@field restored integer of those received: from the spool, where an earlier process had left them
 ---@field pending_writes integer
 ---@field retries integer
 ---@field errors_lost integer messages that on_error did not get
@@ -485,6 +488,8 @@ function Recorder:emit(what) end
 ---@field patched integer
 ---@field coalesced integer
 ---@field pending integer
+---@field spooled integer
+---@field restored integer
 ---@field retries integer
 ---@field sinks evrec.SinkStats[]
 

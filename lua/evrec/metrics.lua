@@ -21,6 +21,8 @@ local per_sink = {
 	{ "rate_limited", "counter", "Events suppressed by the rate limit." },
 	{ "retries", "counter", "Requests sent again." },
 	{ "pending", "gauge", "Events that wait to be written." },
+	{ "spooled", "counter", "Events left in the spool for the next process." },
+	{ "restored", "counter", "Events taken up from the spool." },
 	{ "pending_writes", "gauge", "Requests to be made or under way." },
 	{ "pending_bytes", "gauge", "Memory that they take." },
 	{ "dropped", "counter", "Events dropped by the sink." },

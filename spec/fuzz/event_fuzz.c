@@ -166,6 +166,26 @@ static void check_split(const evrec_fields *f)
 	buf_free(&text);
 }
 
+/* ---- kept in a spool ---- */
+
+/* Read back, it makes the same request. */
+static void check_read_back(const evrec_fields *f)
+{
+	struct buf before = { 0 }, after = { 0 };
+	evrec_event *event;
+
+	json_event(&before, f, EVREC_CORE_V1);
+	event = event_from_json(buf_str(&before));
+	CHECK((event != NULL) == (f->name.len != 0 && f->ns.len != 0));
+	if (event != NULL) {
+		json_event(&after, evrec_event_fields(event), EVREC_CORE_V1);
+		CHECK(str_eq(buf_str(&before), buf_str(&after)));
+	}
+	evrec_event_release(event);
+	buf_free(&before);
+	buf_free(&after);
+}
+
 /* ---- recorded ---- */
 
 static void check_recorded(const evrec_fields *f, const evrec_event *event)
@@ -179,6 +199,7 @@ static void check_recorded(const evrec_fields *f, const evrec_event *event)
 	CHECK(fuzz_is_utf8(seen->note) && seen->note.len <= 1024);
 	CHECK(seen->count == 1 && seen->first == seen->last);
 	check_json(seen);
+	check_read_back(seen);
 }
 
 /* What a recording call takes is what its checks say; it is counted either way. */

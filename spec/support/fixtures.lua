@@ -54,7 +54,7 @@ end
 
 --- The equation of a sink, nil where it holds.
 function fixtures.sink_fault(s)
-	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.pending + sum(s.dropped)
+	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.pending + s.spooled + sum(s.dropped)
 	if s.received ~= right then
 		return ("%s: received %d, elsewhere %d"):format(s.name, s.received, right)
 	end

@@ -26,7 +26,7 @@ compiles() { # compiler: our warnings are errors
 
 tidy() {
 	local flags
-	flags="-std=gnu11 -Icsrc $(pkg-config --cflags lua5.4 libcurl jansson)"
+	flags="-std=gnu11 -Icsrc $(pkg-config --cflags lua5.4 libcurl jansson sqlite3)"
 	# shellcheck disable=SC2016 # for the inner shell
 	files csrc | grep '\.c$' |
 		xargs -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$2" -- $1 2>/dev/null' tidy "$flags"
@@ -45,9 +45,9 @@ shell_scripts() {
 	files | xargs grep -lE '^#!.*sh$|^# shellcheck shell=' | xargs shellcheck
 }
 
-short() { # about 400 lines, but for the two that describe an interface
-	files csrc lua | grep -vx -e csrc/evrec.h -e lua/evrec/meta.lua | xargs -r wc -l |
-		awk '$1 > 440 && $2 != "total"' | none
+short() { # about 400 lines; the two that are the contract, in C and in Lua, are read as a list is: 600
+	files csrc lua | xargs -r wc -l | awk '$2 ~ "^(csrc/evrec.h|lua/evrec/meta.lua)$" { $1 -= 160 }
+		$1 > 440 && $2 != "total"' | none
 }
 
 whitespace() {

@@ -13,7 +13,7 @@ die() {
 # `a|b`: either will do, the first is installed; `command:c`: so will a command that came in another way.
 packages_of() {
 	case $1 in
-	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev" \
+	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev" \
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml" ;;
 	# luajit2, as nginx's Lua module does not go together with luajit.

@@ -55,8 +55,11 @@ tally_check "lua includes evrec.h" includes lua "evrec\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
 tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/deliver/http[a-z_]*\.[ch]'
 
+tally_check "SQLite's header in spool alone" system_header 'sqlite3\.h' 'csrc/deliver/spool\.c'
+
 tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
 tally_check "curl is called by http alone" calls core 'curl_.*' 'core/deliver/http[a-z_]*\.o'
+tally_check "SQLite is called by spool alone" calls core 'sqlite3_.*' 'core/deliver/spool\.o'
 tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/deliver/sender\.o'
 tally_check "memory is taken by base alone" calls core '(m|c|re)alloc|free|strn?dup|v?asprintf' 'core/base/memory\.o'
 tally_check "correlate has no clock, lock or I/O" calls core/correlate \

@@ -126,6 +126,28 @@ static inline struct outbox *items_outbox(size_t max_pending)
 	return outbox_new(&item_ops, &limits, 1);
 }
 
+/* "n1 1", for a spool; of no age. */
+static inline bool item_freeze(const void *item, struct buf *out)
+{
+	const struct item *it = item;
+
+	buf_printf(out, "%s %u", it->name, it->count);
+	return !items_fail && !out->failed;
+}
+
+static inline void *item_thaw(evrec_str frozen, int64_t *last, bool *important)
+{
+	struct item draft = { .count = 0 };
+	char text[128];
+
+	*last = EVREC_UNSET;
+	*important = false;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)frozen.len, frozen.data);
+	return sscanf(text, "%63s %u", draft.name, &draft.count) == 2 ? item_make(&draft) : NULL;
+}
+
+static const struct spool_codec item_codec = { item_freeze, item_thaw };
+
 /* An occurrence of write `id`, named "n<id>". */
 static inline bool item_submit(struct outbox *ob, uint64_t id, unsigned count)
 {
@@ -143,7 +165,7 @@ static inline void assert_equation(struct outbox *ob)
 	uint64_t sum;
 
 	outbox_get_stats(ob, &s);
-	sum = s.created + s.patched + s.coalesced + s.pending;
+	sum = s.created + s.patched + s.coalesced + s.pending + s.spooled;
 	for (int i = 0; i < EVREC_CAUSES; i++) {
 		sum += s.dropped[i];
 	}

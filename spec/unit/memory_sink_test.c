@@ -47,7 +47,7 @@ static char *curl_strdup(const char *text)
 }
 
 static char folder[] = P_tmpdir "/evrec-memory-XXXXXX";
-static char file_path[64], token_path[64];
+static char file_path[64], token_path[64], spool_path[64];
 static struct server server;
 static char server_url[64];
 
@@ -211,6 +211,8 @@ static void to_server(void)
 	options.server = str_from(server_url);
 	options.token_file = str_from(token_path);
 	options.ca = options.client_certificate = options.client_key = EVREC_STR(PEM);
+	options.spool = str_from(spool_path);
+	options.limits.max_age = 0;
 	options.threadless = true;
 	options.timeout = 2 * EVREC_SECOND;
 	scarce_begin();
@@ -276,6 +278,7 @@ static int set_up(void **state)
 	                 0);
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(file_path, sizeof(file_path), "%s/events", folder);
+	(void)snprintf(spool_path, sizeof(spool_path), "%s/spool", folder);
 	(void)snprintf(token_path, sizeof(token_path), "%s/token", folder);
 	write_token();
 	server_bind(&server);
@@ -289,6 +292,7 @@ static int tear_down(void **state)
 	(void)state;
 	server_stop(&server);
 	(void)unlink(file_path);
+	(void)unlink(spool_path);
 	(void)unlink(token_path);
 	(void)rmdir(folder);
 	curl_global_cleanup();

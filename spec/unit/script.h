@@ -169,14 +169,21 @@ static inline struct script *script_new(unsigned *freed)
 	return script;
 }
 
-static inline void open_fixture(struct fixture *f, bool threadless, evrec_clock *clock)
+static inline void open_with(struct fixture *f, bool threadless, evrec_clock *clock, struct spooler *spooler)
 {
-	struct sender_options options = { .max_in_flight = 8, .clock = clock, .threadless = threadless };
+	struct sender_options options = {
+		.max_in_flight = 8, .clock = clock, .threadless = threadless, .spooler = spooler
+	};
 
 	*f = (struct fixture){ .ob = items_outbox(1000), .clock = clock };
 	f->script = script_new(&f->freed);
 	f->sender = sender_new(f->ob, &f->script->base, &options);
 	assert_non_null(f->sender);
+}
+
+static inline void open_fixture(struct fixture *f, bool threadless, evrec_clock *clock)
+{
+	open_with(f, threadless, clock, NULL);
 }
 
 static inline void set(struct fixture *f, bool *flag, bool value)
