@@ -9,7 +9,7 @@ local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
 local function mute_server()
 	local script = "import os, socket, time; s = socket.create_server((\"127.0.0.1\", 0)); "
 		.. "print(s.getsockname()[1], os.getpid(), flush=True); time.sleep(60)"
-	local pipe = assert(io.popen("exec /usr/bin/python3 -c '" .. script .. "'"))
+	local pipe = assert(io.popen("exec " .. fixtures.python .. "-c '" .. script .. "'"))
 	local port, pid = pipe:read("*l"):match "^(%d+) (%d+)$"
 	return {
 		url = "http://127.0.0.1:" .. port,

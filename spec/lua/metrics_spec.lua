@@ -65,7 +65,7 @@ describe("metrics", function()
 		local file = assert(io.open(path, "w"))
 		file:write(text)
 		file:close()
-		local pipe = assert(io.popen("/usr/bin/python3 spec/support/metrics.py <" .. path .. " 2>&1"))
+		local pipe = assert(io.popen(fixtures.python .. "spec/support/metrics.py <" .. path .. " 2>&1"))
 		local samples = {}
 		for line in pipe:lines() do
 			local kind, name, labels, value = line:match("^(%l+) (%S+) {(.*)} (%d+)$")

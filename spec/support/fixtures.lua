@@ -84,6 +84,9 @@ function fixtures.random()
 	end
 end
 
+--- The start of a command for the shell: Debian's Python, without the library of a sanitizer that looks at us.
+fixtures.python = "env -u LD_PRELOAD /usr/bin/python3 "
+
 --- Overflows Lua's stack. Finalizers that Lua calls then fail for want of stack, and are not called again: none are,
 --- until `collectgarbage "restart"`.
 function fixtures.overflow()
