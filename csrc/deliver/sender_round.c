@@ -81,6 +81,9 @@ void sender_go_round(struct sender *s, int64_t max_wait)
 		s->transport->ops->send(s->transport, s, entry);
 	}
 	s->transport->ops->step(s->transport, s, waiting_time(s, now, expiry, max_wait));
+	if (s->spooler != NULL) {
+		spooler_tend(s->spooler, s->outbox, s->clock);
+	}
 }
 
 /* True where an outage has ended. A fake clock's time stands still: no pauses there. */

@@ -342,6 +342,36 @@ static void test_no_memory_to_freeze(void **state)
 	release_with(&f, 0, 1);
 }
 
+static unsigned rows_left(const char *path);
+
+/* What was given up on, as its thread hung, stays as it was in the file; what was not in there was counted as lost. */
+static void test_a_thread_that_hangs(void **state)
+{
+	const char *path = in_folder(*state, "spool");
+	struct fixture f;
+
+	open_spooled(&f, true, path);
+	f.script->silent = true;
+	item_submit(f.ob, 1, 1);
+	end_with(&f, 1, 0);
+	open_spooled(&f, false, path);
+	f.script->silent = true;
+	sender_begin(f.sender);
+	wait_sent(&f, 1);
+	set(&f, &f.script->hang, true);
+	item_submit(f.ob, 2, 1);
+	wait_sent(&f, 2);
+	assert_false(sender_join(f.sender, 0));
+	assert_int_equal(stats_of(&f).dropped[EVREC_CAUSE_CLOSED], 2);
+	sender_release(f.sender);
+	set(&f, &f.script->hang, false);
+	wait_freed(&f);
+	while (access(in_folder(*state, "spool-journal"), F_OK) == 0) {
+		usleep(1000);
+	}
+	assert_int_equal(rows_left(path), 1);
+}
+
 static unsigned rows_left(const char *path)
 {
 	struct fixture f;
@@ -431,6 +461,7 @@ int main(void)
 		TEST(test_a_row_that_cannot_be_read),
 		TEST(test_full_disk),
 		TEST(test_no_memory_to_freeze),
+		TEST(test_a_thread_that_hangs),
 		TEST(test_exit),
 		TEST(test_fork),
 	};
