@@ -267,6 +267,15 @@ static void read_answer(const struct transfer *t, long status, evrec_answer *ans
 	answer_read_body(answer, buf_str(&t->body));
 }
 
+/*
+ * Sent again by libcurl, after a kept connection broke: the first time may have met with success, which these answers
+ * to the second say nothing of.
+ */
+static bool leaves_doubt(const struct transfer *t, long status)
+{
+	return t->starts > 1 && (status == 401 || status == 409 || status == 429);
+}
+
 void transfer_finish(struct transfer *t, CURLcode result, evrec_answer *answer)
 {
 	long status = 0;
@@ -275,11 +284,12 @@ void transfer_finish(struct transfer *t, CURLcode result, evrec_answer *answer)
 	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (result != CURLE_OK) {
 		read_failure(t, result, answer);
-	} else if (status == 409 && t->starts > 1) {
-		/* Sent again by libcurl, after a kept connection broke: the first time may have met with success. */
-		set_message(answer, "the connection was lost while the request was under way");
 	} else {
 		read_answer(t, status, answer);
+		if (leaves_doubt(t, status)) {
+			answer->status = 0;
+			set_message(answer, "the connection was lost while the request was under way");
+		}
 	}
 	request_free(&t->request);
 	t->entry = NULL;

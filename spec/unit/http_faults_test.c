@@ -94,6 +94,37 @@ static void test_answer_that_begins_with_a_folded_header(void **state)
 	close_fixture(&f);
 }
 
+static void test_kept_connection_that_breaks_and_then_a_refusal(void **state)
+{
+	static const char *const refusals[] = {
+		"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\n\r\nlater",
+		"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\nwho?",
+	};
+
+	(void)state;
+	/* As above, but it takes one more time to meet its own. */
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		const struct turn turns[] = {
+			{ TURN_KEEP, KEPT },
+			{ TURN_REPLY, NULL },
+			{ TURN_REPLY, refusals[i] },
+			{ TURN_REPLY, CONFLICT },
+		};
+		struct fixture f;
+
+		open_fixture(&f, turns, 4);
+		item_submit(f.ob, 1, 1);
+		exchange_at(&f, 0);
+		item_submit(f.ob, 2, 1);
+		exchange_at(&f, 0);
+		exchange_at(&f, EVREC_SECOND);
+		assert_int_equal(server_requests(&f.server), 4);
+		assert_int_equal(stats_of(&f).created, 2);
+		assert_int_equal(stats_of(&f).pending, 0);
+		close_fixture(&f);
+	}
+}
+
 static void test_silence_ends_with_the_deadline(void **state)
 {
 	struct fixture f;
@@ -120,6 +151,7 @@ int main(void)
 		cmocka_unit_test(test_refused_connection_leaves_no_doubt),
 		cmocka_unit_test(test_kept_connection_that_breaks),
 		cmocka_unit_test(test_answer_that_begins_with_a_folded_header),
+		cmocka_unit_test(test_kept_connection_that_breaks_and_then_a_refusal),
 		cmocka_unit_test(test_silence_ends_with_the_deadline),
 	};
 
