@@ -178,6 +178,11 @@ vectors: ## makes spec/conformance/vectors anew: traces with client-go's answers
 	@$(MAKE) --no-print-directory subject
 	@spec/conformance/conformance.sh $(BUILD)/conformance vectors
 
+drill: ## fire drills: nothing lost, counts exact, whatever happens to a real API server (DRILL_RUNS, DRILL_SCALE, DRILL)
+	@spec/support/packages.sh build drill
+	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so LUAS=luajit
+	@spec/drill/drill.sh $(BUILD)
+
 rock: ## builds and loads the rock for every Lua
 	@spec/support/packages.sh build rock
 	@spec/support/rock.sh $(LUAS)
@@ -227,4 +232,4 @@ clean: ## removes all that was built
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
-  vectors bench bench-smoke bench-publish rock rooms lint format deps install uninstall help clean FORCE
+  vectors bench bench-smoke bench-publish drill rock rooms lint format deps install uninstall help clean FORCE

@@ -26,6 +26,10 @@ packages_of() {
 	conformance) echo "lua5.4 lua-cjson" ;;
 	go) echo "golang-go|command:go ca-certificates" ;;
 	bench) echo "lua5.4 lua5.3 luajit2|luajit valgrind libc-devtools" ;;
+	drill)
+		echo "luajit2|luajit lua-cjson lua-socket libfaketime golang-go|command:go" \
+			"kubernetes-client|command:kubectl procps"
+		;;
 	*) die "no group of packages is called '$1'" ;;
 	esac
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A real API server for the end-to-end tests: etcd and kube-apiserver (see build.sh) on free loopback ports.
 #
-# usage: cluster.sh start|stop|status|freeze|thaw|restart DIR
+# usage: cluster.sh start|stop|status|freeze|thaw|kill|restart|freeze-etcd|thaw-etcd|new-token|new-certificate DIR
 # start    returns when the server is ready. DIR, which must be new, empty or of an earlier cluster, then has
 #            kubeconfig.json, kubeconfig.yaml  contexts: admin (the current one), cert, nobody (no rights: 403)
 #            env (KUBECONFIG= and more), admin.token, nobody.token, client.crt, client.key,
@@ -9,7 +9,10 @@
 # stop     ends both servers; may be repeated
 # status   says running (exit code 0), frozen (2) or stopped (3)
 # freeze   holds kube-apiserver (SIGSTOP); thaw lets it go on
+# kill     ends kube-apiserver at once (SIGKILL)
 # restart  ends kube-apiserver, if it runs, and starts it again: same port, certificates, options and data
+# freeze-etcd, thaw-etcd  the same for etcd
+# new-token, new-certificate  for the admin, and of the server by the same authority, from the next restart on
 # Environment of start: EVENT_TTL (1h), EVREC_CLUSTER_LIFE (1800: the seconds after which each server ends by itself),
 # EVREC_APISERVER_FLAGS (more flags for kube-apiserver), EVREC_CACHE (where build.sh put kube-apiserver).
 set -eu
@@ -99,12 +102,23 @@ make_identities() {
   mkdir "$DIR/pki" && cd "$DIR/pki"
   certify server-ca '' "/CN=evrec test server CA" basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign
   certify client-ca '' "/CN=evrec test client CA" basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign
+  certify_server
+  certify client client-ca "/O=system:masters/CN=cert" extendedKeyUsage=clientAuth
+  cp server-ca.crt client-ca.crt client.crt client.key "$DIR"
+  new_token nobody
+  new_token admin
+  write_tokens
+}
+
+certify_server() {
   certify server server-ca "/CN=kube-apiserver" extendedKeyUsage=serverAuth \
     subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost,DNS:kubernetes.default.svc
-  certify client client-ca "/O=system:masters/CN=cert" extendedKeyUsage=clientAuth
-  mv server-ca.crt client-ca.crt client.crt client.key "$DIR"
-  for user in admin nobody; do openssl rand -hex 20 >"$DIR/$user.token"; done
-  printf '%s,admin,admin,"system:masters"\n%s,nobody,nobody\n' "$(<../admin.token)" "$(<../nobody.token)" >tokens.csv
+}
+
+new_token() { openssl rand -hex 20 >"$DIR/$1.token"; }
+write_tokens() {
+  printf '%s,admin,admin,"system:masters"\n%s,nobody,nobody\n' "$(<"$DIR/admin.token")" "$(<"$DIR/nobody.token")" \
+    >"$DIR/pki/tokens.csv"
 }
 
 context() { printf '\n    { "name": "%s", "context": { "cluster": "evrec", "user": "%s" } }' "$1" "$1"; }
@@ -162,10 +176,16 @@ restart() {
   trap - EXIT
 }
 
-signal() { # signal, states it may lead to
+signal() { # name, signal, states it may lead to
+  pid=$(pid_of "$1") || die "$1 does not run in $DIR"
+  kill "-$2" "$pid"
+  until [[ $(of_process "$pid" State) == ["$3"] ]]; do sleep 0.02; done
+}
+
+kill_server() {
   pid=$(pid_of kube-apiserver) || die "kube-apiserver does not run in $DIR"
-  kill "-$1" "$pid"
-  until [[ $(of_process "$pid" State) == ["$2"] ]]; do sleep 0.02; done
+  kill -KILL "$pid"
+  while ours "$pid"; do sleep 0.02; done
 }
 
 status() {
@@ -192,7 +212,12 @@ fi
 case $1 in
   start | restart | status) "$1" ;;
   stop) end kube-apiserver && end etcd && rm -rf "$DIR/etcd" ;;
-  freeze) signal STOP T ;;
-  thaw) signal CONT RSDI ;;
+  freeze) signal kube-apiserver STOP T ;;
+  thaw) signal kube-apiserver CONT RSDI ;;
+  freeze-etcd) signal etcd STOP T ;;
+  thaw-etcd) signal etcd CONT RSDI ;;
+  kill) kill_server ;;
+  new-token) new_token admin && write_tokens && write_kubeconfigs ;;
+  new-certificate) cd "$DIR/pki" && certify_server 2>"$DIR/openssl.log" ;;
   *) usage ;;
 esac

@@ -1,0 +1,242 @@
+-- One fire drill: evrec records into a server to which something is done meanwhile; afterwards all must be there.
+--
+--   return {
+--       { name = "the server is frozen for 20 s", perform = function(d)
+--           d:record(2)
+--           d:cluster "freeze"
+--           d:record(20)
+--           d:cluster "thaw"
+--           d:record(2)
+--       end },
+--   }
+--
+-- Further fields of a drill: `through = "proxy"`, the fault proxy stands between; `before = function() ... end` runs
+-- first; `sink = function(d) ... end` makes the sink; `events = function(d) ... end` reads back what that wrote;
+-- `losses = { cause = true }`, the stated bounds short of which nothing may be lost; `environment = { NAME = value }`,
+-- of the process that performs it.
+local Ledger = require "ledger"
+local cluster = require "cluster"
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+local process = require "process"
+local socket = require "socket"
+
+local rate = 100 -- new events a second
+local regulars = 10 -- objects that come again and again, each time with the same event
+local cached = 500 -- entries in the correlator's caches
+local warm_up = 3 * cached -- so that these are full, and queues long, when memory is looked at first
+local settling = 150 -- seconds until all must be written, at most: several of the longest backoffs
+local growth = 128 * 1024 -- bytes of memory that are no leak
+
+local Drill = {}
+Drill.__index = Drill
+
+--- Seconds of a drill in full, as long as they are in this run.
+function Drill:scaled(seconds)
+	return seconds * self.scale
+end
+
+-- ---- recording ----
+
+-- The time as evrec reads it: os.time may be a tick behind.
+local function seconds_now()
+	return math.floor(socket.gettime())
+end
+
+function Drill:emit(name, message, namespace)
+	namespace = namespace or self.namespace
+	local from = seconds_now()
+	local pod = { kind = "Pod", apiVersion = "v1", namespace = namespace, name = name }
+	assert(self.recorder:event(pod, "Normal", "Drill", message or "what happens under fire"))
+	self.ledgers[namespace]:add(name, from, seconds_now())
+	self.recorded = self.recorded + 1
+	if self.recorded % 10 == 0 then
+		self:check_equations()
+	end
+end
+
+function Drill:check_equations()
+	local fault = fixtures.fault(self.broadcaster:stats())
+	if fault and not self.faults.equation then
+		self.faults.equation = "the equation does not hold: " .. fault
+	end
+end
+
+--- Records at the rate until `over()`: new events, and for every one of them one that was there before.
+function Drill:record_until(over)
+	local begun, n = process.time(), 0
+	while not over() do
+		n, self.number = n + 1, self.number + 1
+		for _, namespace in ipairs(self.namespaces) do
+			self:emit("new-" .. self.number, nil, namespace)
+			self:emit("regular-" .. self.number % regulars, nil, namespace)
+		end
+		socket.sleep(math.max(0, begun + n / rate - process.time()))
+	end
+end
+
+function Drill:after(seconds)
+	local deadline = process.time() + self:scaled(seconds)
+	return function() return process.time() >= deadline end
+end
+
+function Drill:record(seconds)
+	self:record_until(self:after(seconds))
+end
+
+--- All at once.
+function Drill:burst(n)
+	for _ = 1, n do
+		self.number = self.number + 1
+		for _, namespace in ipairs(self.namespaces) do
+			self:emit("new-" .. self.number, nil, namespace)
+		end
+	end
+end
+
+-- ---- what is done to the server ----
+
+function Drill.cluster(_, verb)
+	cluster.control(verb)
+end
+
+--- Goes on recording while the cluster does that.
+function Drill:record_while(verb)
+	local done = cluster.scratch .. "/done"
+	os.remove(done)
+	local command = ("(spec/support/kube/cluster.sh %s '%s' >'%s.log' 2>&1; echo $? >'%s.new'; mv '%s.new' '%s') &")
+	os.execute(command:format(verb, cluster.dir, done, done, done, done))
+	self:record_until(function() return io.open(done) ~= nil end)
+	assert(cluster.read(done) == "0\n", cluster.read(done .. ".log"))
+end
+
+--- From now on a share of the requests meet with that fault of the proxy; none without a kind.
+function Drill:fault(kind, share, delay)
+	local url = ("http://127.0.0.1:%s/fault?kind=%s&share=%s&delay=%.3fs"):format(os.getenv "EVREC_DRILL_CONTROL",
+		kind or "", share or 1, delay or 0)
+	local met = assert(require("socket.http").request(url))
+	if self.kind then
+		self.met = self.met + assert(tonumber(met), met)
+		if self.met == 0 then
+			self.faults.proxy = "no request met with " .. self.kind
+		end
+	end
+	self.kind = kind
+end
+
+-- ---- the life of a drill ----
+
+local function options_of(d)
+	local options = cluster.connection()
+	if d.through == "proxy" then
+		options.server = "https://127.0.0.1:" .. os.getenv "EVREC_DRILL_PROXY"
+	end
+	options.timeout = math.max(0.5, d:scaled(10))
+	return options
+end
+
+--- Options of evrec.sink.kubernetes, for drills that make a sink of their own.
+Drill.options = options_of
+
+function Drill:add_namespace()
+	local name = cluster.namespace()
+	table.insert(self.namespaces, name)
+	self.ledgers[name] = Ledger.new()
+	return name
+end
+
+local function start(plan, scale)
+	local d = setmetatable({
+		name = plan.name, through = plan.through, scale = scale, losses = plan.losses or {}, ledgers = {}, namespaces = {},
+		faults = {}, errors = {}, recorded = 0, number = 0, met = 0, read_events = plan.events,
+	}, Drill)
+	if plan.before then
+		plan.before()
+	end
+	d.namespace = d:add_namespace()
+	d.broadcaster = evrec.broadcaster {
+		correlator = { lru_cache_size = cached, burst_size = 1000000 },
+		on_error = function(message, name) d.errors[name] = message end,
+	}
+	d.broadcaster:start_recording_to_sink(plan.sink and plan.sink(d) or evrec.sink.kubernetes(d:options()))
+	d.recorder = d.broadcaster:new_recorder { component = "drill", host = "here" }
+	d:burst(warm_up)
+	d.broadcaster:flush(settling)
+	d.memory = { before = process.memory() }
+	return d
+end
+
+local function fetch(d, namespace)
+	return d.read_events and d:read_events() or cluster.events(namespace)
+end
+
+-- What must hold once nothing waits any more. Where the stated bounds have a namespace lose events, what counts is that
+-- the rest is there; what was recorded and what became of it are then equal in sum.
+local function settle(d)
+	if d.kind then
+		d:fault()
+	end
+	local settled, stats = d.broadcaster:flush(settling)
+	d.memory.after = process.memory()
+	d:check_equations()
+	if not settled then
+		d.faults.pending = ("%d are still pending"):format(stats.pending)
+	end
+	d.result = { events = 0, lost = 0, duplicates = 0, dropped = 0 }
+	for cause, n in pairs(stats.dropped) do
+		d.result.dropped = d.result.dropped + n
+		if n > 0 and not d.losses[cause] then
+			d.faults.dropped = ("%d dropped, %s"):format(n, cause)
+		end
+	end
+	d.result.retries = stats.retries
+end
+
+local function compare(d)
+	local result = d.result
+	local inexact = {}
+	for _, namespace in ipairs(d.namespaces) do
+		local seen = d.ledgers[namespace]:compare(fetch(d, namespace))
+		result.events = result.events + seen.events
+		result.lost = result.lost + seen.lost
+		result.duplicates = result.duplicates + seen.duplicates
+		if namespace ~= d.doomed then
+			for _, text in ipairs(seen.inexact) do
+				inexact[#inexact + 1] = text
+			end
+		end
+	end
+	result.lost = result.lost - result.dropped
+	result.exact = #inexact == 0 and result.lost == 0
+	if result.lost ~= 0 or result.duplicates ~= 0 then
+		d.faults.server = ("%d lost, %d twice"):format(result.lost, result.duplicates)
+	elseif not result.exact then
+		d.faults.counts = table.concat(inexact, "; ", 1, math.min(3, #inexact))
+	end
+	if d.memory.after - d.memory.before > growth then
+		d.faults.memory = "memory has grown"
+	end
+end
+
+--- Performs one, and returns a table of plain values.
+function Drill.perform(plan, scale)
+	local d = start(plan, scale)
+	plan.perform(d)
+	settle(d)
+	d.broadcaster:shutdown(1)
+	compare(d)
+	for _, namespace in ipairs(d.namespaces) do
+		cluster.clear(namespace)
+	end
+	local faults = {}
+	for _, fault in pairs(d.faults) do
+		faults[#faults + 1] = fault
+	end
+	table.sort(faults)
+	local result = d.result
+	result.name, result.recorded, result.faults, result.errors = d.name, d.recorded, faults, d.errors
+	result.before, result.after = d.memory.before, d.memory.after
+	return result
+end
+
+return Drill

@@ -1,0 +1,37 @@
+-- One fire drill in this process, or the list of all.
+--
+-- usage: luajit perform.lua list            a line each: its name, a tab, NAME=VALUE words of its environment
+--        luajit perform.lua NAME SCALE OUT  performs it, and appends a line of JSON to the file OUT
+local cjson = require "cjson"
+
+local plans = {}
+for _, file in ipairs { "server", "answers", "identity", "surroundings" } do
+	for _, plan in ipairs(require("plans." .. file)) do
+		plans[#plans + 1] = plan
+		plans[plan.name] = plan
+	end
+end
+
+local function list()
+	for _, plan in ipairs(plans) do
+		local words = {}
+		for name, value in pairs(plan.environment or {}) do
+			words[#words + 1] = name .. "=" .. value
+		end
+		print(plan.name .. "\t" .. table.concat(words, " "))
+	end
+end
+
+local function perform(name, scale, out)
+	local plan = assert(plans[name], "no such drill")
+	local result = require("drill").perform(plan, tonumber(scale))
+	local file = assert(io.open(out, "a"))
+	file:write(cjson.encode(result), "\n")
+	file:close()
+end
+
+if arg[1] == "list" then
+	list()
+else
+	perform(arg[1], arg[2], arg[3])
+end

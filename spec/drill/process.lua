@@ -1,0 +1,48 @@
+-- What Lua does not tell of its own process. On a 64-bit Linux with glibc.
+local ffi = require "ffi"
+
+ffi.cdef [[
+	struct evrec_mallinfo2 {
+		size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+	};
+	struct evrec_mallinfo2 mallinfo2(void);
+	int malloc_trim(size_t pad);
+
+	struct evrec_timespec { long seconds, nanoseconds; };
+	int clock_gettime(int clock, struct evrec_timespec *now);
+
+	struct evrec_rlimit { unsigned long soft, hard; };
+	int getrlimit(int resource, struct evrec_rlimit *limit);
+	int setrlimit(int resource, const struct evrec_rlimit *limit);
+]]
+
+local CLOCK_MONOTONIC, RLIMIT_FSIZE = 1, 1
+
+local process = {}
+
+--- Bytes that malloc has given out and not got back, in all its arenas: what evrec, libcurl, OpenSSL and jansson hold.
+--- LuaJIT's own memory does not come from there.
+function process.memory()
+	collectgarbage()
+	collectgarbage()
+	ffi.C.malloc_trim(0)
+	local info = ffi.C.mallinfo2()
+	return tonumber(info.uordblks + info.hblkhd)
+end
+
+--- Seconds, by a clock that nobody steps.
+function process.time()
+	local now = ffi.new "struct evrec_timespec"
+	ffi.C.clock_gettime(CLOCK_MONOTONIC, now)
+	return tonumber(now.seconds) + tonumber(now.nanoseconds) / 1e9
+end
+
+--- No file may grow beyond so many bytes from now on; nil: they may again.
+function process.limit_files(bytes)
+	local limit = ffi.new "struct evrec_rlimit"
+	ffi.C.getrlimit(RLIMIT_FSIZE, limit)
+	limit.soft = bytes or limit.hard
+	assert(ffi.C.setrlimit(RLIMIT_FSIZE, limit) == 0)
+end
+
+return process

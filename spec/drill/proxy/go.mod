@@ -1,0 +1,3 @@
+module proxy
+
+go 1.19

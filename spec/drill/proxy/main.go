@@ -1,0 +1,226 @@
+// A proxy in front of the API server of spec/support/kube/cluster.sh that does to requests what the server itself cannot
+// be made to do. It shows the server's certificate, and speaks HTTP/2 and HTTP/1.1 on both sides.
+//
+//	proxy CLUSTER SEED
+//
+// CLUSTER is the cluster's folder. It prints the ports that it listens at on the loopback: for clients (TLS), and for
+//
+//	GET /fault?kind=reset&share=0.5&delay=30s
+//
+// which has a share of the requests, picked by a generator of random numbers that SEED starts, meet with that fault
+// from now on, and answers how many met with the one before. The kinds are in faults.go, and "idle": connections are
+// closed when nothing is under way on them. No kind: no fault. It ends with its standard input.
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/rand"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+type proxy struct {
+	server *httputil.ReverseProxy
+	client *http.Client
+	url    *url.URL // of the API server
+	// The server's, and one of an authority that its clients do not know.
+	own, strange tls.Certificate
+
+	lock   sync.Mutex
+	random *rand.Rand
+	kind   string
+	share  float64
+	delay  time.Duration
+	met    int
+	known  map[string]bool // the events that were posted
+}
+
+func (p *proxy) below(n int) int {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.random.Intn(n)
+}
+
+// The fault that a request meets with, or nil.
+func (p *proxy) pick(r *http.Request) (fault func(*exchange), delay time.Duration) {
+	event := posted(r)
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	first := event != "" && !p.known[event]
+	p.known[event] = true
+	if p.kind == "" || p.random.Float64() >= p.share {
+		return nil, 0
+	}
+	fault = faultFor(p.kind, r.Method, first, p.random)
+	if fault != nil {
+		p.met++
+	}
+	return fault, p.delay
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fault, delay := p.pick(r)
+	if fault == nil {
+		p.server.ServeHTTP(w, r)
+		return
+	}
+	remove := func() error { return p.remove(r) }
+	fault(&exchange{w: w, r: r, server: p.server, delay: delay, below: p.below, remove: remove})
+}
+
+// The event of a POST, whatever time its name ends with; else nothing. The body can be read again.
+func posted(r *http.Request) string {
+	var event struct{ Metadata struct{ Name string } }
+	if r.Method != http.MethodPost {
+		return ""
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil || json.Unmarshal(body, &event) != nil {
+		return ""
+	}
+	object, _, _ := strings.Cut(event.Metadata.Name, ".")
+	return r.URL.Path + "/" + object
+}
+
+// Deletes the event of a PATCH, as its client.
+func (p *proxy) remove(r *http.Request) error {
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodDelete, p.url.String()+r.URL.Path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", r.Header.Get("Authorization"))
+	answer, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
+
+// Idle ones are closed a moment later, which may well be that of the next request: with and without a goodbye in turn.
+func (p *proxy) onState(c net.Conn, state http.ConnState) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if state != http.StateIdle || p.kind != "idle" {
+		return
+	}
+	p.met++
+	closing := func() { resetConnection(c) }
+	if p.met%2 == 0 {
+		closing = func() { _ = c.Close() }
+	}
+	time.AfterFunc(p.delay, closing)
+}
+
+func (p *proxy) control(w http.ResponseWriter, r *http.Request) {
+	kind := r.FormValue("kind")
+	share, err := strconv.ParseFloat(r.FormValue("share"), 64)
+	delay, wrong := time.ParseDuration(r.FormValue("delay"))
+	if kind != "" && (err != nil || wrong != nil || !known(kind)) {
+		http.Error(w, "kind, share or delay", http.StatusBadRequest)
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	fmt.Fprintln(w, p.met)
+	p.kind, p.share, p.delay, p.met = kind, share, delay, 0
+}
+
+func (p *proxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.kind == "stranger" {
+		return &p.strange, nil
+	}
+	return &p.own, nil
+}
+
+func pair(cluster, name string) tls.Certificate {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(cluster, name+".crt"), filepath.Join(cluster, name+".key"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return certificate
+}
+
+func read(path ...string) []byte {
+	content, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return content
+}
+
+func listen() net.Listener {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return listener
+}
+
+func port(l net.Listener) int {
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func newProxy(cluster string, seed int64) *proxy {
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(read(cluster, "server-ca.crt"))
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: authorities},
+		ForceAttemptHTTP2: true,
+	}
+	server := &url.URL{Scheme: "https", Host: "127.0.0.1:" + strings.TrimSpace(string(read(cluster, "port")))}
+	p := &proxy{
+		server: httputil.NewSingleHostReverseProxy(server),
+		client: &http.Client{Transport: transport},
+		url:    server,
+		random: rand.New(rand.NewSource(seed)),
+		known:  map[string]bool{},
+	}
+	p.own = pair(cluster, "pki/server")
+	p.strange = pair(cluster, "client")
+	p.server.Transport = transport
+	p.server.ErrorLog = log.New(io.Discard, "", 0)
+	return p
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: proxy CLUSTER SEED")
+	}
+	cluster := os.Args[1]
+	seed, err := strconv.ParseInt(os.Args[2], 10, 64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	p := newProxy(cluster, seed)
+	clients, controls := listen(), listen()
+	server := &http.Server{
+		Handler:     p,
+		TLSConfig:   &tls.Config{GetCertificate: p.certificate},
+		ConnContext: withConnection,
+		ConnState:   p.onState,
+		ErrorLog:    log.New(io.Discard, "", 0),
+	}
+	go func() { log.Fatal(server.ServeTLS(clients, "", "")) }()
+	go func() { log.Fatal(http.Serve(controls, http.HandlerFunc(p.control))) }()
+	fmt.Println(port(clients), port(controls))
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}

@@ -1,0 +1,106 @@
+-- What came of the fire drills.
+--
+-- usage: luajit report.lua heads                 what stands above the lines
+--        luajit report.lua line RESULTS          the last of them, in a line
+--        luajit report.lua broken RESULTS NAME   adds one that broke off
+--        luajit report.lua table RESULTS OUT     all, as a table, to OUT as Markdown; and the sum
+local cjson = require "cjson"
+
+local function read(path)
+	local results = {}
+	for line in io.lines(path) do
+		results[#results + 1] = cjson.decode(line)
+	end
+	return results
+end
+
+local columns = {
+	{ "drill", 48, "%s", "name" }, { "recorded", 9, "%d", "recorded" }, { "events", 7, "%d", "events" },
+	{ "lost", 5, "%d", "lost" }, { "twice", 5, "%d", "duplicates" }, { "exact", 5, "%s", "exact" },
+	{ "dropped", 7, "%d", "dropped" }, { "retries", 7, "%d", "retries" }, { "KiB before", 10, "%.0f", "before" },
+	{ "after", 6, "%.0f", "after" }, { "result", 6, "%s", "verdict" },
+}
+
+local function verdict(result)
+	return #result.faults == 0 and "passed" or "FAILED"
+end
+
+local function cells(result)
+	local shown = {
+		exact = result.exact and "yes" or "no", verdict = verdict(result),
+		before = result.before and result.before / 1024, after = result.after and result.after / 1024,
+	}
+	local row = {}
+	for i, column in ipairs(columns) do
+		local value = shown[column[4]]
+		if value == nil then
+			value = result[column[4]]
+		end
+		row[i] = value == nil and "-" or column[3]:format(value)
+	end
+	return row
+end
+
+local function heads()
+	local row = {}
+	for i, column in ipairs(columns) do
+		row[i] = column[1]
+	end
+	return row
+end
+
+local function padded(row)
+	local line = {}
+	for i, column in ipairs(columns) do
+		line[i] = (i == 1 and "%%-%ds" or "%%%ds"):format(column[2]):format(row[i])
+	end
+	return table.concat(line, "  ")
+end
+
+local function markdown(results)
+	local lines = { "| " .. table.concat(heads(), " | ") .. " |", "|---" .. ("|---:"):rep(#columns - 1) .. "|" }
+	for _, result in ipairs(results) do
+		lines[#lines + 1] = "| " .. table.concat(cells(result), " | ") .. " |"
+	end
+	return table.concat(lines, "\n") .. "\n"
+end
+
+local function show(result)
+	print(padded(cells(result)))
+	for _, fault in ipairs(result.faults) do
+		print("    " .. fault)
+	end
+	if #result.faults > 0 then
+		for name, message in pairs(result.errors) do
+			print("    on_error: " .. name .. ": " .. message)
+		end
+	end
+end
+
+local function sum(results)
+	local failed = 0
+	for _, result in ipairs(results) do
+		failed = failed + (#result.faults == 0 and 0 or 1)
+	end
+	print(("%d passed, %d failed"):format(#results - failed, failed))
+	os.exit(failed == 0 and #results > 0 and 0 or 1)
+end
+
+local verb, path = arg[1], arg[2]
+if verb == "heads" then
+	print(padded(heads()))
+elseif verb == "line" then
+	local results = read(path)
+	show(results[#results])
+elseif verb == "broken" then
+	local file = assert(io.open(path, "a"))
+	file:write(cjson.encode { name = arg[3], faults = { "broke off" }, errors = {} }, "\n")
+	file:close()
+else
+	local results = read(path)
+	local file = assert(io.open(arg[3], "w"))
+	file:write(markdown(results))
+	file:close()
+	print()
+	sum(results)
+end
