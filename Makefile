@@ -183,6 +183,11 @@ drill: ## fire drills: nothing lost, counts exact, whatever happens to a real AP
 	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so LUAS=luajit
 	@spec/drill/drill.sh $(BUILD)
 
+throughput: ## events a second into a real API server, beside h2load; and a recording call's worst time
+	@spec/support/packages.sh build drill throughput
+	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
+	@spec/drill/throughput.sh $(BUILD)
+
 rock: ## builds and loads the rock for every Lua
 	@spec/support/packages.sh build rock
 	@spec/support/rock.sh $(LUAS)
@@ -232,4 +237,4 @@ clean: ## removes all that was built
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
-  vectors bench bench-smoke bench-publish drill rock rooms lint format deps install uninstall help clean FORCE
+  vectors bench bench-smoke bench-publish drill throughput rock rooms lint format deps install uninstall help clean FORCE

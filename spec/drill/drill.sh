@@ -5,37 +5,24 @@
 #
 # DRILL_RUNS (1): how often each is performed. DRILL_SCALE (1): what their seconds and numbers are multiplied with.
 # DRILL: only those with this text in their name. DRILL_SEED: of the proxy's choices. The table is
-# BUILD/drill/drills.md.
+# BUILD/drill/drills.md, the logs are beside it.
 set -eu
 
-support=spec/support
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/stage.sh"
 build=$1
 runs=${DRILL_RUNS:-1} scale=${DRILL_SCALE:-1} seed=${DRILL_SEED:-$RANDOM}
 out=$build/drill
 results=$out/results.json
 
-EVREC_E2E_DIR=$(mktemp -d "${TMPDIR:-/tmp}/evrec-drill.XXXXXX")
-export EVREC_E2E_DIR EVREC_E2E_CLUSTER="$EVREC_E2E_DIR/cluster" TZ=UTC
-proxy=
-finish() {
-	trap '' HUP INT TERM
-	[ -z "$proxy" ] || kill "$proxy" 2>/dev/null || true
-	"$support/kube/cluster.sh" stop "$EVREC_E2E_CLUSTER" || true
-	rm -rf "$EVREC_E2E_DIR"
-}
-trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
 start_proxy() {
 	mkfifo "$EVREC_E2E_DIR/life"
 	: >"$EVREC_E2E_DIR/ports"
 	"$out/proxy" "$EVREC_E2E_CLUSTER" "$seed" <"$EVREC_E2E_DIR/life" >"$EVREC_E2E_DIR/ports" &
-	proxy=$!
+	stage_job $!
 	exec 8>"$EVREC_E2E_DIR/life" # it ends with this script, however that ends
 	until read -r EVREC_DRILL_PROXY EVREC_DRILL_CONTROL <"$EVREC_E2E_DIR/ports"; do
-		kill -0 "$proxy"
+		kill -0 $!
 		sleep 0.1
 	done
 	export EVREC_DRILL_PROXY EVREC_DRILL_CONTROL
@@ -43,8 +30,8 @@ start_proxy() {
 
 # A drill that broke off may have left the server in any state.
 mend() {
-	"$support/kube/cluster.sh" thaw-etcd "$EVREC_E2E_CLUSTER"
-	"$support/kube/cluster.sh" restart "$EVREC_E2E_CLUSTER"
+	"$stage_cluster" thaw-etcd "$EVREC_E2E_CLUSTER"
+	"$stage_cluster" restart "$EVREC_E2E_CLUSTER"
 }
 
 perform() { # name environment
@@ -64,11 +51,7 @@ perform() { # name environment
 mkdir -p "$out"
 rm -f "$results"
 (cd spec/drill/proxy && GOCACHE="$OLDPWD/$out/go" GOFLAGS=-buildvcs=false GOWORK=off go build -o "$OLDPWD/$out/proxy" .)
-[ -n "${EVREC_CACHE-}${XDG_CACHE_HOME-}${HOME-}" ] || export EVREC_CACHE="$PWD/build/cache"
-"$support/kube/build.sh"
-EVREC_CLUSTER_LIFE=${EVREC_CLUSTER_LIFE:-$((600 + runs * 1800))} "$support/kube/cluster.sh" start "$EVREC_E2E_CLUSTER"
-export KUBECONFIG="$EVREC_E2E_CLUSTER/kubeconfig.yaml"
-export LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/drill/?.lua;./spec/support/?.lua;;" LUA_CPATH="$build/luajit/?.so;;"
+stage_begin "$build" $((600 + runs * 1800))
 start_proxy
 
 echo "DRILL_SCALE=$scale DRILL_SEED=$seed"

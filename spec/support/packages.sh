@@ -30,6 +30,7 @@ packages_of() {
 		echo "luajit2|luajit lua-cjson lua-socket libfaketime golang-go|command:go" \
 			"kubernetes-client|command:kubectl procps"
 		;;
+	throughput) echo "lua5.4 nghttp2-client" ;;
 	*) die "no group of packages is called '$1'" ;;
 	esac
 }

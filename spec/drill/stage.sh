@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# An API server of one's own, for the time that a script runs: to be read (`.`) by one, from the top of the repository.
+#
+#   stage_begin BUILD SECONDS   builds it (minutes, once) and starts it, for so many seconds at most; sets EVREC_E2E_DIR,
+#                               a folder that is removed afterwards, EVREC_E2E_CLUSTER, KUBECONFIG, and Lua's paths
+#   stage_job PID               is ended with the script
+stage_cluster=spec/support/kube/cluster.sh
+stage_jobs=
+
+stage_end() {
+	trap '' HUP INT TERM
+	# shellcheck disable=SC2086 # a list
+	[ -z "$stage_jobs" ] || kill $stage_jobs 2>/dev/null || true
+	"$stage_cluster" stop "$EVREC_E2E_CLUSTER" || true
+	rm -rf "$EVREC_E2E_DIR"
+}
+
+stage_job() {
+	stage_jobs="$stage_jobs $1"
+}
+
+stage_begin() {
+	EVREC_E2E_DIR=$(mktemp -d "${TMPDIR:-/tmp}/evrec-drill.XXXXXX")
+	export EVREC_E2E_DIR EVREC_E2E_CLUSTER="$EVREC_E2E_DIR/cluster"
+	trap stage_end EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	[ -n "${EVREC_CACHE-}${XDG_CACHE_HOME-}${HOME-}" ] || export EVREC_CACHE="$PWD/build/cache"
+	spec/support/kube/build.sh
+	EVREC_CLUSTER_LIFE=$2 "$stage_cluster" start "$EVREC_E2E_CLUSTER"
+	export KUBECONFIG="$EVREC_E2E_CLUSTER/kubeconfig.yaml"
+	export LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/drill/?.lua;./spec/support/?.lua;;"
+	export LUA_CPATH="$1/luajit/?.so;;" TZ=UTC
+}

@@ -1,0 +1,29 @@
+#!/bin/bash
+# How many events a second go into an API server of its own, beside h2load; and how long a recording call takes at worst
+# while it is frozen. What it says is for people: it fails only where events are missing.
+#
+# usage: throughput.sh BUILD    (from the top of the repository)
+#
+# THROUGHPUT_EVENTS (50000); THROUGHPUT_ROUNDS (3), 0: the calls alone.
+set -eu
+
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/stage.sh"
+build=$1
+events=${THROUGHPUT_EVENTS:-50000} rounds=${THROUGHPUT_ROUNDS:-3}
+
+mkdir -p "$build/drill"
+# shellcheck disable=SC2046 # flags
+gcc -std=gnu11 -O2 -Wall -Wextra -fPIC -shared $(pkg-config --cflags lua5.4) -o "$build/drill/ticks.so" spec/drill/ticks.c
+stage_begin "$build" 3600
+uptime
+[ "$rounds" = 0 ] || timeout -k 5 2400 luajit spec/drill/throughput.lua "$events" "$rounds"
+worst_call() {
+	LUA_CPATH="$build/5.4/?.so;$build/drill/?.so;;" timeout -k 5 600 "$@" lua5.4 spec/drill/worst_call.lua 100000 5
+}
+worst_call env
+if chrt -f 10 true 2>/dev/null; then
+	echo "the same with a priority that keeps the machine's other work away (chrt -f 10)"
+	worst_call chrt -f 10
+fi
+uptime

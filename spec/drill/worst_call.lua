@@ -1,0 +1,102 @@
+-- How long a recording call takes its caller, at worst, while the API server is frozen; a moment before it was not. On
+-- Lua 5.4, its collector at work as usual. The floor is the same loop around a function of Lua's own that only computes,
+-- for about as long: what the machine's other work does to both.
+--
+-- usage: lua5.4 worst_call.lua CALLS ROUNDS
+local cluster = require "cluster"
+local evrec = require "evrec"
+local ticks = require "ticks"
+
+local calls, rounds = tonumber(arg[1]), tonumber(arg[2])
+local goal = 10 -- microseconds, of the 99.9th percentile
+
+--- Microseconds of `calls` calls, sorted.
+local function measure(call, objects)
+	local times = {}
+	for i = 1, calls do
+		times[i] = 0
+	end
+	for i = 1, calls do
+		local object = objects[i]
+		local begun = ticks()
+		call(object)
+		times[i] = ticks() - begun
+	end
+	table.sort(times)
+	return times
+end
+
+local function percentiles(times)
+	local function at(share)
+		return times[math.max(1, math.ceil(#times * share))] / 1000
+	end
+	return { at(0.5), at(0.99), at(0.999), at(1) }
+end
+
+local function median(rows, column)
+	local values = {}
+	for i, row in ipairs(rows) do
+		values[i] = row[column]
+	end
+	table.sort(values)
+	return values[(#values + 1) // 2]
+end
+
+local function objects(different)
+	local list, made = {}, {}
+	for i = 1, different do
+		made[i] = { kind = "Pod", apiVersion = "v1", namespace = "default", name = "worst-" .. i }
+	end
+	for i = 1, calls do
+		list[i] = made[(i - 1) % different + 1]
+	end
+	return list
+end
+
+--- A recorder into a server that has just taken an event, and is frozen.
+local function recorder()
+	local options = cluster.connection()
+	options.max_pending = 2 * calls
+	local b = evrec.broadcaster {}
+	b:start_recording_to_sink(evrec.sink.kubernetes(options))
+	local r = b:new_recorder { component = "worst", host = "here" }
+	assert(r:event({ kind = "Pod", apiVersion = "v1", name = "first" }, "Normal", "Worst", "before"))
+	assert(b:flush(30))
+	cluster.control "freeze"
+	return b, r
+end
+
+local function measure_floor(list)
+	local text = ("x"):rep(200)
+	return measure(function() return select("#", text:byte(1, -1)) end, list)
+end
+
+local function measure_events(list)
+	local b, r = recorder()
+	local times = measure(function(object) return r:event(object, "Normal", "Worst", "a call") end, list)
+	b:shutdown(0)
+	cluster.control "thaw"
+	return times
+end
+
+local cases = {
+	{ "the floor: a call that only computes", calls, measure_floor },
+	{ "events about new objects", calls, measure_events },
+	{ "events about 1,000 objects, again and again", 1000, measure_events },
+}
+
+print(("%-46s %9s %9s %9s %9s"):format("microseconds, median of " .. rounds .. " rounds", "p50", "p99", "p99.9", "max"))
+for _, case in ipairs(cases) do
+	local rows = {}
+	for round = 1, rounds do
+		rows[round] = percentiles(case[3](objects(case[2])))
+		collectgarbage()
+	end
+	print(("%-46s %9.2f %9.2f %9.2f %9.2f"):format(case[1], median(rows, 1), median(rows, 2), median(rows, 3),
+		median(rows, 4)))
+	case.worst = median(rows, 3)
+end
+for i = 2, #cases do
+	print(("%s: p99.9 of %.2f us, the goal is %d: %s"):format(cases[i][1], cases[i].worst, goal,
+		cases[i].worst <= goal and "met" or "NOT met"))
+end
