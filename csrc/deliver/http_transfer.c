@@ -68,6 +68,8 @@ static bool set_tls(CURL *easy, const struct http *http)
 		failed |= set_blob(easy, CURLOPT_SSLCERT_BLOB, http->certificate);
 		failed |= set_blob(easy, CURLOPT_SSLKEY_BLOB, http->key);
 	}
+	/* Each handle would keep sessions of its own: much memory, and checks left out, for few connections. */
+	failed |= (int)curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, http->insecure ? 0L : 1L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, http->insecure ? 0L : 2L);
 	return failed == 0;
@@ -93,6 +95,7 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(http->timeout));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	failed |= (int)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; each handle has one */
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_start);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
