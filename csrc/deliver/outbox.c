@@ -315,7 +315,7 @@ bool outbox_wait(struct outbox *ob, int64_t deadline)
 	bool empty;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	while (!outbox_idle(ob) && ob->answered.head == NULL) {
+	while (!outbox_idle(ob)) {
 		if (!wait_until(&ob->progress, &ob->lock, deadline)) {
 			break;
 		}

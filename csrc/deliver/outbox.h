@@ -171,8 +171,9 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause);
 void outbox_cut_off(struct outbox *ob);
 
 /*
- * Waits, until `deadline` (CLOCK_MONOTONIC) at most, for something to collect; true if no write is pending, or is still
- * to be expected of a spool. What is left for the spool at the end is not pending any more in this sense.
+ * Waits until `deadline` (CLOCK_MONOTONIC); true, and at once, if no write is pending, or is still to be expected of a
+ * spool. What is left for the spool at the end is not pending any more in this sense. What can be collected meanwhile
+ * does not end the wait: a driver that answers thousands a second is not held up by waking who waits for each.
  */
 bool outbox_wait(struct outbox *ob, int64_t deadline);
 bool outbox_empty(struct outbox *ob);

@@ -266,7 +266,9 @@ bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *a
 	} else {
 		act(ob, entry, &decision, answer, now);
 	}
-	(void)pthread_cond_broadcast(&ob->progress);
+	if (outbox_idle(ob)) {
+		(void)pthread_cond_broadcast(&ob->progress);
+	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return decision.verdict == VERDICT_RELOAD;
 }

@@ -25,7 +25,7 @@ struct ages {
 
 struct outbox {
 	pthread_mutex_t lock;
-	pthread_cond_t progress; /* something was answered or dropped */
+	pthread_cond_t progress; /* nothing is pending any more */
 	struct outbox_ops ops;
 	evrec_limits limits;
 	uint64_t random;
