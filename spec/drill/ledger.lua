@@ -50,7 +50,7 @@ function Ledger:compare(events)
 		end
 		result.lost = result.lost + math.max(0, object.count - count)
 		result.duplicates = result.duplicates + math.max(0, #there - 1)
-		if #there > 1 or (there[1] and not is_exact(object, there[1])) then
+		if #there ~= 1 or not is_exact(object, there[1]) then
 			table.insert(result.inexact, ("%s: recorded %d, there %d in %d events"):format(name, object.count, count, #there))
 		end
 	end

@@ -91,10 +91,11 @@ var faults = map[string]func(*exchange){
 	},
 }
 
-var swift = []string{"throttled", "limited", "internal", "unavailable", "half", "reset", "conflict", "expired"}
+// Not "conflict": who tries again, and does not know whether the first time was successful, has to take it for his own.
+var swift = []string{"throttled", "limited", "internal", "unavailable", "half", "reset", "expired"}
 
 // The fault of that name, or nil, where it does not happen to such a request: `first` is the first POST of an event.
-// "any" is one of all but the slow ones.
+// "any" is one of those below.
 func faultFor(name, method string, first bool, random *rand.Rand) func(*exchange) {
 	if name == "any" {
 		name = swift[random.Intn(len(swift))]
