@@ -13,8 +13,9 @@
  *   5. release    frees it; what I/O has still to send is sent first, for 30 s at most: by its thread, or where it
  *                 has none by the steps of any other sender, and by exit
  *
- * Where a transport that does I/O meets no answer at all, four times in a row, the sender pauses, a few seconds at
- * most, and then tries one write at a time, until there is an answer; so an outage costs the waiting writes no tries.
+ * Where a transport that does I/O meets no answer at all, or 401, four times in a row, the sender pauses, a few seconds
+ * at most, and then tries one write at a time, until there is another answer; so an outage, or a token that has run out,
+ * costs the waiting writes no tries.
  *
  * At exit() every sender still alive is ended and joined, 2 s at most in all (registered with atexit once, after
  * libcurl's own set-up); what is left then goes to its spool, where it has one.

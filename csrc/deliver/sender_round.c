@@ -111,7 +111,8 @@ static bool note_outage(struct sender *s, bool answered, int64_t now)
 void sender_answered(struct sender *s, struct entry *entry, evrec_answer *answer)
 {
 	int64_t now = clock_monotonic(s->clock);
-	bool is_back = note_outage(s, answer->status != 0, now);
+	/* To a server that does not know us, one request is as good as many. */
+	bool is_back = note_outage(s, answer->status != 0 && answer->status != 401, now);
 
 	s->in_flight--;
 	if (outbox_answer(s->outbox, entry, answer, now) && s->transport->ops->reload_credentials != NULL) {

@@ -374,6 +374,26 @@ static void test_what_waits_expires(void **state)
 	evrec_clock_release(options.clock);
 }
 
+static void test_a_token_that_ran_out_costs_no_tries(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, false, evrec_clock_real());
+	set_status(&f, 401);
+	for (unsigned i = 1; i <= 500; i++) {
+		item_submit(f.ob, i, 1);
+	}
+	wait_sent(&f, 8);
+	usleep(100000);
+	assert_true(sent(&f) < 100);
+	set_status(&f, 201);
+	wait_empty(&f);
+	assert_int_equal(stats_of(&f).created, 500);
+	assert_true(stats_of(&f).retries < 100);
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_credentials_are_read_again),
 		cmocka_unit_test(test_outage_costs_no_tries),
 		cmocka_unit_test(test_what_waits_expires),
+		cmocka_unit_test(test_a_token_that_ran_out_costs_no_tries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
