@@ -18,12 +18,13 @@ local Ledger = require "ledger"
 local cluster = require "cluster"
 local evrec = require "evrec"
 local fixtures = require "fixtures"
+local http = require "socket.http"
 local process = require "process"
 local socket = require "socket"
 
 local rate = 100 -- new events a second
 local regulars = 10 -- objects that come again and again, each time with the same event
-local cached = 500 -- entries in the correlator's caches
+local cached = 200 -- entries in the correlator's caches
 local warm_up = 3 * cached -- so that these are full, and queues long, when memory is looked at first
 local settling = 150 -- seconds until all must be written, at most: several of the longest backoffs
 local growth = 256 * 1024 -- bytes of memory that are no leak: three connections more than there were before
@@ -110,18 +111,27 @@ function Drill:record_while(verb)
 	assert(cluster.read(done) == "0\n", cluster.read(done .. ".log"))
 end
 
+local function ask_proxy(path)
+	local answer, code = http.request(("http://127.0.0.1:%s/%s"):format(os.getenv "EVREC_DRILL_CONTROL", path))
+	assert(code == 200, answer)
+	return answer
+end
+
 --- From now on a share of the requests meet with that fault of the proxy; none without a kind.
-function Drill:fault(kind, share, delay)
-	local url = ("http://127.0.0.1:%s/fault?kind=%s&share=%s&delay=%.3fs"):format(os.getenv "EVREC_DRILL_CONTROL",
-		kind or "", share or 1, delay or 0)
-	local met = assert(require("socket.http").request(url))
-	if self.kind then
-		self.met = self.met + assert(tonumber(met), met)
-		if self.met == 0 then
-			self.faults.proxy = "no request met with " .. self.kind
-		end
-	end
-	self.kind = kind
+function Drill.fault(_, kind, share, delay)
+	ask_proxy(("fault?kind=%s&share=%s&delay=%.3fs"):format(kind or "", share or 1, delay or 0))
+end
+
+--- Records for so many seconds, and on until a request has met with the fault.
+function Drill:record_until_met(seconds)
+	self:record(seconds)
+	self:record_until(function() return tonumber(ask_proxy "met") > 0 end)
+end
+
+--- Waits until nothing is under way, and a moment more, which is not scaled.
+function Drill:calm(moment)
+	self.broadcaster:flush(settling)
+	socket.sleep(moment)
 end
 
 -- ---- the life of a drill ----
@@ -148,7 +158,7 @@ end
 local function start(plan, scale)
 	local d = setmetatable({
 		name = plan.name, through = plan.through, scale = scale, losses = plan.losses or {}, ledgers = {}, namespaces = {},
-		faults = {}, errors = {}, recorded = 0, number = 0, met = 0, read_events = plan.events,
+		faults = {}, errors = {}, recorded = 0, number = 0, read_events = plan.events,
 	}, Drill)
 	if plan.before then
 		plan.before()
@@ -173,9 +183,6 @@ end
 -- What must hold once nothing waits any more. Where the stated bounds have a namespace lose events, what counts is that
 -- the rest is there; what was recorded and what became of it are then equal in sum.
 local function settle(d)
-	if d.kind then
-		d:fault()
-	end
 	local settled, stats = d.broadcaster:flush(settling)
 	d.memory.after = process.memory()
 	d:check_equations()

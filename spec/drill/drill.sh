@@ -37,7 +37,8 @@ mend() {
 perform() { # name environment
 	local log="$out/${1//[ \/]/-}.log" code=0
 	# shellcheck disable=SC2086 # the environment is a list
-	timeout -k 5 600 env $2 luajit spec/drill/perform.lua "$1" "$scale" "$results" </dev/null >"$log" 2>&1 8>&- || code=$?
+	stage_run timeout -k 5 600 env $2 luajit spec/drill/perform.lua "$1" "$scale" "$results" \
+		</dev/null >"$log" 2>&1 8>&- || code=$?
 	if [ "$code" = 0 ]; then
 		luajit spec/drill/report.lua line "$results"
 	else

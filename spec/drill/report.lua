@@ -57,10 +57,37 @@ local function padded(row)
 	return table.concat(line, "  ")
 end
 
-local function markdown(results)
-	local lines = { "| " .. table.concat(heads(), " | ") .. " |", "|---" .. ("|---:"):rep(#columns - 1) .. "|" }
+--- One row for a drill, however often it was performed: sums, and the memory of the time when it grew most.
+local function gather(results)
+	local rows = {}
 	for _, result in ipairs(results) do
-		lines[#lines + 1] = "| " .. table.concat(cells(result), " | ") .. " |"
+		local row = rows[result.name]
+		if not row then
+			row = { name = result.name, runs = 0, passed = 0, exact = true, growth = 0 }
+			rows[#rows + 1], rows[result.name] = row, row
+		end
+		row.runs = row.runs + 1
+		row.passed = row.passed + (#result.faults == 0 and 1 or 0)
+		row.exact = row.exact and result.exact or false
+		for _, field in ipairs { "recorded", "events", "lost", "duplicates", "dropped", "retries" } do
+			row[field] = (row[field] or 0) + (result[field] or 0)
+		end
+		if result.after and result.after - result.before >= row.growth then
+			row.before, row.after, row.growth = result.before, result.after, result.after - result.before
+		end
+	end
+	return rows
+end
+
+local function markdown(results)
+	local lines = {
+		"| drill | passed | recorded | events | lost | twice | counts exact | dropped | retries | KiB before, after |",
+		"|---|---|---:|---:|---:|---:|---|---:|---:|---|",
+	}
+	for _, row in ipairs(gather(results)) do
+		lines[#lines + 1] = ("| %s | %d of %d | %d | %d | %d | %d | %s | %d | %d | %.0f, %.0f |"):format(row.name,
+			row.passed, row.runs, row.recorded, row.events, row.lost, row.duplicates, row.exact and "yes" or "no",
+			row.dropped, row.retries, (row.before or 0) / 1024, (row.after or 0) / 1024)
 	end
 	return table.concat(lines, "\n") .. "\n"
 end

@@ -4,19 +4,30 @@
 #   stage_begin BUILD SECONDS   builds it (minutes, once) and starts it, for so many seconds at most; sets EVREC_E2E_DIR,
 #                               a folder that is removed afterwards, EVREC_E2E_CLUSTER, KUBECONFIG, and Lua's paths
 #   stage_job PID               is ended with the script
+#   stage_run COMMAND...        waits for its end, but not so that a signal to the script would have to wait too
 stage_cluster=spec/support/kube/cluster.sh
 stage_jobs=
+stage_running=
 
 stage_end() {
 	trap '' HUP INT TERM
 	# shellcheck disable=SC2086 # a list
-	[ -z "$stage_jobs" ] || kill $stage_jobs 2>/dev/null || true
+	[ -z "$stage_jobs$stage_running" ] || kill $stage_jobs $stage_running 2>/dev/null || true
 	"$stage_cluster" stop "$EVREC_E2E_CLUSTER" || true
 	rm -rf "$EVREC_E2E_DIR"
 }
 
 stage_job() {
 	stage_jobs="$stage_jobs $1"
+}
+
+stage_run() {
+	local code=0
+	"$@" &
+	stage_running=$!
+	wait "$stage_running" || code=$?
+	stage_running=
+	return "$code"
 }
 
 stage_begin() {

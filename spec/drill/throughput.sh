@@ -17,9 +17,9 @@ mkdir -p "$build/drill"
 gcc -std=gnu11 -O2 -Wall -Wextra -fPIC -shared $(pkg-config --cflags lua5.4) -o "$build/drill/ticks.so" spec/drill/ticks.c
 stage_begin "$build" 3600
 uptime
-[ "$rounds" = 0 ] || timeout -k 5 2400 luajit spec/drill/throughput.lua "$events" "$rounds"
+[ "$rounds" = 0 ] || stage_run timeout -k 5 2400 luajit spec/drill/throughput.lua "$events" "$rounds"
 worst_call() {
-	LUA_CPATH="$build/5.4/?.so;$build/drill/?.so;;" timeout -k 5 600 "$@" lua5.4 spec/drill/worst_call.lua 100000 5
+	LUA_CPATH="$build/5.4/?.so;$build/drill/?.so;;" stage_run timeout -k 5 600 "$@" lua5.4 spec/drill/worst_call.lua 100000 5
 }
 worst_call env
 if chrt -f 10 true 2>/dev/null; then

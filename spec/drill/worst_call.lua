@@ -1,6 +1,6 @@
 -- How long a recording call takes its caller, at worst, while the API server is frozen; a moment before it was not. On
--- Lua 5.4, its collector at work as usual. The floor is the same loop around a function of Lua's own that only computes,
--- for about as long: what the machine's other work does to both.
+-- Lua 5.4, its collector at work as usual. The floor is the same loop around a function of Lua's own that only
+-- computes, for about as long: what the machine's other work does to both.
 --
 -- usage: lua5.4 worst_call.lua CALLS ROUNDS
 local cluster = require "cluster"

@@ -3,7 +3,7 @@ local function under(name, kind, share, delay)
 	return { name = name, through = "proxy", perform = function(d)
 		d:record(2)
 		d:fault(kind, share, delay and d:scaled(delay))
-		d:record(10)
+		d:record_until_met(10)
 		d:fault()
 		d:record(1)
 	end }
@@ -16,7 +16,17 @@ return {
 	under("503", "unavailable", 0.5),
 	under("half answers", "half", 0.2),
 	under("connections reset", "reset", 0.05),
-	under("idle connections closed", "idle", 1, 0.01),
+	{ name = "idle connections closed", through = "proxy", perform = function(d)
+		d:record(2)
+		d:fault("idle", 1, 0.01)
+		for moment = 1, 20 do
+			d:record(0.5)
+			d:calm(moment / 1000)
+		end
+		d:record_until_met(0)
+		d:fault()
+		d:record(1)
+	end },
 	under("a tenth of the answers 30 s late", "delay", 0.1, 30),
 	under("404 to PATCH: the event has gone", "expired", 0.5),
 	under("409 to POST: the name is taken", "conflict", 0.5),

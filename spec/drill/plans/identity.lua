@@ -35,7 +35,7 @@ return {
 	{ name = "a stranger's certificate for 10 s", through = "proxy", perform = function(d)
 		d:record(2)
 		d:fault "stranger"
-		d:record(10)
+		d:record_until_met(10)
 		d:fault()
 		d:record(2)
 	end },

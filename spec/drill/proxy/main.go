@@ -8,8 +8,8 @@
 //	GET /fault?kind=reset&share=0.5&delay=30s
 //
 // which has a share of the requests, picked by a generator of random numbers that SEED starts, meet with that fault
-// from now on, and answers how many met with the one before. The kinds are in faults.go, and "idle": connections are
-// closed when nothing is under way on them. No kind: no fault. It ends with its standard input.
+// from now on. The kinds are in faults.go, and "idle": connections are closed when nothing is under way on them. No
+// kind: no fault. GET /met answers how many have met with it. It ends with its standard input.
 package main
 
 import (
@@ -47,6 +47,7 @@ type proxy struct {
 	delay  time.Duration
 	met    int
 	known  map[string]bool // the events that were posted
+	idle   map[net.Conn]bool
 }
 
 func (p *proxy) below(n int) int {
@@ -113,22 +114,41 @@ func (p *proxy) remove(r *http.Request) error {
 	return err
 }
 
-// Idle ones are closed a moment later, which may well be that of the next request: with and without a goodbye in turn.
+// Connections that stay idle are closed a moment later, which may well be that of the next request: with and without a
+// goodbye in turn.
 func (p *proxy) onState(c net.Conn, state http.ConnState) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
+	delete(p.idle, c)
 	if state != http.StateIdle || p.kind != "idle" {
 		return
 	}
-	p.met++
-	closing := func() { resetConnection(c) }
-	if p.met%2 == 0 {
-		closing = func() { _ = c.Close() }
-	}
-	time.AfterFunc(p.delay, closing)
+	p.idle[c] = true
+	time.AfterFunc(p.delay, func() { p.closeIdle(c) })
 }
 
-func (p *proxy) control(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) closeIdle(c net.Conn) {
+	p.lock.Lock()
+	idle := p.idle[c]
+	if idle {
+		p.met++
+	}
+	goodbye := p.met%2 == 0
+	p.lock.Unlock()
+	if idle && goodbye {
+		_ = c.Close()
+	} else if idle {
+		resetConnection(c)
+	}
+}
+
+func (p *proxy) tellMet(w http.ResponseWriter, _ *http.Request) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	fmt.Fprintln(w, p.met)
+}
+
+func (p *proxy) setFault(w http.ResponseWriter, r *http.Request) {
 	kind := r.FormValue("kind")
 	share, err := strconv.ParseFloat(r.FormValue("share"), 64)
 	delay, wrong := time.ParseDuration(r.FormValue("delay"))
@@ -138,7 +158,6 @@ func (p *proxy) control(w http.ResponseWriter, r *http.Request) {
 	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	fmt.Fprintln(w, p.met)
 	p.kind, p.share, p.delay, p.met = kind, share, delay, 0
 }
 
@@ -193,6 +212,7 @@ func newProxy(cluster string, seed int64) *proxy {
 		url:    server,
 		random: rand.New(rand.NewSource(seed)),
 		known:  map[string]bool{},
+		idle:   map[net.Conn]bool{},
 	}
 	p.own = pair(cluster, "pki/server")
 	p.strange = pair(cluster, "client")
@@ -220,7 +240,9 @@ func main() {
 		ErrorLog:    log.New(io.Discard, "", 0),
 	}
 	go func() { log.Fatal(server.ServeTLS(clients, "", "")) }()
-	go func() { log.Fatal(http.Serve(controls, http.HandlerFunc(p.control))) }()
+	http.HandleFunc("/fault", p.setFault)
+	http.HandleFunc("/met", p.tellMet)
+	go func() { log.Fatal(http.Serve(controls, nil)) }()
 	fmt.Println(port(clients), port(controls))
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
