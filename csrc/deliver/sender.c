@@ -315,7 +315,7 @@ static void wait_for_end(const struct sender *s, int64_t deadline)
 
 enum joined { JOINED, JOINED_LATE, HANGS };
 
-/* HANGS: in a call that nothing ends, such as a write to a pipe. */
+/* HANGS: in a call that nothing ends, such as a write to a pipe; all that is pending was dropped. */
 static enum joined join_thread(struct sender *s, int64_t deadline)
 {
 	enum joined joined = JOINED;
@@ -330,7 +330,9 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	if (s->finished) {
 		join_finished(s);
 	} else {
+		/* Before the lock is given back: from then on it may come to rest, and would spool what is dropped here. */
 		joined = HANGS;
+		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	return joined;
@@ -352,7 +354,6 @@ bool sender_join(struct sender *s, int64_t deadline)
 		sender_step_until(s, deadline);
 	}
 	if (joined == HANGS) {
-		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 		return false;
 	}
 	atomic_store(&s->stop, true);
