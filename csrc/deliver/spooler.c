@@ -76,7 +76,8 @@ static void thaw(struct batch *batch, const struct spool_row *row, struct outbox
 	*saved = (struct outbox_saved){
 		.row = row->seq, .verb = row->verb, .count = row->count, .arrived = row->arrived
 	};
-	if (row->count != 0) {
+	/* What was written elsewhere, or damaged: the outbox counts by these. */
+	if (row->count != 0 && row->arrived <= row->count) {
 		saved->item = batch->sp->codec.thaw(row->item, &last, &saved->important);
 	}
 	/* By the clock on the wall, which went on while there was no process; one that was set back makes nothing older. */

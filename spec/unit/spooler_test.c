@@ -4,6 +4,8 @@
 #include "folder.h"
 #include "script.h"
 
+#include "deliver/spool.h"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -300,6 +302,24 @@ static void test_a_row_that_cannot_be_read(void **state)
 	end_with(&f, 0, 0);
 }
 
+/* One that says more had arrived than there is: not to be counted by. */
+static void test_a_row_that_lies(void **state)
+{
+	const struct spool_row row = { .verb = VERB_CREATE, .count = 2, .arrived = 5, .item = EVREC_STR("n1 2") };
+	struct spool *spool = spool_new(str_from(in_folder(*state, "spool")));
+	struct fixture f;
+
+	assert_true(spool_open(spool, NULL) && spool_begin(spool, NULL));
+	assert_true(spool_put(spool, &row, NULL) && spool_commit(spool, NULL));
+	spool_free(spool);
+	open_spooled(&f, true, in_folder(*state, "spool"));
+	f.script->status = 409;
+	drive(&f);
+	report_has(&f, "could not be read, and stays there");
+	assert_int_equal(stats_of(&f).submitted, 0);
+	end_with(&f, 0, 0);
+}
+
 /* No byte may be added to the file: what is left is dropped and told, on whichever thread; nobody is killed. */
 static void test_full_disk(void **state)
 {
@@ -459,6 +479,7 @@ int main(void)
 		TEST(test_in_use),
 		TEST(test_damaged),
 		TEST(test_a_row_that_cannot_be_read),
+		TEST(test_a_row_that_lies),
 		TEST(test_full_disk),
 		TEST(test_no_memory_to_freeze),
 		TEST(test_a_thread_that_hangs),
