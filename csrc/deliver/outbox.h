@@ -103,7 +103,7 @@ struct outbox_stats {
 int outbox_check_limits(const evrec_limits *limits, evrec_error *err);
 /*
  * `limits` were checked, and are copied; `seed` starts the jitter. What was answered or dropped waits for collect
- * beyond those bounds: a lane collects before it submits. NULL where there is no memory.
+ * beyond those bounds: a lane collects more than it submits. NULL where there is no memory.
  */
 struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed);
 void outbox_free(struct outbox *ob); /* frees all items, in whatever state; no driver may be at work */

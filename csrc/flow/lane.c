@@ -133,12 +133,18 @@ static void show_drop(struct lane *lane, const struct entry *entry)
 	}
 }
 
-static void take_news(struct lane *lane)
+/*
+ * What a recording call takes note of, at most: more than each can cause, so what waits grows less, and not all that
+ * expired at once.
+ */
+#define NEWS_WHILE_RECORDING 4
+
+static void take_news(struct lane *lane, size_t max)
 {
 	struct outbox_report report;
 	struct entry *entry;
 
-	while ((entry = outbox_collect(lane->outbox)) != NULL) {
+	while (max-- > 0 && (entry = outbox_collect(lane->outbox)) != NULL) {
 		if (entry->dropped) {
 			show_drop(lane, entry);
 		}
@@ -160,7 +166,7 @@ static void drain(struct lane *lane)
 		return;
 	}
 	if (outbox_has_news(lane->outbox)) {
-		take_news(lane);
+		take_news(lane, SIZE_MAX);
 	}
 	/* A sink that was stopped gives its thread back once nothing waits. */
 	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
@@ -214,7 +220,7 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 		return;
 	}
 	if (outbox_has_news(lane->outbox)) {
-		take_news(lane);
+		take_news(lane, NEWS_WHILE_RECORDING);
 	}
 	if (keys == NULL || correlator_observe(lane->correlator, event, keys, now, &observed) != 0 ||
 	    !bound_note(lane, &observed)) {
@@ -308,14 +314,14 @@ void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 	size_t i;
 
 	*stats = (evrec_sink_stats){ .name = lane->sink->name };
+	if (lane->fork_generation != sender_fork_generation()) {
+		return; /* a child that has recorded nothing yet: the lock is the parent's, perhaps held for ever */
+	}
 	if (lane->outbox != NULL) {
 		outbox_get_stats(lane->outbox, &outbox);
 	}
 	if (lane->correlator != NULL) {
 		evrec_correlator_get_stats(lane->correlator, &stats->correlator);
-	}
-	if (lane->fork_generation != sender_fork_generation()) {
-		return; /* a child that has recorded nothing yet */
 	}
 	stats->received = lane->received + outbox.restored;
 	stats->restored = outbox.restored;
