@@ -21,6 +21,7 @@ struct entry_list {
 /* By last occurrence. */
 struct ages {
 	struct entry *oldest, *newest;
+	struct entry *restored; /* the last one from a spool, or one that was older: the next belongs near it */
 };
 
 struct outbox {
@@ -67,6 +68,8 @@ void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occu
 void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up);
 /* From now on, and no longer, it counts as pending: writes, bytes, age. */
 void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* Likewise for one from a spool, which is older than most. */
+void outbox_track_restored(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
 void outbox_untrack(struct outbox *ob, struct entry *entry);
 /* Its item has changed: counts the bytes anew. */
 void outbox_weigh(struct outbox *ob, struct entry *entry);

@@ -30,14 +30,21 @@ int outbox_check_limits(const evrec_limits *limits, evrec_error *err)
 
 /* ---- what counts as pending ---- */
 
-/* Where its last occurrence says: after all others, but for what comes from a spool, which is older than most. */
-static void age_insert(struct ages *ages, struct entry *entry)
+static struct entry *newer_than(const struct ages *ages, const struct entry *entry)
 {
-	struct entry *older = ages->newest, *newer = NULL;
+	return entry == NULL ? ages->oldest : entry->newer;
+}
+
+/* Where its last occurrence says; `older` is where to begin to look, NULL for the oldest. */
+static void age_insert(struct ages *ages, struct entry *entry, struct entry *older)
+{
+	struct entry *newer;
 
 	while (older != NULL && older->last > entry->last) {
-		newer = older;
 		older = older->older;
+	}
+	while ((newer = newer_than(ages, older)) != NULL && newer->last <= entry->last) {
+		older = newer;
 	}
 	entry->older = older;
 	entry->newer = newer;
@@ -47,6 +54,9 @@ static void age_insert(struct ages *ages, struct entry *entry)
 
 static void age_remove(struct ages *ages, struct entry *entry)
 {
+	if (ages->restored == entry) {
+		ages->restored = entry->older;
+	}
 	if (entry->older == NULL) {
 		ages->oldest = entry->newer;
 	} else {
@@ -69,7 +79,7 @@ void outbox_rejuvenate(struct outbox *ob, struct entry *entry, const struct occu
 	}
 	age_remove(&ob->ages[entry->important], entry);
 	entry->important = important;
-	age_insert(&ob->ages[important], entry);
+	age_insert(&ob->ages[important], entry, ob->ages[important].newest);
 }
 
 void outbox_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up)
@@ -102,13 +112,26 @@ void outbox_weigh(struct outbox *ob, struct entry *entry)
 	entry->bytes = bytes;
 }
 
-void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+static void track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence, struct entry *older)
 {
 	entry->important = occurrence->important;
 	entry->last = occurrence->now;
-	age_insert(&ob->ages[entry->important], entry);
+	age_insert(&ob->ages[entry->important], entry, older);
 	ob->stats.writes++;
 	ob->stats.bytes += entry->bytes;
+}
+
+void outbox_track(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+{
+	track(ob, entry, occurrence, ob->ages[occurrence->important].newest);
+}
+
+void outbox_track_restored(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+{
+	struct ages *ages = &ob->ages[occurrence->important];
+
+	track(ob, entry, occurrence, ages->restored);
+	ages->restored = entry;
 }
 
 void outbox_untrack(struct outbox *ob, struct entry *entry)

@@ -89,7 +89,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	entry->bytes = bytes;
 	table_insert(&ob->table, entry);
 	list_append(&ob->waiting, entry);
-	outbox_track(ob, entry, &occurrence);
+	outbox_track_restored(ob, entry, &occurrence);
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
 	ob->stats.restored += entry->count;
@@ -169,6 +169,21 @@ void outbox_leave(struct outbox *ob, struct entry *entry)
 	}
 }
 
+/* By age, which is how the next process has them quickest in order. What is pending now is what is left. */
+static void sort_left(struct outbox *ob)
+{
+	struct entry *next[] = { ob->ages[false].oldest, ob->ages[true].oldest };
+
+	ob->left = (struct entry_list){ NULL, NULL };
+	while (next[false] != NULL || next[true] != NULL) {
+		bool important = next[false] == NULL || (next[true] != NULL && next[true]->last < next[false]->last);
+		struct entry *entry = next[important];
+
+		next[important] = entry->newer;
+		list_append(&ob->left, entry);
+	}
+}
+
 void outbox_leave_all(struct outbox *ob)
 {
 	struct entry *entry;
@@ -194,6 +209,7 @@ void outbox_leave_all(struct outbox *ob)
 	while ((entry = list_shift(&ob->waiting)) != NULL) {
 		outbox_leave(ob, entry);
 	}
+	sort_left(ob);
 	(void)pthread_cond_broadcast(&ob->progress);
 	(void)pthread_mutex_unlock(&ob->lock);
 }

@@ -296,6 +296,72 @@ static void test_64_places_are_remembered(void **state)
 	end_outbox(ob);
 }
 
+/* What is left is in the order of its last occurrences, whatever it waited for, and however important it is. */
+static void test_left_by_age(void **state)
+{
+	struct outbox *ob = outbox_with(limits_of(100));
+	const struct entry *left = NULL;
+	struct entry *entry;
+	size_t n = 0;
+
+	(void)state;
+	outbox_expect(ob, true);
+	for (unsigned i = 1; i <= 40; i++) {
+		assert_true(put(ob, i, 1, i % 3 == 0, i, NULL));
+	}
+	for (unsigned i = 0; i < 20 && (entry = outbox_take(ob, 40)) != NULL; i++) {
+		if (i % 4 != 0) {
+			const evrec_answer away = { .unsent = true };
+
+			(void)outbox_answer(ob, entry, &away, 40);
+		}
+	}
+	outbox_leave_all(ob);
+	while ((left = outbox_next_left(ob, left)) != NULL) {
+		n++;
+		assert_int_equal(left->last, n);
+	}
+	assert_int_equal(n, 40);
+	outbox_spooled(ob);
+	assert_equation(ob);
+	outbox_free(ob);
+}
+
+/* In that order each finds its place at once: by a walk past all that is younger this would take half a minute. */
+static void test_many_restored(void **state)
+{
+	const unsigned many = 50000;
+	evrec_limits limits = limits_of(2 * many);
+	struct item draft = { .name = "n", .count = 1 };
+	struct outbox_stats stats;
+	struct outbox *ob;
+
+	(void)state;
+	limits.max_age = 10 * EVREC_SECOND;
+	ob = outbox_with(limits);
+	outbox_expect(ob, true);
+	for (unsigned i = 1; i <= many; i++) {
+		const struct occurrence occurrence = { i, VERB_CREATE, false, many + i, &draft };
+		enum evrec_cause cause;
+
+		assert_true(outbox_submit(ob, &occurrence, &cause));
+	}
+	for (unsigned i = 1; i <= many; i++) {
+		const struct outbox_saved saved = {
+			.row = i, .verb = VERB_CREATE, .count = 1, .last = i, .item = item_make(&draft)
+		};
+
+		outbox_restore(ob, &saved, true);
+	}
+	/* The oldest of them, and no other, are too old. */
+	(void)outbox_expire(ob, 1000 + limits.max_age + 1);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.dropped[EVREC_CAUSE_EXPIRED], 1000);
+	assert_equation(ob);
+	outbox_free(ob);
+	assert_int_equal(items_alive, 0);
+}
+
 static void test_limits_are_checked(void **state)
 {
 	evrec_limits limits = limits_of(1);
@@ -324,6 +390,8 @@ int main(void)
 		cmocka_unit_test(test_a_place_that_refuses_is_remembered),
 		cmocka_unit_test(test_a_probe_that_learns_nothing),
 		cmocka_unit_test(test_64_places_are_remembered),
+		cmocka_unit_test(test_left_by_age),
+		cmocka_unit_test(test_many_restored),
 		cmocka_unit_test(test_limits_are_checked),
 	};
 
