@@ -257,7 +257,7 @@ struct sender *sender_new(struct outbox *ob, struct transport *t, const struct s
 
 void sender_begin(struct sender *s)
 {
-	if (s->spooler != NULL && atomic_load(&s->drive) == DRIVE_NONE && !atomic_load(&s->ending)) {
+	if (s->spooler != NULL && atomic_load(&s->drive) != DRIVE_THREAD && !atomic_load(&s->ending)) {
 		wake(s);
 	}
 }

@@ -38,7 +38,7 @@ struct sender_options {
 /* Owns `ob`, `t` and the spooler from here on, also where it fails: NULL, no memory. */
 struct sender *sender_new(struct outbox *ob, struct transport *t, const struct sender_options *options);
 
-/* Where a spool may have something to send: starts what the first write would start. Any thread. */
+/* Where a spool may have something to send: does what the first write would do. Any thread. */
 void sender_begin(struct sender *s);
 /* True where the broadcaster's thread has to call sender_step for anything to happen. Any thread. */
 bool sender_needs_step(const struct sender *s);

@@ -468,6 +468,32 @@ static void test_fork(void **state)
 	assert_int_equal(rows_left(path), 1);
 }
 
+/* Nothing new is recorded, and nobody polls until all is written: exit does the rest. */
+static void test_exit_with_what_was_restored(void **state)
+{
+	const char *path = in_folder(*state, "spool");
+	struct fixture f;
+	int status = -1;
+	pid_t child;
+
+	open_spooled(&f, true, path);
+	f.script->silent = true;
+	for (unsigned i = 1; i <= 20; i++) {
+		item_submit(f.ob, i, 1);
+	}
+	end_with(&f, 20, 0);
+	child = fork();
+	if (child == 0) {
+		open_spooled(&f, true, path);
+		sender_begin(f.sender);
+		sender_step(f.sender);
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rows_left(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +510,7 @@ int main(void)
 		TEST(test_no_memory_to_freeze),
 		TEST(test_a_thread_that_hangs),
 		TEST(test_exit),
+		TEST(test_exit_with_what_was_restored),
 		TEST(test_fork),
 	};
 
