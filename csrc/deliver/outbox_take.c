@@ -18,7 +18,9 @@ static void hold(struct outbox *ob, struct entry *entry, int64_t now)
 	entry->state = ENTRY_BACKOFF;
 	entry->held = true;
 	entry->unanswered = false;
-	entry->due = now + HELD_MAX;
+	if (__builtin_add_overflow(now, HELD_MAX, &entry->due)) {
+		entry->due = INT64_MAX;
+	}
 	heap_push(&ob->backoff, entry);
 }
 

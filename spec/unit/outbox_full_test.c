@@ -296,6 +296,23 @@ static void test_64_places_are_remembered(void **state)
 	end_outbox(ob);
 }
 
+static void test_held_at_the_end_of_time(void **state)
+{
+	const int64_t end = INT64_MAX - EVREC_SECOND / 2;
+	const evrec_answer refused = { .status = 403, .terminating = true };
+	struct outbox *ob = outbox_with(limits_of(10));
+
+	(void)state;
+	assert_true(put(ob, 1, 1, false, 0, NULL));
+	(void)outbox_answer(ob, outbox_take(ob, 0), &refused, end - 31 * EVREC_SECOND);
+	outbox_recycle(ob, outbox_collect(ob));
+	assert_true(put(ob, 2, 1, false, end, NULL) && put(ob, 3, 1, false, end, NULL));
+	assert_non_null(outbox_take(ob, end)); /* the probe */
+	assert_null(outbox_take(ob, end));
+	assert_true(outbox_next_due(ob, end) == INT64_MAX);
+	end_outbox(ob);
+}
+
 /* What is left is in the order of its last occurrences, whatever it waited for, and however important it is. */
 static void test_left_by_age(void **state)
 {
@@ -390,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_a_place_that_refuses_is_remembered),
 		cmocka_unit_test(test_a_probe_that_learns_nothing),
 		cmocka_unit_test(test_64_places_are_remembered),
+		cmocka_unit_test(test_held_at_the_end_of_time),
 		cmocka_unit_test(test_left_by_age),
 		cmocka_unit_test(test_many_restored),
 		cmocka_unit_test(test_limits_are_checked),
