@@ -21,8 +21,8 @@
  * The outbox does not know what it carries: items are made, folded and freed by the lane's functions below, which are
  * called with the lock held and must not call back. It counts occurrences itself: each submit is one.
  *
- * Threads: everything here but outbox_has_news locks; any thread. An entry belongs to the driver from take to answer, which reads id, verb
- * and item, and to the lane from collect to recycle, which reads all but the links.
+ * Threads: everything here but outbox_has_news locks; any thread. An entry belongs to the driver from take to answer,
+ * which reads id, verb and item, and to the lane from collect to recycle, which reads all but the links.
  */
 #ifndef EVREC_OUTBOX_H
 #define EVREC_OUTBOX_H
