@@ -13,7 +13,8 @@
 -- Further fields of a drill: `through = "proxy"`, the fault proxy stands between; `before = function() ... end` runs
 -- first; `sink = function(d) ... end` makes the sink; `events = function(d) ... end` reads back what that wrote;
 -- `losses = { cause = true }`, the stated bounds short of which nothing may be lost; `environment = { NAME = value }`,
--- of the process that performs it.
+-- of the process that performs it. What a process has from its start to its end is a life; a drill may have several:
+-- d:end_life(seconds), d:begin_life().
 local Ledger = require "ledger"
 local cluster = require "cluster"
 local evrec = require "evrec"
@@ -56,6 +57,13 @@ function Drill:emit(name, message, namespace)
 	end
 end
 
+--- What must hold by the way.
+function Drill:expect(holds, fault)
+	if not holds then
+		self.faults[fault] = fault
+	end
+end
+
 function Drill:check_equations()
 	local fault = fixtures.fault(self.broadcaster:stats())
 	if fault and not self.faults.equation then
@@ -70,7 +78,7 @@ function Drill:record_until(over)
 		n, self.number = n + 1, self.number + 1
 		for _, namespace in ipairs(self.namespaces) do
 			self:emit("new-" .. self.number, nil, namespace)
-			self:emit("regular-" .. self.number % regulars, nil, namespace)
+			self:emit(("regular-%d-%d"):format(self.life, self.number % regulars), nil, namespace)
 		end
 		socket.sleep(math.max(0, begun + n / rate - process.time()))
 	end
@@ -128,10 +136,11 @@ function Drill:record_until_met(seconds)
 	self:record_until(function() return tonumber(ask_proxy "met") > 0 end)
 end
 
---- Waits until nothing is under way, and a moment more, which is not scaled.
+--- Waits until nothing is under way, and a moment more, which is not scaled; returns the stats.
 function Drill:calm(moment)
-	self.broadcaster:flush(settling)
-	socket.sleep(moment)
+	local _, stats = self.broadcaster:flush(settling)
+	socket.sleep(moment or 0)
+	return stats
 end
 
 -- ---- the life of a drill ----
@@ -155,21 +164,43 @@ function Drill:add_namespace()
 	return name
 end
 
+--- Another process would not know which events there are already: each life has regular objects of its own.
+function Drill:begin_life()
+	self.life = self.life + 1
+	self.broadcaster = evrec.broadcaster {
+		correlator = { lru_cache_size = cached, burst_size = 1000000 },
+		on_error = function(message, name) self.errors[name] = message end,
+	}
+	self.broadcaster:start_recording_to_sink(self:make_sink())
+	self.recorder = self.broadcaster:new_recorder { component = "drill", host = "here" }
+end
+
+--- Gives what waits so many seconds, not scaled, to be written; returns the stats, and adds them to the drill's.
+function Drill:end_life(seconds)
+	local _, stats = self.broadcaster:shutdown(seconds)
+	self:check_equations()
+	for cause, n in pairs(stats.dropped) do
+		self.dropped[cause] = (self.dropped[cause] or 0) + n
+	end
+	self.retries = self.retries + stats.retries
+	return stats
+end
+
+local function make_sink(d)
+	return evrec.sink.kubernetes(d:options())
+end
+
 local function start(plan, scale)
 	local d = setmetatable({
 		name = plan.name, through = plan.through, scale = scale, losses = plan.losses or {}, ledgers = {}, namespaces = {},
-		faults = {}, errors = {}, recorded = 0, number = 0, read_events = plan.events,
+		faults = {}, errors = {}, dropped = {}, recorded = 0, retries = 0, number = 0, life = 0,
+		make_sink = plan.sink or make_sink, read_events = plan.events,
 	}, Drill)
 	if plan.before then
 		plan.before()
 	end
 	d.namespace = d:add_namespace()
-	d.broadcaster = evrec.broadcaster {
-		correlator = { lru_cache_size = cached, burst_size = 1000000 },
-		on_error = function(message, name) d.errors[name] = message end,
-	}
-	d.broadcaster:start_recording_to_sink(plan.sink and plan.sink(d) or evrec.sink.kubernetes(d:options()))
-	d.recorder = d.broadcaster:new_recorder { component = "drill", host = "here" }
+	d:begin_life()
 	d:burst(warm_up)
 	d.broadcaster:flush(settling)
 	d.memory = { before = process.memory() }
@@ -185,18 +216,17 @@ end
 local function settle(d)
 	local settled, stats = d.broadcaster:flush(settling)
 	d.memory.after = process.memory()
-	d:check_equations()
 	if not settled then
 		d.faults.pending = ("%d are still pending"):format(stats.pending)
 	end
-	d.result = { events = 0, lost = 0, duplicates = 0, dropped = 0 }
-	for cause, n in pairs(stats.dropped) do
+	d:end_life(1)
+	d.result = { events = 0, lost = 0, duplicates = 0, dropped = 0, retries = d.retries }
+	for cause, n in pairs(d.dropped) do
 		d.result.dropped = d.result.dropped + n
 		if n > 0 and not d.losses[cause] then
 			d.faults.dropped = ("%d dropped, %s"):format(n, cause)
 		end
 	end
-	d.result.retries = stats.retries
 end
 
 local function compare(d)
@@ -231,7 +261,6 @@ function Drill.perform(plan, scale)
 	local d = start(plan, scale)
 	plan.perform(d)
 	settle(d)
-	d.broadcaster:shutdown(1)
 	compare(d)
 	for _, namespace in ipairs(d.namespaces) do
 		cluster.clear(namespace)
