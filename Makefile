@@ -183,6 +183,10 @@ drill: ## fire drills: nothing lost, counts exact, whatever happens to a real AP
 	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so LUAS=luajit
 	@spec/drill/drill.sh $(BUILD)
 
+drill-asan drill-tsan: ## the same under a sanitizer, whose reports fail a drill; memory is not measured
+	@spec/support/packages.sh build drill
+	+@spec/support/sanitize.sh $(@:drill-%=%) drill
+
 throughput: ## events a second into a real API server, beside h2load; and a recording call's worst time
 	@spec/support/packages.sh build drill throughput
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
@@ -237,4 +241,4 @@ clean: ## removes all that was built
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
-  vectors bench bench-smoke bench-publish drill throughput rock rooms lint format deps install uninstall help clean FORCE
+  vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput rock rooms lint format deps install uninstall help clean FORCE

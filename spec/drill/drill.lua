@@ -13,8 +13,8 @@
 -- Further fields of a drill: `through = "proxy"`, the fault proxy stands between; `before = function() ... end` runs
 -- first; `sink = function(d) ... end` makes the sink; `events = function(d) ... end` reads back what that wrote;
 -- `losses = { cause = true }`, the stated bounds short of which nothing may be lost; `environment = { NAME = value }`,
--- of the process that performs it. What a process has from its start to its end is a life; a drill may have several:
--- d:end_life(seconds), d:begin_life().
+-- of the process that performs it; `skip = "why"`, it is not performed. What a process has from its start to its end is
+-- a life; a drill may have several: d:end_life(seconds), d:begin_life().
 local Ledger = require "ledger"
 local cluster = require "cluster"
 local evrec = require "evrec"
@@ -251,7 +251,7 @@ local function compare(d)
 	if #inexact > 0 then
 		d.faults.counts = table.concat(inexact, "; ", 1, math.min(3, #inexact))
 	end
-	if d.memory.after - d.memory.before > growth then
+	if d.memory.after and d.memory.after - d.memory.before > growth then
 		d.faults.memory = "memory has grown"
 	end
 end

@@ -4,8 +4,8 @@
 # usage: drill.sh BUILD    (from the top of the repository)
 #
 # DRILL_RUNS (1): how often each is performed. DRILL_SCALE (1): what their seconds and numbers are multiplied with.
-# DRILL: only those with this text in their name. DRILL_SEED: of the proxy's choices. The table is
-# BUILD/drill/drills.md, the logs are beside it.
+# DRILL: only those whose name this extended regular expression finds. DRILL_SEED: of the proxy's choices. The table
+# is BUILD/drill/drills.md, the logs are beside it. EVREC_SANITIZER: `luajit` runs under this one.
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -13,7 +13,7 @@ set -eu
 build=$1
 runs=${DRILL_RUNS:-1} scale=${DRILL_SCALE:-1} seed=${DRILL_SEED:-$RANDOM}
 out=$build/drill
-results=$out/results.json
+result=$out/result.json results=$out/results.json
 
 start_proxy() {
 	mkfifo "$EVREC_E2E_DIR/life"
@@ -34,19 +34,24 @@ mend() {
 	"$stage_cluster" restart "$EVREC_E2E_CLUSTER"
 }
 
+# Reports of a sanitizer from the first on, or else the end.
+show() { # log
+	{ sed -n '/Sanitizer/,$p' "$1" | grep . || tail -n 20 "$1"; } | head -n 80 | sed 's/^/    /'
+}
+
 perform() { # name environment
 	local log="$out/${1//[ \/]/-}.log" code=0
 	# shellcheck disable=SC2086 # the environment is a list
-	stage_run timeout -k 5 600 env $2 luajit spec/drill/perform.lua "$1" "$scale" "$results" \
+	stage_run timeout -k 5 600 env $2 luajit spec/drill/perform.lua "$1" "$scale" "$result" \
 		</dev/null >"$log" 2>&1 8>&- || code=$?
 	if [ "$code" = 0 ]; then
-		luajit spec/drill/report.lua line "$results"
+		cat "$result" >>"$results"
 	else
-		printf '%s: broke off (exit %d)\n' "$1" "$code"
-		tail -n 20 "$log" | sed 's/^/    /'
-		luajit spec/drill/report.lua broken "$results" "$1"
+		luajit spec/drill/report.lua broken "$results" "$1" "$code"
 		mend
 	fi
+	luajit spec/drill/report.lua line "$results"
+	[ "$code" = 0 ] || show "$log"
 }
 
 mkdir -p "$out"
@@ -57,7 +62,7 @@ start_proxy
 
 echo "DRILL_SCALE=$scale DRILL_SEED=$seed"
 luajit spec/drill/report.lua heads
-plans=$(luajit spec/drill/perform.lua list | grep -F -- "${DRILL-}")
+plans=$(luajit spec/drill/perform.lua list | grep -E -- "${DRILL-}")
 for _ in $(seq "$runs"); do
 	while IFS=$'\t' read -r name environment; do
 		perform "$name" "$environment"

@@ -1,7 +1,7 @@
 -- One fire drill in this process, or the list of all.
 --
 -- usage: luajit perform.lua list            a line each: its name, a tab, NAME=VALUE words of its environment
---        luajit perform.lua NAME SCALE OUT  performs it, and appends a line of JSON to the file OUT
+--        luajit perform.lua NAME SCALE OUT  performs it, and writes a line of JSON into the file OUT
 local cjson = require "cjson"
 
 local plans = {}
@@ -15,7 +15,7 @@ end
 local function list()
 	for _, plan in ipairs(plans) do
 		local words = {}
-		for name, value in pairs(plan.environment or {}) do
+		for name, value in pairs(not plan.skip and plan.environment or {}) do
 			words[#words + 1] = name .. "=" .. value
 		end
 		print(plan.name .. "\t" .. table.concat(words, " "))
@@ -24,8 +24,10 @@ end
 
 local function perform(name, scale, out)
 	local plan = assert(plans[name], "no such drill")
-	local result = require("drill").perform(plan, tonumber(scale))
-	local file = assert(io.open(out, "a"))
+	require("process").keep_to_itself()
+	local result = plan.skip and { name = name, skipped = plan.skip, faults = {}, errors = {} }
+		or require("drill").perform(plan, tonumber(scale))
+	local file = assert(io.open(out, "w"))
 	file:write(cjson.encode(result), "\n")
 	file:close()
 end

@@ -16,15 +16,22 @@ ffi.cdef [[
 	int setrlimit(int resource, const struct evrec_rlimit *limit);
 
 	int raise(int signal);
+	int unsetenv(const char *name);
 ]]
 
 local CLOCK_MONOTONIC, RLIMIT_FSIZE, SIGKILL = 1, 1, 9
 
-local process = {}
+local process = {
+	--- The one under which this process runs: "asan" or "tsan".
+	sanitizer = os.getenv "EVREC_SANITIZER",
+}
 
 --- Bytes that malloc has given out and not got back, in all its arenas: what evrec, libcurl, OpenSSL and jansson hold.
---- LuaJIT's own memory does not come from there.
+--- LuaJIT's own memory does not come from there. Nil under a sanitizer, which has a malloc of its own.
 function process.memory()
+	if process.sanitizer then
+		return nil
+	end
 	collectgarbage()
 	collectgarbage()
 	ffi.C.malloc_trim(0)
@@ -45,6 +52,11 @@ function process.limit_files(bytes)
 	ffi.C.getrlimit(RLIMIT_FSIZE, limit)
 	limit.soft = bytes or limit.hard
 	assert(ffi.C.setrlimit(RLIMIT_FSIZE, limit) == 0)
+end
+
+--- What was loaded into this process before all else stays out of those that it starts.
+function process.keep_to_itself()
+	ffi.C.unsetenv "LD_PRELOAD"
 end
 
 --- Ends at once; nothing is done any more.

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds core, unit tests and Lua 5.4's module with a sanitizer, and tests them.
+# Builds core, unit tests and Lua 5.4's module with a sanitizer, and tests them; or performs fire drills, with LuaJIT's.
 #
-# usage: sanitize.sh asan|ubsan|tsan
+# usage: sanitize.sh asan|ubsan|tsan [drill]
 set -eu
 
 here=${0%/*}
@@ -28,21 +28,38 @@ tsan)
 	run="setarch $(uname -m) -R"
 	;;
 *)
-	echo "usage: sanitize.sh asan|ubsan|tsan" >&2
+	echo "usage: sanitize.sh asan|ubsan|tsan [drill]" >&2
 	exit 64
 	;;
 esac
 
-"${MAKE:-make}" --no-print-directory CC=gcc OPTIMIZE=-O1 CFLAGS="$flags -fno-omit-frame-pointer" \
-	BUILD="$build" LUAS=5.4 all units examples
-
-# A fifth of the random lives: what a sanitizer looks for is in each of them.
-export EVREC_SEEDS="${EVREC_SEEDS:-2000}"
+make_targets() { # lua target...
+	lua=$1
+	shift
+	"${MAKE:-make}" --no-print-directory CC=gcc OPTIMIZE=-O1 CFLAGS="$flags -fno-omit-frame-pointer" \
+		BUILD="$build" LUAS="$lua" "$@"
+}
 
 # An interpreter that was not built with the sanitizer has to load its library before evrec's module.
-mkdir -p "$build/bin"
-# shellcheck disable=SC2016 # for the script
-printf '#!/bin/sh\nexec %s %s "$@"\n' "$first" "$(command -v lua5.4)" >"$build/bin/lua5.4"
-chmod +x "$build/bin/lua5.4"
+load_first() { # interpreter
+	mkdir -p "$build/bin"
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nexec %s %s "$@"\n' "$first" "$(command -v "$1")" >"$build/bin/$1"
+	chmod +x "$build/bin/$1"
+	PATH=$PWD/$build/bin:$PATH
+}
+
+if [ "${2-}" = drill ]; then
+	make_targets luajit "$build/luajit/evrec/core.so"
+	load_first luajit
+	export EVREC_SANITIZER="$1"
+	# shellcheck disable=SC2086 # words
+	exec $run spec/drill/drill.sh "$build"
+fi
+
+make_targets 5.4 all units examples
+load_first lua5.4
+# A fifth of the random lives: what a sanitizer looks for is in each of them.
+export EVREC_SEEDS="${EVREC_SEEDS:-2000}"
 # shellcheck disable=SC2086 # words
-PATH=$PWD/$build/bin:$PATH exec $run "$here/test.sh" "$build" 5.4
+exec $run "$here/test.sh" "$build" 5.4
