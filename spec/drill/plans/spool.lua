@@ -72,12 +72,13 @@ local function end_with_full_disk(d)
 	d:expect(d:calm().restored == 0, "something is in the spool all the same")
 end
 
+-- The next begins after the thaw: nothing keeps a server from carrying out a PATCH that it has had in a socket since it
+-- was frozen after a newer one from another connection.
 return {
 	{ name = "ended while frozen, its spool taken up by the next", before = remove, sink = sink, perform = function(d)
 		end_while_frozen(d)
-		d:begin_life()
-		d:record(2)
 		d:cluster "thaw"
+		d:begin_life()
 		d:record(2)
 		take_up(d)
 	end },
@@ -87,6 +88,19 @@ return {
 		for _, moment in ipairs { "marking", "restored", "answered" } do
 			be_killed(d, moment)
 		end
+		d:begin_life()
+		take_up(d)
+	end },
+	{ name = "the disk full where the spool is to be taken up", before = remove, sink = sink, perform = function(d)
+		end_while_frozen(d)
+		d:cluster "thaw"
+		fill_disk()
+		d:begin_life()
+		d:burst(10)
+		d:expect(d:calm().restored == 0, "taken up without a mark")
+		d:end_life(1)
+		free_disk()
+		expect_error(d, "nothing is taken up from the spool")
 		d:begin_life()
 		take_up(d)
 	end },
