@@ -366,7 +366,10 @@ evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*
 evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, evrec_error *err);
 
 evrec_event *evrec_watch_next(evrec_watch *watch); /* the oldest, now the caller's to release; NULL: none waits */
-/* No further events. A sink's waiting writes are still made. Idempotent. */
+/*
+ * No further events. A sink's waiting writes are still made; once they are, a poll gives back its memory, and its stats
+ * are what is left of it. Idempotent.
+ */
 void evrec_watch_stop(evrec_watch *watch);
 void evrec_watch_free(evrec_watch *watch); /* gives up the handle, stops nothing; NULL is fine */
 

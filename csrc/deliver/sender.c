@@ -307,6 +307,16 @@ void sender_end(struct sender *s)
 	}
 }
 
+bool sender_has_ended(const struct sender *s)
+{
+	bool ended;
+
+	(void)pthread_mutex_lock(&senders.lock);
+	ended = atomic_load(&s->drive) != DRIVE_THREAD || s->finished;
+	(void)pthread_mutex_unlock(&senders.lock);
+	return ended;
+}
+
 static void wait_for_end(const struct sender *s, int64_t deadline)
 {
 	while (!s->finished && (senders_wait(s->resting ? INT64_MAX : deadline) || s->resting)) {

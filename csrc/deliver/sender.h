@@ -53,6 +53,8 @@ void sender_answered(struct sender *s, struct entry *entry, evrec_answer *answer
 struct outbox *sender_outbox(struct sender *s);
 
 void sender_end(struct sender *s); /* any thread; idempotent */
+/* After sender_end: true where no thread of it runs any more, so that sender_release does not leave one behind. */
+bool sender_has_ended(const struct sender *s);
 /*
  * Ends it and waits until `deadline` (CLOCK_MONOTONIC), and a moment longer for a thread to let go. True if nothing
  * was left; else that goes to the spool, for as long as the disk takes, or is dropped, cause "closed". Frees nothing.

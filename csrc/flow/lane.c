@@ -22,6 +22,9 @@ struct lane {
 	uint64_t received, rate_limited, dropped_memory;
 	unsigned fork_generation;
 	bool stopped, ended;
+	bool alone;            /* it was stopped by itself, not with its broadcaster */
+	bool over;             /* and all was written or dropped: its stats are what is left of it */
+	evrec_sink_stats last; /* then */
 };
 
 /* What a lane needs anew in a forked child. False: no memory, or what the transport said. */
@@ -91,15 +94,24 @@ struct lane *lane_new(evrec_sink *sink, const evrec_correlator_options *options,
 	return NULL;
 }
 
-void lane_free(struct lane *lane)
+/* Its memory, but for the lane itself; what has to be sent still is the sender's affair. */
+static void free_parts(struct lane *lane)
 {
 	if (lane->sender != NULL && lane->fork_generation == sender_fork_generation()) {
 		sender_release(lane->sender);
 	}
+	lane->sender = NULL;
+	lane->outbox = NULL;
 	evrec_correlator_free(lane->correlator);
+	lane->correlator = NULL;
 	suppressed_free(&lane->suppressed);
 	keys_free(&lane->dropped_keys);
 	buf_free(&lane->note);
+}
+
+void lane_free(struct lane *lane)
+{
+	free_parts(lane);
 	evrec_clock_release(lane->clock);
 	evrec_sink_release(lane->sink);
 	mem_free(lane);
@@ -111,7 +123,7 @@ void lane_free(struct lane *lane)
  */
 static bool ready(struct lane *lane)
 {
-	if (lane->fork_generation != sender_fork_generation()) {
+	if (!lane->over && lane->fork_generation != sender_fork_generation()) {
 		evrec_correlator_free(lane->correlator);
 		suppressed_free(&lane->suppressed);
 		lane->received = lane->rate_limited = lane->dropped_memory = 0;
@@ -160,6 +172,18 @@ static void take_news(struct lane *lane, size_t max)
 	}
 }
 
+/* Its thread is through. */
+static void finish(struct lane *lane)
+{
+	/* What was answered since. */
+	take_news(lane, SIZE_MAX);
+	lane_get_stats(lane, &lane->last);
+	lane->over = true;
+	free_parts(lane);
+	evrec_sink_release(lane->sink);
+	lane->sink = NULL;
+}
+
 static void drain(struct lane *lane)
 {
 	if (!ready(lane)) {
@@ -168,9 +192,12 @@ static void drain(struct lane *lane)
 	if (outbox_has_news(lane->outbox)) {
 		take_news(lane, SIZE_MAX);
 	}
-	/* A sink that was stopped gives its thread back once nothing waits. */
+	/* A sink that was stopped gives its thread back once nothing waits, and then its memory. */
 	if (lane->stopped && !lane->ended && outbox_empty(lane->outbox)) {
 		lane_end(lane);
+	}
+	if (lane->alone && lane->ended && sender_has_ended(lane->sender)) {
+		finish(lane);
 	}
 }
 
@@ -288,6 +315,7 @@ bool lane_wait(struct lane *lane, int64_t deadline)
 
 void lane_stop(struct lane *lane)
 {
+	lane->alone = lane->alone || !lane->ended;
 	lane->stopped = true;
 }
 
@@ -310,11 +338,16 @@ void lane_join(struct lane *lane, int64_t deadline)
 
 void lane_get_stats(const struct lane *lane, evrec_sink_stats *stats)
 {
+	const bool forked = lane->fork_generation != sender_fork_generation();
 	struct outbox_stats outbox = { 0 };
 	size_t i;
 
+	if (lane->over) {
+		*stats = forked ? (evrec_sink_stats){ .name = lane->last.name } : lane->last;
+		return;
+	}
 	*stats = (evrec_sink_stats){ .name = lane->sink->name };
-	if (lane->fork_generation != sender_fork_generation()) {
+	if (forked) {
 		return; /* a child that has recorded nothing yet: the lock is the parent's, perhaps held for ever */
 	}
 	if (lane->outbox != NULL) {

@@ -1,33 +1,11 @@
 /* While nothing answers: memory grows with events, not with occurrences, and nothing of them is forgotten. */
-#include "unit.h"
+#include "account.h"
 
 #include "correlate/observed.h"
 #include "flow/write.h"
 
-#include <malloc.h>
-
 #define EVENTS 100
 #define ROUNDS 10000
-
-/* What is allocated now, and how often something was. */
-struct account {
-	size_t calls, live;
-};
-
-static void *account_realloc(void *ctx, void *block, size_t size)
-{
-	struct account *account = ctx;
-
-	account->live -= malloc_usable_size(block);
-	if (size == 0) {
-		free(block);
-		return NULL;
-	}
-	account->calls++;
-	block = realloc(block, size);
-	account->live += malloc_usable_size(block);
-	return block;
-}
 
 struct server {
 	bool away;
