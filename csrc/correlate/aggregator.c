@@ -12,12 +12,23 @@ struct aggregate {
 
 typedef uint32_t local_len;
 
+/* What a record keeps of its block for another key: more than most need, and less than ten long messages take. */
+#define LOCALS_KEPT 2048
+
+static void forget(struct aggregate *r)
+{
+	buf_clear(&r->locals);
+	r->locals_len = 0;
+}
+
 static void recycle(void *value)
 {
 	struct aggregate *r = value;
 
-	buf_clear(&r->locals);
-	r->locals_len = 0;
+	if (r->locals.cap > LOCALS_KEPT) {
+		buf_free(&r->locals);
+	}
+	forget(r);
 }
 
 static void fini(void *value)
@@ -97,7 +108,7 @@ bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_s
 		return false;
 	}
 	if (!fresh && time_since(now, r->last) > a->max_interval) {
-		recycle(r);
+		forget(r);
 	}
 	r->last = now;
 	if (!locals_insert(r, local_key)) {

@@ -1,4 +1,4 @@
-/* What is given back as it is needed no more: the memory of a sink that was stopped. */
+/* What is given back as it is needed no more: a stopped sink's memory, and that of long messages. */
 #include "account.h"
 #include "books.h"
 
@@ -189,6 +189,38 @@ static void test_a_stopped_sink_and_a_fork(void **state)
 	evrec_watch_free(watch);
 }
 
+/* Ten messages of a kilobyte for each of a thousand objects, once; then short ones. */
+static void test_long_messages(void **state)
+{
+	struct fixture *f = *state;
+	char name[32], note[1000];
+	evrec_correlator_options options;
+	evrec_correlator *c;
+	evrec_correlation result;
+	evrec_fields event;
+	size_t before, live[2] = { 0, 0 };
+
+	memset(note, 'x', sizeof(note));
+	evrec_correlator_options_init(&options);
+	options.lru_cache_size = 1000;
+	before = f->account.live;
+	c = evrec_correlator_new(&options, NULL);
+	for (unsigned i = 0; i < 20000; i++) {
+		evrec_fields_init(&event);
+		event.name = EVREC_STR("e");
+		event.regarding.name =
+			(evrec_str){ name, (size_t)snprintf(name, sizeof(name), "web-%u", i < 10000 ? i / 10 : i) };
+		event.note = (evrec_str){ note, i < 10000 ? sizeof(note) : 20 };
+		note[0] = (char)('0' + i % 10);
+		assert_int_equal(evrec_correlator_correlate(c, &event, T0, &result), 0);
+		live[i < 10000 ? 0 : 1] = f->account.live - before;
+	}
+	print_message("%zu bytes, and then %zu\n", live[0], live[1]);
+	assert_true(live[0] > 10 * 1000 * 1000);
+	assert_true(live[1] < 1000 * 1000);
+	evrec_correlator_free(c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -197,6 +229,7 @@ int main(void)
 		TEST(test_stopped_sinks),
 		TEST(test_what_waits_is_written_first),
 		TEST(test_a_stopped_sink_and_a_fork),
+		TEST(test_long_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
