@@ -3,7 +3,7 @@
  * that has all sorts of hours; callbacks, watches and sinks that come and go. The books are right after every minute, all
  * is delivered by the end of every day, and the memory that is taken then is the same from one day to the next.
  *
- * EVREC_SEED repeats one.
+ * EVREC_SEED repeats one. With fewer than 10,000 EVREC_SEEDS, as the sanitizers have, it is fewer days.
  */
 #include "account.h"
 #include "books.h"
@@ -11,8 +11,9 @@
 #define MINUTE (60 * EVREC_SECOND)
 #define HOUR (60 * MINUTE)
 #define DAYS 30
-#define WARM 7   /* days until all that is remembered was full more than once */
-#define EVENTS 4 /* a minute */
+#define WEEK 7
+#define WARM WEEK /* days until all that is remembered was full more than once */
+#define EVENTS 4  /* a minute */
 #define PODS 40
 #define CRASHING 4 /* of them, half of all events are about these */
 #define SINKS 3
@@ -346,10 +347,10 @@ static size_t mean(const size_t *live)
 {
 	size_t sum = 0;
 
-	for (unsigned i = 0; i < 7; i++) {
+	for (unsigned i = 0; i < WEEK; i++) {
 		sum += live[i];
 	}
-	return sum / 7;
+	return sum / WEEK;
 }
 
 /* All of that did happen. */
@@ -378,22 +379,33 @@ static void assert_lively(const struct soak *s)
 	}
 }
 
+static unsigned days_to_live(void)
+{
+	const char *seeds = getenv("EVREC_SEEDS");
+	unsigned long days = seeds == NULL ? DAYS : strtoul(seeds, NULL, 10) * DAYS / 10000;
+
+	return days < 1 ? 1 : days > DAYS ? DAYS : (unsigned)days;
+}
+
 static void test_thirty_days(void **state)
 {
 	static struct soak s;
+	const unsigned days = days_to_live();
 	size_t live[DAYS], first, last;
 
 	(void)state;
 	begin(&s);
-	for (unsigned day = 0; day < DAYS; day++) {
+	for (unsigned day = 0; day < days; day++) {
 		live_a_day(&s, day);
 		live[day] = s.account.live;
 	}
-	first = mean(live + WARM);
-	last = mean(live + DAYS - 7);
-	print_message("in the evening, bytes: %zu, three weeks later %zu\n", first, last);
-	assert_true(last < first + first / 20); /* the lengths of what is remembered are by chance */
-	assert_lively(&s);
+	if (days == DAYS) {
+		first = mean(live + WARM);
+		last = mean(live + DAYS - WEEK);
+		print_message("bytes in the evening: %zu in the second week, %zu in the last\n", first, last);
+		assert_true(last < first + first / 20); /* the lengths of what is remembered are by chance */
+		assert_lively(&s);
+	}
 	end(&s);
 }
 
