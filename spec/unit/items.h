@@ -13,6 +13,8 @@ struct item {
 	char name[64];
 	unsigned count;
 	unsigned size; /* as if it took so much memory */
+	int64_t last;  /* by the clock on the wall; 0: of no age */
+	bool important;
 };
 
 static long items_alive;
@@ -35,6 +37,7 @@ static inline bool item_fold(void *item, const void *draft)
 	if (!items_fail) {
 		((struct item *)item)->count = ((const struct item *)draft)->count;
 		((struct item *)item)->size = ((const struct item *)draft)->size;
+		((struct item *)item)->last = ((const struct item *)draft)->last;
 	}
 	return !items_fail;
 }
@@ -126,24 +129,30 @@ static inline struct outbox *items_outbox(size_t max_pending)
 	return outbox_new(&item_ops, &limits, 1);
 }
 
-/* "n1 1", for a spool; of no age. */
+/* "n1 1 300 0 1", for a spool: all that it has. */
 static inline bool item_freeze(const void *item, struct buf *out)
 {
 	const struct item *it = item;
 
-	buf_printf(out, "%s %u", it->name, it->count);
+	buf_printf(out, "%s %u %u %lld %d", it->name, it->count, it->size, (long long)it->last, it->important);
 	return !items_fail && !out->failed;
 }
 
 static inline void *item_thaw(evrec_str frozen, int64_t *last, bool *important)
 {
 	struct item draft = { .count = 0 };
+	long long when;
 	char text[128];
+	int weighs;
 
-	*last = EVREC_UNSET;
-	*important = false;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)frozen.len, frozen.data);
-	return sscanf(text, "%63s %u", draft.name, &draft.count) == 2 ? item_make(&draft) : NULL;
+	if (sscanf(text, "%63s %u %u %lld %d", draft.name, &draft.count, &draft.size, &when, &weighs) != 5) {
+		return NULL;
+	}
+	draft.last = when;
+	draft.important = *important = weighs != 0;
+	*last = when == 0 ? EVREC_UNSET : when;
+	return item_make(&draft);
 }
 
 static const struct spool_codec item_codec = { item_freeze, item_thaw };

@@ -29,17 +29,28 @@ struct script {
 	bool prompt;         /* all is answered before send returns */
 	bool waits;          /* a step does, or did last */
 	bool deaf;           /* a step hears its wake only afterwards */
+	unsigned at_most;    /* so many answers in a step; 0: all */
 	int status;          /* of every answer */
 	int64_t retry_after; /* likewise */
 	int64_t delay;       /* before each answer */
 	unsigned sent, reloads, held_most;
 	unsigned held_len;
+	unsigned seen[256];     /* how often "n<i>" was sent */
 	struct entry *held[64]; /* to be answered by step */
 	bool on_thread, signals_blocked;
 	char thread_name[16];
 	int tell; /* a byte for each answer, where not -1 */
 	unsigned *freed;
 };
+
+static inline void note_sent(struct script *script, const struct item *item)
+{
+	unsigned i;
+
+	if (sscanf(item->name, "n%u", &i) == 1 && i < sizeof(script->seen) / sizeof(script->seen[0])) {
+		script->seen[i]++;
+	}
+}
 
 static inline void script_send(struct transport *t, struct sender *s, struct entry *entry)
 {
@@ -49,6 +60,7 @@ static inline void script_send(struct transport *t, struct sender *s, struct ent
 
 	pthread_mutex_lock(&script->lock);
 	script->sent++;
+	note_sent(script, entry->item);
 	script->held[script->held_len++] = entry;
 	if (script->held_len > script->held_most) {
 		script->held_most = script->held_len;
@@ -75,6 +87,7 @@ static inline void script_step(struct transport *t, struct sender *s, int64_t ti
 	struct timespec until = { .tv_sec = (time_t)((mono() + timeout) / EVREC_SECOND),
 		                  .tv_nsec = (long)((mono() + timeout) % EVREC_SECOND) };
 	evrec_answer answer = { 0 };
+	unsigned n = 0;
 
 	pthread_mutex_lock(&script->lock);
 	if (script->held_len == 0 || script->silent) {
@@ -84,7 +97,7 @@ static inline void script_step(struct transport *t, struct sender *s, int64_t ti
 		}
 	}
 	script->woken = false;
-	while (script->held_len != 0 && !script->silent) {
+	while (script->held_len != 0 && !script->silent && (script->at_most == 0 || n++ < script->at_most)) {
 		struct entry *entry = script->held[--script->held_len];
 		struct timespec delay = { 0, (long)script->delay };
 
@@ -169,16 +182,24 @@ static inline struct script *script_new(unsigned *freed)
 	return script;
 }
 
-static inline void open_with(struct fixture *f, bool threadless, evrec_clock *clock, struct spooler *spooler)
+static inline void open_limited(struct fixture *f, bool threadless, evrec_clock *clock, struct spooler *spooler,
+                                const evrec_limits *limits)
 {
 	struct sender_options options = {
 		.max_in_flight = 8, .clock = clock, .threadless = threadless, .spooler = spooler
 	};
 
-	*f = (struct fixture){ .ob = items_outbox(1000), .clock = clock };
+	*f = (struct fixture){ .ob = outbox_new(&item_ops, limits, 1), .clock = clock };
 	f->script = script_new(&f->freed);
 	f->sender = sender_new(f->ob, &f->script->base, &options);
 	assert_non_null(f->sender);
+}
+
+static inline void open_with(struct fixture *f, bool threadless, evrec_clock *clock, struct spooler *spooler)
+{
+	const evrec_limits limits = limits_of(1000);
+
+	open_limited(f, threadless, clock, spooler, &limits);
 }
 
 static inline void open_fixture(struct fixture *f, bool threadless, evrec_clock *clock)
