@@ -14,25 +14,31 @@
 struct life {
 	evrec_broadcaster *b;
 	evrec_recorder *r;
-	char errors[4096];
+	char errors[4096], dropped[4096]; /* "object: why", a line for each */
 	unsigned drops;
 };
 
+static void add_line(char lines[4096], evrec_str what, const char *text)
+{
+	size_t len = strlen(lines);
+
+	(void)snprintf(lines + len, 4096 - len, "%.*s: %s\n", (int)what.len, what.data, text);
+}
+
 static void on_error(void *ctx, const char *message, const char *name)
 {
-	struct life *life = ctx;
-	size_t len = strlen(life->errors);
-
-	(void)snprintf(life->errors + len, sizeof(life->errors) - len, "%s: %s\n", name, message);
+	add_line(((struct life *)ctx)->errors, str_from(name), message);
 }
 
 static void on_drop(void *ctx, const evrec_event *event, const char *why)
 {
-	assert_true(event != NULL && why != NULL);
-	((struct life *)ctx)->drops++;
+	struct life *life = ctx;
+
+	add_line(life->dropped, evrec_event_fields(event)->regarding.name, why);
+	life->drops++;
 }
 
-static void begin(struct life *life, int port, const char *spool, bool threadless)
+static void begin_limited(struct life *life, int port, const char *spool, bool threadless, const evrec_limits *limits)
 {
 	evrec_broadcaster_options options;
 	evrec_kubernetes_options sink_options;
@@ -52,11 +58,20 @@ static void begin(struct life *life, int port, const char *spool, bool threadles
 	sink_options.server = str_from(url);
 	sink_options.spool = str_from(spool);
 	sink_options.threadless = threadless;
+	sink_options.limits = *limits;
 	sink_options.max_in_flight = 1; /* one after the other, for the server's script */
 	sink = evrec_sink_kubernetes(&sink_options, &err);
 	assert_string_equal(err.message, "");
 	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(life->b, sink, NULL, NULL));
 	evrec_sink_release(sink);
+}
+
+static void begin(struct life *life, int port, const char *spool, bool threadless)
+{
+	evrec_limits limits;
+
+	evrec_limits_init(&limits);
+	begin_limited(life, port, spool, threadless, &limits);
 }
 
 static void end(struct life *life)
@@ -65,7 +80,7 @@ static void end(struct life *life)
 	evrec_recorder_free(life->r);
 }
 
-static void record(struct life *life, const char *name, unsigned times)
+static void record_as(struct life *life, const char *name, unsigned times, const char *type, int64_t timestamp)
 {
 	const evrec_pair pair = { EVREC_STR("team"), EVREC_STR("blue \"x\"") };
 	const evrec_reference pod = { .kind = EVREC_STR("Pod"), .name = str_from(name), .ns = EVREC_STR("shop") };
@@ -73,18 +88,23 @@ static void record(struct life *life, const char *name, unsigned times)
 	const evrec_emit what = {
 		.regarding = &pod,
 		.related = &node,
-		.type = EVREC_STR("Warning"),
+		.type = str_from(type),
 		.reason = EVREC_STR("BackOff"),
 		.action = EVREC_STR("Restarting"),
 		.note = EVREC_STR("a NUL \0, a \xe2\x82\xac, a \\"),
 		.annotations = { &pair, 1 },
 		.labels = { &pair, 1 },
-		.timestamp = EVREC_UNSET,
+		.timestamp = timestamp,
 	};
 
 	while (times-- > 0) {
 		assert_int_equal(emit(life->r, life->b, &what), 0);
 	}
+}
+
+static void record(struct life *life, const char *name, unsigned times)
+{
+	record_as(life, name, times, "Warning", EVREC_UNSET);
 }
 
 /* Which of the two requests has this text. */
@@ -224,6 +244,76 @@ static void test_a_patch(void **state)
 	server_stop(&server);
 }
 
+/* By its last timestamp and the clock on the wall, an hour old: the server would have forgotten it by now. */
+static void test_what_is_too_old(void **state)
+{
+	static const struct turn turns[] = { { TURN_KEEP, CREATED } };
+	const int64_t now = evrec_clock_now(evrec_clock_real());
+	const char *spool = in_folder(*state, "spool");
+	evrec_sink_stats s;
+	struct server server;
+	struct life life;
+
+	for (int threadless = 0; threadless <= 1; threadless++) {
+		server_bind(&server);
+		begin(&life, server.port, spool, threadless != 0);
+		record_as(&life, "old", 2, "Normal", now - 3660 * EVREC_SECOND);
+		record_as(&life, "young", 1, "Normal", now - 60 * EVREC_SECOND);
+		assert_int_equal(shut_down(life.b, EVREC_SECOND / 10), EVREC_ETIMEOUT);
+		assert_int_equal(check_books(life.b).spooled, 3);
+		end(&life);
+		server_start(&server, turns, 1);
+		begin(&life, server.port, spool, threadless != 0);
+		assert_int_equal(flush(life.b, SOON), 0);
+		s = check_books(life.b);
+		assert_true(s.restored == 3 && s.created == 1 && s.dropped[EVREC_CAUSE_EXPIRED] == 2);
+		assert_string_equal(life.dropped, "old: expired\n");
+		assert_int_equal(shut_down(life.b, SOON), 0);
+		assert_string_equal(life.errors, "");
+		end(&life);
+		assert_int_equal(server_requests(&server), 1);
+		saw(&server, 0, "\"name\":\"young.");
+		begin(&life, server.port, spool, threadless != 0);
+		assert_int_equal(shut_down(life.b, SOON), 0);
+		assert_int_equal(check_books(life.b).restored, 0);
+		end(&life);
+		server_stop(&server);
+	}
+}
+
+/* Its type is what says so. */
+static void test_a_warning_outlasts_others(void **state)
+{
+	const char *spool = in_folder(*state, "spool");
+	struct server server;
+	evrec_limits limits;
+	struct life life;
+
+	server_bind(&server); /* and nobody listens */
+	begin(&life, server.port, spool, true);
+	record_as(&life, "warning", 1, "Warning", EVREC_UNSET);
+	assert_int_equal(shut_down(life.b, EVREC_SECOND / 10), EVREC_ETIMEOUT);
+	end(&life);
+	evrec_limits_init(&limits);
+	limits.max_pending = 2;
+	limits.full = EVREC_DROP_OLDEST;
+	begin_limited(&life, server.port, spool, true, &limits);
+	while (life.errors[0] == '\0') {
+		poll_once(life.b);
+	}
+	assert_int_equal(check_books(life.b).restored, 1);
+	/* It was refused, and waits for its next try: no poll is made meanwhile. */
+	record_as(&life, "normal", 1, "Normal", EVREC_UNSET);
+	record_as(&life, "another", 1, "Normal", EVREC_UNSET);
+	record_as(&life, "new", 1, "Warning", EVREC_UNSET);
+	record_as(&life, "last", 1, "Normal", EVREC_UNSET);
+	assert_string_equal(life.dropped, "normal: queue_full\nanother: queue_full\nlast: queue_full\n");
+	assert_int_equal(shut_down(life.b, 0), EVREC_ETIMEOUT);
+	assert_int_equal(check_books(life.b).spooled, 2);
+	end(&life);
+	(void)close(server.listener);
+}
+
 static void test_two_sinks_one_spool(void **state)
 {
 	static const struct turn turns[] = { { TURN_REPLY, CREATED } };
@@ -313,6 +403,8 @@ int main(void)
 		FOLDER_TEST(test_the_server_was_down),
 		FOLDER_TEST(test_a_post_that_had_arrived),
 		FOLDER_TEST(test_a_patch),
+		FOLDER_TEST(test_what_is_too_old),
+		FOLDER_TEST(test_a_warning_outlasts_others),
 		FOLDER_TEST(test_two_sinks_one_spool),
 		FOLDER_TEST(test_options),
 		FOLDER_TEST(test_json_and_back),
