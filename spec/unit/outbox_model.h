@@ -146,6 +146,20 @@ static inline bool model_submit(struct model *m, unsigned id, bool important, si
 	return true;
 }
 
+/* From a spool: where its age says, behind those of the same. */
+static inline void model_restore(struct model *m, const struct model_write *w)
+{
+	size_t i = m->len;
+
+	while (i > 0 && m->writes[i - 1].last > w->last) {
+		m->writes[i] = m->writes[i - 1];
+		i--;
+	}
+	m->writes[i] = *w;
+	m->len++;
+	m->submitted += w->n;
+}
+
 /* All that has waited too long goes. */
 static inline void model_expire(struct model *m, int64_t now)
 {
@@ -203,7 +217,8 @@ static inline void model_check(const struct model *m, struct outbox *ob)
 static inline void model_collect(struct model *m, const struct entry *entry)
 {
 	for (size_t i = 0; i < m->gone_len; i++) {
-		if (m->gone[i].id == entry->id && m->gone[i].n == entry->count && m->causes[i] == entry->cause) {
+		if (m->gone[i].id == (unsigned)entry->id && m->gone[i].n == entry->count &&
+		    m->causes[i] == entry->cause) {
 			m->gone_len--;
 			m->gone[i] = m->gone[m->gone_len];
 			m->causes[i] = m->causes[m->gone_len];

@@ -2,11 +2,12 @@
  * An outbox under a random life: tiny bounds, events that come and come again, a server that fails in every way it can,
  * time that jumps; beside it the model of outbox_model.h and a server that knows what it holds. After every step the
  * books are the model's, occurrence for occurrence; an event's requests follow each other, none is created twice, no
- * count ever gets less. In the end the server holds each event once, complete.
+ * count ever gets less. Some have several lives, with a spool in between: what one leaves, another takes up, once. In the
+ * end the server holds each event once, complete.
  *
  * EVREC_SEED=n EVREC_SEEDS=1 repeats the life that failed; EVREC_SEEDS is how many are tried.
  */
-#include "outbox_world.h"
+#include "outbox_lives.h"
 
 #define STEPS 240
 #define SEEDS 10000
@@ -30,14 +31,20 @@ static void answer_one(struct world *w, size_t slot)
 	items_fail = false;
 }
 
+/* The lane does of its own; it never knew what came from the spool. */
+static void learn_name(struct world *w, const struct entry *entry)
+{
+	if (entry->name[0] != '\0' && entry->row == 0) {
+		memcpy(w->lane[entry->id - id_of(w, 0)].name, entry->name, sizeof(w->lane[0].name));
+	}
+}
+
 static void collect_all(struct world *w)
 {
 	struct entry *entry;
 
 	while ((entry = outbox_collect(w->ob)) != NULL) {
-		if (entry->name[0] != '\0') {
-			memcpy(w->lane[entry->id].name, entry->name, sizeof(w->lane[0].name));
-		}
+		learn_name(w, entry);
 		assert_true((entry->item != NULL) == entry->dropped);
 		if (entry->dropped) {
 			model_collect(&w->m, entry);
@@ -56,12 +63,10 @@ static void collect_refused(struct world *w)
 		struct model_write *write = model_find(&w->m, (unsigned)entry->id, false);
 		unsigned place = place_of((unsigned)entry->id);
 
-		if (entry->name[0] != '\0') {
-			memcpy(w->lane[entry->id].name, entry->name, sizeof(w->lane[0].name));
-		}
+		learn_name(w, entry);
 		/* The older of two that there was no memory to merge. */
 		for (size_t i = 0; write != NULL && i < w->m.len; i++) {
-			if (w->m.writes[i].id == entry->id && w->m.writes[i].n == entry->count &&
+			if (w->m.writes[i].id == (unsigned)entry->id && w->m.writes[i].n == entry->count &&
 			    !w->m.writes[i].flying) {
 				write = &w->m.writes[i];
 				break;
@@ -82,7 +87,7 @@ static void check_taken(struct world *w, const struct entry *entry, const struct
 	const unsigned id = (unsigned)entry->id, place = place_of(id);
 
 	for (size_t i = 0; i < FLYING; i++) {
-		assert_true(w->flying[i] == NULL || w->flying[i]->id != id);
+		assert_true(w->flying[i] == NULL || (unsigned)w->flying[i]->id != id);
 	}
 	assert_non_null(write);
 	assert_int_equal(write->n, entry->count);
@@ -114,7 +119,7 @@ static void take_one(struct world *w)
 	collect_refused(w);
 	if (entry != NULL) {
 		for (size_t i = 0; i < w->m.len && write == NULL; i++) {
-			if (w->m.writes[i].id == entry->id && !w->m.writes[i].flying) {
+			if (w->m.writes[i].id == (unsigned)entry->id && !w->m.writes[i].flying) {
 				write = &w->m.writes[i];
 			}
 		}
@@ -124,22 +129,23 @@ static void take_one(struct world *w)
 	}
 }
 
-static bool submit_one(struct world *w, unsigned id)
+static bool submit_one(struct world *w, unsigned n)
 {
-	struct item draft = { .count = ++w->lane[id].count, .size = below(w, 300) };
+	struct item draft = { .count = ++w->lane[n].count, .size = below(w, 300) };
+	const unsigned id = id_of(w, n);
 	const struct occurrence occurrence = { .id = id,
-		                               .verb = w->lane[id].accepted ? VERB_PATCH : VERB_CREATE,
+		                               .verb = w->lane[n].accepted ? VERB_PATCH : VERB_CREATE,
 		                               .important = is_important(w, id),
 		                               .now = w->now,
 		                               .draft = &draft };
 	enum evrec_cause cause;
 	bool accepted, expected;
 
-	memcpy(draft.name, w->lane[id].name, sizeof(draft.name));
+	memcpy(draft.name, w->lane[n].name, sizeof(draft.name));
 	expected = model_submit(&w->m, id, occurrence.important, draft.size, w->now, !items_fail);
 	accepted = outbox_submit(w->ob, &occurrence, &cause);
 	assert_int_equal(accepted, expected);
-	w->lane[id].accepted = w->lane[id].accepted || accepted;
+	w->lane[n].accepted = w->lane[n].accepted || accepted;
 	return accepted;
 }
 
@@ -148,7 +154,7 @@ static void step(struct world *w)
 	struct stored *event = &w->server[below(w, EVENTS)];
 	size_t slot = below(w, FLYING);
 
-	switch (below(w, 11)) {
+	switch (below(w, 12)) {
 	case 0:
 	case 1:
 	case 2:
@@ -170,6 +176,10 @@ static void step(struct world *w)
 		break;
 	case 9:
 		w->now += (int64_t)below(w, below(w, 20) == 0 ? 40000 : 2000) * (EVREC_SECOND / 1000);
+		break;
+	case 10:
+		forget_rows(w);
+		(void)restore_rows(w);
 		break;
 	default:
 		if (below(w, 4) == 0) {
@@ -207,24 +217,34 @@ static void assert_complete(struct world *w)
 	for (size_t i = 0; i < EVENTS; i++) {
 		const struct stored *event = &w->server[i];
 
-		if (event->there && event->id != 0) {
-			found[event->id]++;
-			assert_int_equal(event->count, w->lane[event->id].count);
+		if (event->there && event->id > id_of(w, 0)) {
+			found[event->id - id_of(w, 0)]++;
+			assert_int_equal(event->count, w->lane[event->id - id_of(w, 0)].count);
 		}
 	}
-	for (unsigned id = 1; id <= IDS; id++) {
-		assert_int_equal(found[id], 1);
+	for (unsigned n = 1; n <= IDS; n++) {
+		assert_int_equal(found[n], 1);
 	}
 }
 
-/* The server gets well, and every event happens once more. */
+/* The server gets well, what the spool has is written or too old, and every event happens once more. */
 static void end_well(struct world *w)
 {
-	settle(w);
-	w->now += PLACES_TERM;
-	for (unsigned id = 1; id <= IDS; id++) {
+	bool all;
+
+	do {
+		all = restore_rows(w);
+		settle(w);
 		collect_all(w);
-		assert_true(submit_one(w, id));
+		forget_rows(w);
+	} while (!all);
+	for (size_t i = 0; i < ROWS; i++) {
+		assert_false(w->rows[i].there);
+	}
+	w->now += PLACES_TERM;
+	for (unsigned n = 1; n <= IDS; n++) {
+		collect_all(w);
+		assert_true(submit_one(w, n));
 		settle(w);
 	}
 	assert_complete(w);
@@ -253,6 +273,22 @@ static size_t entry_bytes(void)
 	return stats.bytes;
 }
 
+static void begin_life(struct world *w)
+{
+	w->ob = outbox_new(&item_ops, &w->m.limits, w->random);
+	outbox_expect(w->ob, true);
+	outbox_expect(w->ob, false);
+	memset(w->lane, 0, sizeof(w->lane));
+	for (unsigned n = 1; n <= IDS; n++) {
+		const unsigned id = id_of(w, n);
+
+		snprintf(w->lane[n].name, sizeof(w->lane[n].name), "%c/n%u", (char)('a' + place_of(id)), id);
+		if (is_taken(w, id)) {
+			store(w, w->lane[n].name, 0, 1);
+		}
+	}
+}
+
 static void begin(struct world *w, size_t bytes)
 {
 	evrec_limits *limits = &w->m.limits;
@@ -266,13 +302,25 @@ static void begin(struct world *w, size_t bytes)
 		limits->max_tries = below(w, 2) * below(w, 5);
 		limits->full = below(w, 2) == 0 ? EVREC_DROP_NEWEST : EVREC_DROP_OLDEST;
 	}
-	w->ob = outbox_new(&item_ops, limits, w->random);
-	for (unsigned id = 1; id <= IDS; id++) {
-		snprintf(w->lane[id].name, sizeof(w->lane[id].name), "%c/n%u", (char)('a' + place_of(id)), id);
-		if (is_taken(w, id)) {
-			store(w, w->lane[id].name, 0, 1);
+	begin_life(w);
+}
+
+/* The next process: of what happened it knows only what is in the spool, and for it all events are new ones. */
+static void next_life(struct world *w)
+{
+	const struct model old = w->m;
+
+	/* Nobody could tell whose a name is that was somebody else's when the answer was lost. */
+	for (size_t i = 0; i < FLYING; i++) {
+		if (w->flying[i] != NULL && is_taken(w, (unsigned)w->flying[i]->id)) {
+			answer_one(w, i);
 		}
 	}
+	collect_all(w);
+	end_life(w);
+	w->life++;
+	w->m = (struct model){ .limits = old.limits, .entry_bytes = old.entry_bytes };
+	begin_life(w);
 }
 
 static void live(uint64_t seed, size_t bytes)
@@ -281,8 +329,13 @@ static void live(uint64_t seed, size_t bytes)
 
 	w = (struct world){ .random = seed };
 	begin(&w, bytes);
-	for (unsigned n = 0; n < STEPS; n++) {
-		step(&w);
+	for (unsigned lives = 1 + below(&w, 3); lives > 0; lives--) {
+		for (unsigned n = 0; n < STEPS / 2; n++) {
+			step(&w);
+		}
+		if (lives > 1) {
+			next_life(&w);
+		}
 	}
 	if (below(&w, 4) == 0) {
 		end_at_once(&w);

@@ -10,6 +10,8 @@
 #define IDS 9
 #define EVENTS 256
 #define FLYING 4
+#define LIFE 12 /* ids between one life's and the next one's, which are of the same places and kinds */
+#define ROWS 64
 
 struct stored {
 	char name[64];
@@ -18,8 +20,17 @@ struct stored {
 	bool there;
 };
 
+/* What a spool has of an event; its id is the number of its row. */
+struct row {
+	struct outbox_saved saved;
+	struct item item;
+	bool there, loaded;
+};
+
 struct world {
 	struct outbox *ob;
+	unsigned life;
+	struct row rows[ROWS];
 	struct model m;
 	uint64_t random;
 	int64_t now;
@@ -38,6 +49,12 @@ struct world {
 static inline unsigned below(struct world *w, unsigned n)
 {
 	return (unsigned)(unit_random(&w->random) % n);
+}
+
+/* The id of the lane's n-th event. */
+static inline unsigned id_of(const struct world *w, unsigned n)
+{
+	return w->life * LIFE + n;
 }
 
 static inline bool is_taken(const struct world *w, unsigned id)
@@ -94,7 +111,7 @@ static inline int serve(struct world *w, const struct entry *entry, evrec_answer
 		if (event == NULL) {
 			return 404;
 		}
-		assert_int_equal(event->id, entry->id);
+		assert_int_equal(event->id, (unsigned)entry->id);
 		assert_true(item->count >= event->count);
 		event->count = item->count;
 		return 200;
