@@ -189,6 +189,34 @@ static void test_a_stopped_sink_and_a_fork(void **state)
 	evrec_watch_free(watch);
 }
 
+/* One with a thread, which ends first: none is left when the broadcaster is gone. */
+static void test_a_stopped_sink_with_a_thread(void **state)
+{
+	const int64_t deadline = evrec_clock_now(evrec_clock_real()) + 20 * EVREC_SECOND;
+	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
+	struct fixture f = { .b = b, .r = evrec_recorder_new(b, EVREC_STR("test"), EVREC_STR(""), NULL) };
+
+	(void)state;
+	for (unsigned i = 1; i <= 20; i++) {
+		evrec_sink *sink = evrec_sink_file(EVREC_STR("/dev/null"), NULL, NULL);
+		evrec_watch *watch = evrec_broadcaster_start_recording_to_sink(b, sink, NULL, NULL);
+
+		evrec_sink_release(sink);
+		record(&f, 10);
+		evrec_watch_stop(watch);
+		while (stats_of(watch).pending != 0) {
+			assert_true(evrec_clock_now(evrec_clock_real()) < deadline);
+			poll_once(b);
+		}
+		poll_once(b);
+		assert_int_equal(stats_of(watch).created, 10);
+		evrec_watch_free(watch);
+	}
+	assert_int_equal(shut_down(b, EVREC_SECOND), 0);
+	evrec_recorder_free(f.r);
+	evrec_broadcaster_free(b);
+}
+
 /* Ten messages of a kilobyte for each of a thousand objects, once; then short ones. */
 static void test_long_messages(void **state)
 {
@@ -229,6 +257,7 @@ int main(void)
 		TEST(test_stopped_sinks),
 		TEST(test_what_waits_is_written_first),
 		TEST(test_a_stopped_sink_and_a_fork),
+		cmocka_unit_test(test_a_stopped_sink_with_a_thread),
 		TEST(test_long_messages),
 	};
 

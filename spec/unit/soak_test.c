@@ -373,7 +373,7 @@ static void assert_lively(const struct soak *s)
 
 			if ((stats.dropped[cause] == 0) != never) {
 				fail_msg("sink %zu: %llu dropped: %s", i, (unsigned long long)stats.dropped[cause],
-				         evrec_cause_name(cause));
+				         evrec_cause_name((enum evrec_cause)cause));
 			}
 		}
 	}
