@@ -70,6 +70,7 @@ build = {
 				"csrc/deliver/reports.c",
 				"csrc/deliver/retry.c",
 				"csrc/deliver/sender.c",
+				"csrc/deliver/sender_exit.c",
 				"csrc/deliver/sender_list.c",
 				"csrc/deliver/sender_round.c",
 				"csrc/deliver/spool.c",

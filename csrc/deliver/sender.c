@@ -4,13 +4,8 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define RELEASED_MAX (30 * EVREC_SECOND)
-#define EXIT_MAX (EVREC_SECOND * 9 / 5)
-#define LETTING_GO_MAX (EVREC_SECOND / 5) /* from being told to stop to having stopped */
-
-static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 static void dispose(struct sender *s)
 {
@@ -22,12 +17,11 @@ static void dispose(struct sender *s)
 
 /* ---- the thread ---- */
 
-/* After the last round: whoever waits for the thread waits for the disk too. */
+/* After the last round. Under the lock, as what is dropped for a thread that hangs is not to be spooled as well. */
 static void rest(struct sender *s)
 {
 	(void)pthread_mutex_lock(&senders.lock);
-	s->resting = true;
-	(void)pthread_cond_broadcast(&senders.changed);
+	atomic_store(&s->on_disk, true);
 	(void)pthread_mutex_unlock(&senders.lock);
 	sender_spool_rest(s);
 }
@@ -50,7 +44,7 @@ static void *run(void *ctx)
 		rest(s);
 	}
 	(void)pthread_mutex_lock(&senders.lock);
-	s->resting = false;
+	atomic_store(&s->on_disk, false);
 	released = s->released;
 	s->finished = true;
 	if (released) {
@@ -68,8 +62,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* The thread of a finished sender; it needs the lock no more. */
-static void join_finished(struct sender *s)
+void sender_join_thread(struct sender *s)
 {
 	if (!s->joined) {
 		s->joined = true;
@@ -84,89 +77,10 @@ static void poke(struct sender *s)
 	}
 }
 
-/* Tells a thread to stop. */
-static void stop(struct sender *s)
+void sender_stop(struct sender *s)
 {
 	atomic_store(&s->stop, true);
 	poke(s);
-}
-
-/* ---- exit ---- */
-
-static bool threads_run(void)
-{
-	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (atomic_load(&s->drive) == DRIVE_THREAD && (s->released || !s->finished)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool threads_rest(void)
-{
-	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (s->resting) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void wait_for_threads(int64_t deadline)
-{
-	while (threads_run() && (senders_wait(threads_rest() ? INT64_MAX : deadline) || threads_rest())) {
-	}
-}
-
-/* After all that it was given time for. */
-static void end_one(struct sender *s)
-{
-	if (atomic_load(&s->drive) == DRIVE_STEPS) {
-		if (!atomic_flag_test_and_set(&s->driven)) {
-			sender_spool_rest(s);
-			outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
-		}
-	} else if (!s->released) {
-		if (s->finished) {
-			join_finished(s);
-		}
-		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
-	}
-}
-
-static void end_all(void)
-{
-	int64_t deadline = sender_real_now() + EXIT_MAX;
-
-	(void)pthread_mutex_lock(&senders.lock);
-	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (!s->finished) {
-			sender_end(s);
-		}
-	}
-	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (atomic_load(&s->drive) == DRIVE_STEPS) {
-			sender_step_until(s, deadline);
-		}
-	}
-	wait_for_threads(deadline);
-	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (!s->finished) {
-			stop(s);
-		}
-	}
-	wait_for_threads(deadline + LETTING_GO_MAX);
-	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		end_one(s);
-	}
-	(void)pthread_mutex_unlock(&senders.lock);
-}
-
-static void watch_exit(void)
-{
-	transport_global_init();
-	(void)atexit(end_all);
 }
 
 /* ---- life ---- */
@@ -177,7 +91,7 @@ static void start(struct sender *s)
 	sigset_t all, old;
 	int error = 0;
 
-	(void)pthread_once(&exit_once, watch_exit);
+	senders_watch_exit();
 	(void)pthread_mutex_lock(&senders.lock);
 	if (atomic_load(&s->drive) == DRIVE_NONE) {
 		(void)sigfillset(&all);
@@ -201,7 +115,7 @@ static void list_for_exit(struct sender *s)
 	if (!s->transport->ops->threaded || s->listed) {
 		return;
 	}
-	(void)pthread_once(&exit_once, watch_exit);
+	senders_watch_exit();
 	(void)pthread_mutex_lock(&senders.lock);
 	senders_add(s);
 	(void)pthread_mutex_unlock(&senders.lock);
@@ -250,7 +164,7 @@ struct sender *sender_new(struct outbox *ob, struct transport *t, const struct s
 	outbox_on_work(ob, wake, s);
 	s->spooler = options->spooler;
 	if (s->spooler != NULL) {
-		spooler_expect(s->spooler, ob);
+		outbox_expect(ob, true);
 	}
 	return s;
 }
@@ -267,26 +181,42 @@ bool sender_needs_step(const struct sender *s)
 	return atomic_load(&s->drive) == DRIVE_STEPS;
 }
 
-/* What was released without a thread while it had something to send: whoever else polls carries it on, or exit(). */
-static void step_orphans(void)
+/* All that were released without a thread while they had something to send; linked by `next`. */
+static struct sender *take_orphans(void)
 {
-	struct sender *next;
+	struct sender *taken = NULL, *next;
 
 	(void)pthread_mutex_lock(&senders.lock);
 	for (struct sender *s = senders.head; s != NULL; s = next) {
 		next = s->next;
-		if (!s->released || atomic_load(&s->drive) != DRIVE_STEPS) {
-			continue;
-		}
-		sender_step_until(s, 0);
-		if (outbox_empty(s->outbox) || sender_has_given_up(s)) {
-			sender_spool_rest(s);
+		if (s->released && atomic_load(&s->drive) == DRIVE_STEPS) {
 			senders_remove(s);
-			dispose(s);
-			mem_free(s);
+			s->next = taken;
+			taken = s;
 		}
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
+	return taken;
+}
+
+/* Whoever else polls carries them on, or exit(). Without the lock, which a recording call may want. */
+static void step_orphans(void)
+{
+	struct sender *s, *next;
+
+	for (s = take_orphans(); s != NULL; s = next) {
+		next = s->next;
+		sender_step_until(s, 0);
+		if (outbox_empty(s->outbox) || sender_has_given_up(s)) {
+			sender_spool_rest(s);
+			dispose(s);
+			mem_free(s);
+			continue;
+		}
+		(void)pthread_mutex_lock(&senders.lock);
+		senders_add(s);
+		(void)pthread_mutex_unlock(&senders.lock);
+	}
 }
 
 void sender_step(struct sender *s)
@@ -319,7 +249,7 @@ bool sender_has_ended(const struct sender *s)
 
 static void wait_for_end(const struct sender *s, int64_t deadline)
 {
-	while (!s->finished && (senders_wait(s->resting ? INT64_MAX : deadline) || s->resting)) {
+	while (!s->finished && (senders_wait(deadline) || (atomic_load(&s->on_disk) && senders_wait_for_disk()))) {
 	}
 }
 
@@ -334,11 +264,11 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	wait_for_end(s, deadline);
 	if (!s->finished) {
 		joined = JOINED_LATE;
-		stop(s);
+		sender_stop(s);
 		wait_for_end(s, sender_real_now() + LETTING_GO_MAX);
 	}
 	if (s->finished) {
-		join_finished(s);
+		sender_join_thread(s);
 	} else {
 		/* Before the lock is given back: from then on it may come to rest, and would spool what is dropped here. */
 		joined = HANGS;
@@ -406,7 +336,7 @@ void sender_release(struct sender *s)
 		sender_end(s);
 	} else {
 		if (thread) {
-			join_finished(s);
+			sender_join_thread(s);
 		}
 		senders_remove(s);
 	}

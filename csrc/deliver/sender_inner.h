@@ -12,6 +12,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define LETTING_GO_MAX (EVREC_SECOND / 5) /* from being told to stop to having stopped */
+
 enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
 
 struct sender {
@@ -24,6 +26,7 @@ struct sender {
 	atomic_bool ending, stop;
 	_Atomic int64_t give_up; /* CLOCK_MONOTONIC: where it is ending, until when */
 	atomic_flag driven;      /* somebody steps it: a poll, or exit */
+	atomic_bool on_disk;     /* its thread has the spool to see to: who waits for the one waits for the other */
 	/* Of the one that drives: */
 	unsigned in_flight;
 	unsigned unanswered; /* in a row */
@@ -33,7 +36,6 @@ struct sender {
 	/* Under senders.lock: */
 	struct sender *prev, *next;
 	bool listed, finished, released, joined;
-	bool resting; /* its thread is done with the transport, and has the spool to see to */
 	pthread_t thread;
 };
 
@@ -52,6 +54,14 @@ void senders_add(struct sender *s);
 void senders_remove(struct sender *s);
 /* Waits for `changed`, with the lock held, until CLOCK_MONOTONIC is `deadline`; false: it is. */
 bool senders_wait(int64_t deadline);
+/* Likewise for a moment, where a thread is on_disk, which may take longer than any deadline; true. */
+bool senders_wait_for_disk(void);
+/* From now on exit() ends them all. */
+void senders_watch_exit(void);
+/* Its thread is told to stop. */
+void sender_stop(struct sender *s);
+/* With the lock held, which a thread that is `finished` needs no more. Idempotent. */
+void sender_join_thread(struct sender *s);
 /* It was made before a fork, on the other side. Any thread. */
 bool sender_is_parents(const struct sender *s);
 

@@ -1,6 +1,8 @@
 #include "base/wait.h"
 #include "deliver/sender_inner.h"
 
+#define DISK_LOOK (EVREC_SECOND / 20)
+
 struct senders senders;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,4 +72,10 @@ void senders_remove(struct sender *s)
 bool senders_wait(int64_t deadline)
 {
 	return wait_until(&senders.changed, &senders.lock, deadline);
+}
+
+bool senders_wait_for_disk(void)
+{
+	(void)senders_wait(sender_real_now() + DISK_LOOK);
+	return true;
 }

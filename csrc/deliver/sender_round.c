@@ -63,14 +63,21 @@ static int64_t waiting_time(const struct sender *s, int64_t now, int64_t expiry,
 	return due < max ? due : max;
 }
 
+static void tend_spool(struct sender *s)
+{
+	if (s->spooler != NULL) {
+		atomic_store(&s->on_disk, true);
+		spooler_tend(s->spooler, s->outbox, s->clock);
+		atomic_store(&s->on_disk, false);
+	}
+}
+
 void sender_go_round(struct sender *s, int64_t max_wait)
 {
 	int64_t now = clock_monotonic(s->clock);
 	int64_t expiry = outbox_expire(s->outbox, now);
 
-	if (s->spooler != NULL) {
-		spooler_tend(s->spooler, s->outbox, s->clock);
-	}
+	tend_spool(s);
 	while (s->in_flight < may_be_in_flight(s, now) && !sender_has_given_up(s)) {
 		struct entry *entry = outbox_take(s->outbox, now);
 
@@ -81,9 +88,7 @@ void sender_go_round(struct sender *s, int64_t max_wait)
 		s->transport->ops->send(s->transport, s, entry);
 	}
 	s->transport->ops->step(s->transport, s, waiting_time(s, now, expiry, max_wait));
-	if (s->spooler != NULL) {
-		spooler_tend(s->spooler, s->outbox, s->clock);
-	}
+	tend_spool(s);
 }
 
 /* True where an outage has ended. A fake clock's time stands still: no pauses there. */

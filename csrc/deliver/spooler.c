@@ -41,12 +41,6 @@ void spooler_free(struct spooler *sp)
 	}
 }
 
-void spooler_expect(struct spooler *sp, struct outbox *ob)
-{
-	(void)sp;
-	outbox_expect(ob, true);
-}
-
 static void report(struct outbox *ob, const char *what, const evrec_error *err)
 {
 	char message[sizeof(((struct outbox_report *)0)->message)];
