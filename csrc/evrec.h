@@ -288,7 +288,7 @@ typedef struct evrec_kubernetes_options {
 	evrec_str ca;                /* PEM; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	bool insecure_skip_tls_verify;
-	bool threadless;        /* no thread: evrec_broadcaster_poll does the I/O */
+	bool threadless;        /* no thread: evrec_broadcaster_poll does the I/O, and waits for the disk of a spool */
 	unsigned max_in_flight; /* 32 requests at once */
 	evrec_limits limits;
 	int64_t timeout; /* of one request: 10 s */
@@ -298,7 +298,7 @@ typedef struct evrec_kubernetes_options {
 	 * the file, in this process or another. One sink at a time: where another has it, on_error says so, "spool", and
 	 * the sink goes on without. Neither a full disk nor a damaged file does more than that. An event in there is
 	 * removed once it was answered. So it is sent again after a crash in between; its name and its count make that the
-	 * same event, not a second one.
+	 * same event, not a second one. What SQLite has open does not survive a fork: record first in the child.
 	 */
 	evrec_str spool;
 } evrec_kubernetes_options;

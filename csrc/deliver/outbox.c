@@ -282,6 +282,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 		}
 	}
 	while ((entry = heap_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->left)) != NULL) {
+		outbox_unhold(ob, entry);
 		list_append(&ob->waiting, entry);
 	}
 	ob->left_len = 0;

@@ -186,7 +186,7 @@ void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
 /* More is to come from the spool: outbox_empty is false until that is taken back. At the end it keeps what is left. */
 void outbox_expect(struct outbox *ob, bool more);
 
-/* How many rows may be restored now, are to be answered, were answered, and how many entries are left for the spool. */
+/* How many rows may be restored now, wait to be answered, were answered, and how many entries are left for the spool. */
 struct outbox_rows {
 	size_t room, room_bytes; /* where half of each bound is taken, both are 0: the rest is for what is new */
 	size_t waiting, answered, left;

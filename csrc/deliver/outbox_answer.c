@@ -220,11 +220,15 @@ static void act(struct outbox *ob, struct entry *entry, const struct retry_decis
 /* What was held for a probe goes on. */
 static void release_held(struct outbox *ob, int64_t now)
 {
+	if (ob->held == 0) {
+		return;
+	}
 	for (size_t i = 0; i < ob->backoff.len; i++) {
 		struct entry *entry = ob->backoff.entries[i];
 
-		if (entry->held && entry->due > now) {
+		if (entry->held) {
 			entry->due = now;
+			outbox_unhold(ob, entry);
 		}
 	}
 	heap_reorder(&ob->backoff);

@@ -37,6 +37,7 @@ struct outbox {
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
 	struct heap backoff;
+	size_t held;         /* of those in there */
 	struct ages ages[2]; /* all that is pending; [true]: what is important */
 	struct places places;
 	struct outbox_stats stats;
@@ -94,6 +95,12 @@ void outbox_row_settled(struct outbox *ob, const struct entry *entry);
 static inline bool outbox_idle(const struct outbox *ob)
 {
 	return ob->stats.writes == ob->left_len && !ob->more;
+}
+/* No probe has to be waited for. */
+static inline void outbox_unhold(struct outbox *ob, struct entry *entry)
+{
+	ob->held -= entry->held;
+	entry->held = false;
 }
 /* It was counted, and is on no list: the lane may collect it, and its follow-up waits. */
 void outbox_settle(struct outbox *ob, struct entry *entry);

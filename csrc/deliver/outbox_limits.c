@@ -155,6 +155,7 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 		break;
 	case ENTRY_BACKOFF:
 		heap_remove(&ob->backoff, entry);
+		outbox_unhold(ob, entry);
 		break;
 	case ENTRY_IN_FLIGHT:
 	case ENTRY_LEFT:

@@ -2,6 +2,7 @@
 
 /* Ids of the lane's own have this bit clear: they count up to it from 1. */
 #define RESTORED (UINT64_C(1) << 63)
+#define AT_ONCE 256 /* rows */
 
 void outbox_expect(struct outbox *ob, bool more)
 {
@@ -15,10 +16,16 @@ void outbox_expect(struct outbox *ob, bool more)
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 {
 	const size_t writes = (ob->limits.max_pending + 1) / 2, bytes = (ob->limits.max_pending_bytes + 1) / 2;
+	size_t room;
 
 	rows->room = rows->room_bytes = 0;
-	if (ob->more && !ob->closed && ob->stats.writes < writes && ob->stats.bytes < bytes) {
-		rows->room = writes - (size_t)ob->stats.writes;
+	if (!ob->more || ob->closed || ob->stats.writes >= writes || ob->stats.bytes >= bytes) {
+		return;
+	}
+	room = writes - (size_t)ob->stats.writes;
+	/* A turn of the disk for many at once, as long as there are some to send. */
+	if (room >= (writes / 4 < AT_ONCE ? writes / 4 : AT_ONCE) || ob->rows_waiting == 0) {
+		rows->room = room;
 		rows->room_bytes = ob->limits.max_pending_bytes - (size_t)ob->stats.bytes;
 	}
 }
@@ -164,8 +171,9 @@ void outbox_leave(struct outbox *ob, struct entry *entry)
 	follow_up = entry->follow_up;
 	entry->follow_up = NULL;
 	leave_one(ob, entry);
+	/* Two rows of one event could be under way together in the next process. */
 	if (follow_up != NULL) {
-		leave_one(ob, follow_up);
+		outbox_drop(ob, follow_up, EVREC_CAUSE_MEMORY);
 	}
 }
 
@@ -204,6 +212,7 @@ void outbox_leave_all(struct outbox *ob)
 		outbox_leave(ob, entry);
 	}
 	while ((entry = heap_pop(&ob->backoff)) != NULL) {
+		outbox_unhold(ob, entry);
 		outbox_leave(ob, entry);
 	}
 	while ((entry = list_shift(&ob->waiting)) != NULL) {

@@ -8,6 +8,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	struct entry *entry = heap_top(&ob->backoff);
 
 	if (entry != NULL && (ob->closed || entry->due <= now)) {
+		outbox_unhold(ob, entry);
 		return heap_pop(&ob->backoff);
 	}
 	return list_shift(&ob->waiting);
@@ -17,6 +18,7 @@ static void hold(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	entry->state = ENTRY_BACKOFF;
 	entry->held = true;
+	ob->held++;
 	entry->unanswered = false;
 	if (__builtin_add_overflow(now, HELD_MAX, &entry->due)) {
 		entry->due = INT64_MAX;
@@ -67,7 +69,6 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 	if (entry != NULL) {
 		/* Tries start anew where it goes out as something else. */
 		ob->stats.retries += entry->retry.tries != 0;
-		entry->held = false;
 		entry->state = ENTRY_IN_FLIGHT;
 		list_append(&ob->in_flight, entry);
 		ob->stats.in_flight++;

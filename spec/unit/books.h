@@ -56,9 +56,9 @@ static inline void check_whole_way(const evrec_broadcaster *b)
 	(void)check_books(b);
 	evrec_broadcaster_get_stats(b, &all);
 	for (i = 0; evrec_broadcaster_get_sink_stats(b, i, &s); i++) {
-		assert_int_equal(all.recorded, all.invalid + all.queued + dropped_sum(all.dropped) + s.rate_limited +
-		                                       s.created + s.patched + s.coalesced + s.pending +
-		                                       dropped_sum(s.dropped));
+		assert_int_equal(all.recorded + s.restored,
+		                 all.invalid + all.queued + dropped_sum(all.dropped) + s.rate_limited + s.created +
+		                         s.patched + s.coalesced + s.pending + s.spooled + dropped_sum(s.dropped));
 	}
 }
 

@@ -347,6 +347,24 @@ static void test_full_disk(void **state)
 	}
 }
 
+/* Two rows of one event would be under way together in the next process. */
+static void test_no_memory_to_merge(void **state)
+{
+	struct fixture f;
+
+	open_spooled(&f, true, in_folder(*state, "spool"));
+	f.script->silent = true;
+	item_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	item_submit(f.ob, 1, 2);
+	items_fail = true;
+	outbox_leave_all(f.ob);
+	items_fail = false;
+	assert_int_equal(stats_of(&f).dropped[EVREC_CAUSE_MEMORY], 1);
+	assert_false(sender_join(f.sender, 0));
+	release_with(&f, 1, 0);
+}
+
 static void test_no_memory_to_freeze(void **state)
 {
 	struct fixture f;
@@ -507,6 +525,7 @@ int main(void)
 		TEST(test_a_row_that_cannot_be_read),
 		TEST(test_a_row_that_lies),
 		TEST(test_full_disk),
+		TEST(test_no_memory_to_merge),
 		TEST(test_no_memory_to_freeze),
 		TEST(test_a_thread_that_hangs),
 		TEST(test_exit),
