@@ -35,8 +35,8 @@ struct recording {
 
 /*
  * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
- * the stack: 0, the 20 that any C function has, is enough for the arguments and one reference; RECORDING_SLOTS for two, the fields of emit, two
- * maps, and what is pushed to do all that. False where self is no recorder, or there is no room, which is counted: then
+ * the stack: 0, the 20 that any C function has, is enough for the arguments and one reference; RECORDING_SLOTS for two,
+ * the fields of emit, two maps, and what is pushed to do all that. False where self is no recorder, or there is no room, which is counted: then
  * the method returns the three values pushed.
  */
 #define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 48)
