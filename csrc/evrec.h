@@ -312,6 +312,7 @@ evrec_sink *evrec_sink_file(evrec_str path, const evrec_limits *limits, evrec_er
 typedef struct evrec_answer {
 	int status;                /* HTTP's; 0: nothing was answered */
 	bool unsent;               /* status 0 and surely not received: not even connected */
+	bool lingers;              /* may be carried out later still, by a server that hangs: a PATCH is told again */
 	int64_t retry_after;       /* 0: not said */
 	bool terminating;          /* a 403 or 404 whose cause is NamespaceTerminating */
 	char name[256];            /* the stored event's, where told */

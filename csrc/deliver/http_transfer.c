@@ -244,6 +244,7 @@ bool transfer_prepare(struct transfer *t, struct entry *entry, evrec_answer *ans
 static void read_failure(const struct transfer *t, CURLcode result, evrec_answer *answer)
 {
 	answer->unsent = t->starts == 0;
+	answer->lingers = !answer->unsent;
 	if (t->received > RECEIVED_MAX) {
 		set_message(answer, "the answer is longer than 4 MiB");
 	} else if (result == CURLE_OPERATION_TIMEDOUT) {
@@ -260,6 +261,8 @@ static void read_answer(const struct transfer *t, long status, evrec_answer *ans
 	struct curl_header *header;
 
 	answer->status = (int)status;
+	/* Sent twice by libcurl, or given up by the server or a gateway before it, which does not stop the work on it. */
+	answer->lingers = t->starts > 1 || status == 502 || status == 504;
 	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
 		answer->retry_after = answer_retry_after(str_from(header->value), evrec_clock_now(evrec_clock_real()));
 	}

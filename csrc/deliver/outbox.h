@@ -15,6 +15,10 @@
  * What is in flight is never changed: occurrences that come meanwhile fold into a follow-up, an entry of its own. It
  * is merged back where the request has to be made again, and waits, as a PATCH, once it was answered.
  *
+ * A PATCH that was not answered may be carried out after a later one that was: a server that hung has it in one of its
+ * sockets. So where one in doubt is followed by success, it is told once more, some time after that, and counts as
+ * pending until then.
+ *
  * Names. A POST may end under another name than it was given: renamed after a conflict, or chosen by the server. The
  * lane learns of it by collect; what it submits before that is given the new name here.
  *
@@ -67,9 +71,11 @@ struct entry {
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
-	void *item;       /* what is sent; NULL once it was written, still there where it was dropped */
+	void *item;       /* what is sent; NULL once all was written, still there where some was dropped */
 	uint32_t count;   /* occurrences in it */
 	uint32_t arrived; /* how many of them a try carried that may have arrived; 0: no such try */
+	uint32_t told;    /* how many of them the server has acknowledged, to be told once more; 0: none */
+	bool lingers;     /* a try of this PATCH may be carried out later still, and set the count back */
 	unsigned failed;  /* tries that have to be repeated, since it was made */
 	struct retry_state retry;
 	bool important;

@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+/* From an answer to when what a server that hung had before that is carried out too. */
+#define LINGERING (2 * EVREC_SECOND)
+
 static void count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences)
 {
 	if (entry->verb == VERB_CREATE) {
@@ -17,9 +20,13 @@ static void count_written(struct outbox *ob, struct entry *entry, uint32_t occur
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
 	outbox_untrack(ob, entry);
+	if (entry->told != 0) {
+		count_written(ob, entry, entry->told);
+		entry->lingers = true;
+	}
 	ob->stats.dropped[cause] += entry->count;
 	ob->stats.pending -= entry->count;
-	entry->dropped = true;
+	entry->dropped = entry->count != 0;
 	entry->cause = cause;
 }
 
@@ -29,6 +36,10 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 
 	entry->follow_up = NULL;
 	entry->state = ENTRY_ANSWERED;
+	if (!entry->dropped) {
+		ob->ops.free(entry->item);
+		entry->item = NULL;
+	}
 	list_append(&ob->answered, entry);
 	outbox_row_settled(ob, entry);
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
@@ -37,6 +48,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		table_remove(&ob->table, entry);
 		table_insert(&ob->table, follow_up);
 		follow_up->state = ENTRY_WAITING;
+		follow_up->lingers = entry->lingers;
 		list_append(&ob->waiting, follow_up);
 	}
 }
@@ -45,8 +57,6 @@ static void written(struct outbox *ob, struct entry *entry)
 {
 	count_written(ob, entry, entry->count);
 	outbox_untrack(ob, entry);
-	ob->ops.free(entry->item);
-	entry->item = NULL;
 	outbox_settle(ob, entry);
 }
 
@@ -77,19 +87,14 @@ static void at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	entry->verb = verb;
 	entry->retry.tries = 0;
 	entry->retry.uncertain = false;
-	entry->arrived = 0;
+	entry->arrived = entry->told = 0;
 	entry->state = ENTRY_WAITING;
 	list_prepend(&ob->waiting, entry);
 }
 
-static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
+static void wait_for(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now)
 {
-	int64_t delay;
-
 	outbox_absorb_follow_up(ob, entry);
-	entry->retry.tries++;
-	entry->unanswered = answer->status == 0;
-	delay = retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random));
 	if (__builtin_add_overflow(now, delay, &entry->due)) {
 		entry->due = INT64_MAX;
 	}
@@ -97,16 +102,39 @@ static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer 
 	heap_push(&ob->backoff, entry);
 }
 
-/* An earlier try of this POST is there, with what it carried; what was folded in since is still to be told. */
-static void exists(struct outbox *ob, struct entry *entry)
+static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
 {
-	outbox_absorb_follow_up(ob, entry);
-	if (entry->count == entry->arrived) {
+	entry->retry.tries++;
+	entry->unanswered = answer->status == 0;
+	wait_for(ob, entry, retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random)), now);
+}
+
+/* Not all is over yet where a try of before may still set back what this one has told. */
+static void done(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	if (!entry->lingers || entry->verb != VERB_PATCH || ob->closed) {
 		written(ob, entry);
 		return;
 	}
-	count_written(ob, entry, entry->arrived);
-	at_once(ob, entry, VERB_PATCH);
+	entry->lingers = false;
+	entry->told = entry->count;
+	entry->retry.tries = 1;
+	entry->unanswered = false;
+	wait_for(ob, entry, LINGERING, now);
+}
+
+/* The server has these, or had; what was folded in since is still to be told. */
+static void go_on(struct outbox *ob, struct entry *entry, uint32_t acknowledged, enum verb verb)
+{
+	outbox_absorb_follow_up(ob, entry);
+	if (entry->count == acknowledged) {
+		written(ob, entry);
+		return;
+	}
+	if (acknowledged != 0) {
+		count_written(ob, entry, acknowledged);
+	}
+	at_once(ob, entry, verb);
 }
 
 static const char *report_name(int status)
@@ -185,20 +213,21 @@ static void act(struct outbox *ob, struct entry *entry, const struct retry_decis
 		entry->retry.uncertain = true;
 		entry->arrived = entry->count;
 	}
+	entry->lingers = entry->lingers || (answer->lingers && entry->verb == VERB_PATCH);
 	switch (decision->verdict) {
 	case VERDICT_DONE:
 		remember(entry, answer);
-		written(ob, entry);
+		done(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
-		exists(ob, entry);
+		go_on(ob, entry, entry->arrived, VERB_PATCH);
 		break;
 	case VERDICT_AGAIN:
 	case VERDICT_RELOAD:
 		again(ob, entry, answer, now);
 		break;
 	case VERDICT_CREATE:
-		at_once(ob, entry, VERB_CREATE);
+		go_on(ob, entry, entry->told, VERB_CREATE);
 		break;
 	case VERDICT_RENAME:
 		if (ob->ops.rename(entry->item, entry->name)) {

@@ -90,8 +90,12 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	entry->verb = saved->verb;
 	entry->item = saved->item;
 	entry->count = saved->count;
-	entry->arrived = saved->arrived;
-	entry->retry.uncertain = saved->arrived != 0;
+	if (saved->verb == VERB_CREATE) {
+		entry->arrived = saved->arrived;
+		entry->retry.uncertain = saved->arrived != 0;
+	} else {
+		entry->lingers = saved->arrived != 0;
+	}
 	entry->row = saved->row;
 	entry->bytes = bytes;
 	table_insert(&ob->table, entry);
@@ -155,6 +159,9 @@ size_t outbox_take_answered_rows(struct outbox *ob, int64_t *rows, size_t max)
 static void leave_one(struct outbox *ob, struct entry *entry)
 {
 	entry->state = ENTRY_LEFT;
+	if (entry->verb == VERB_PATCH) {
+		entry->arrived = entry->lingers || entry->told != 0 ? entry->count : 0;
+	}
 	list_append(&ob->left, entry);
 	ob->left_len++;
 }
@@ -205,7 +212,9 @@ void outbox_leave_all(struct outbox *ob)
 			outbox_settle(ob, entry);
 			continue;
 		}
-		if (entry->verb == VERB_CREATE && !entry->retry.uncertain) {
+		if (entry->verb == VERB_PATCH) {
+			entry->lingers = true;
+		} else if (!entry->retry.uncertain) {
 			entry->retry.uncertain = true;
 			entry->arrived = entry->count;
 		}

@@ -16,7 +16,7 @@ static const char *const sources[STATEMENTS] = {
 	[PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5)",
 	[FORGET] = "DELETE FROM writes WHERE seq = ?1",
 	[READ] = "SELECT * FROM writes WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-	[MARK] = "UPDATE writes SET arrived = count WHERE verb = 'POST' AND arrived = 0 AND seq > ?1 AND seq <= ?2",
+	[MARK] = "UPDATE writes SET arrived = count WHERE arrived = 0 AND seq > ?1 AND seq <= ?2",
 };
 
 static const char schema[] = "PRAGMA application_id = 0x65767263;"

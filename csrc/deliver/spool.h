@@ -22,7 +22,7 @@ struct spool_row {
 	int64_t seq; /* its place, from 1 on; 0: not in there yet */
 	enum verb verb;
 	uint32_t count;   /* occurrences in it */
-	uint32_t arrived; /* how many of them a POST carried that may have arrived; 0: no such POST */
+	uint32_t arrived; /* how many of them a try carried that may have arrived; 0: no such try */
 	evrec_str item;   /* UTF-8 */
 };
 
@@ -47,7 +47,7 @@ bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *er
 bool spool_forget(struct spool *spool, int64_t seq, evrec_error *err);
 /*
  * Calls `func` for the `max` rows after `seq`, in order, until it returns false, for one that it leaves alone; what it is
- * given is borrowed. Marks each POST among those before as one that may have arrived, for whoever reads it next.
+ * given is borrowed. Marks each of those before as one that may have arrived, for whoever reads it next.
  */
 bool spool_read(struct spool *spool, int64_t seq, size_t max, bool (*func)(void *ctx, const struct spool_row *row),
                 void *ctx, evrec_error *err);

@@ -125,6 +125,84 @@ static void test_kept_connection_that_breaks_and_then_a_refusal(void **state)
 	}
 }
 
+/* A PATCH that fails, and then meets with success: is it told once more, as the first may be carried out after that? */
+static void fail_then_patch(enum turn_kind kind, const char *reply, int64_t timeout, bool lingers)
+{
+	const struct turn turns[] = { { kind, reply }, { TURN_REPLY, OK(EVENT) } };
+	struct fixture f;
+
+	prepare(&f, "");
+	f.options.timeout = timeout;
+	server_start(&f.server, turns, 2);
+	open_sender(&f, true);
+	submit_named(&f, 1, VERB_PATCH, "n1");
+	exchange_at(&f, 0);
+	exchange_at(&f, EVREC_SECOND);
+	assert_int_equal(server_requests(&f.server), 2);
+	assert_int_equal(stats_of(&f).pending, lingers);
+	exchange_at(&f, 3 * EVREC_SECOND);
+	assert_int_equal(server_requests(&f.server), lingers ? 3 : 2);
+	assert_int_equal(stats_of(&f).patched, 1);
+	close_fixture(&f);
+}
+
+#define STATUS(line) "HTTP/1.1 " line "\r\nConnection: close\r\n\r\n{\"kind\":\"Status\"}"
+
+static void test_what_may_be_carried_out_late(void **state)
+{
+	(void)state;
+	fail_then_patch(TURN_REPLY, NULL, SOON, true);
+	fail_then_patch(TURN_RESET, NULL, SOON, true);
+	fail_then_patch(TURN_MUTE, NULL, EVREC_SECOND / 5, true);
+	fail_then_patch(TURN_MUTE, "HTTP/1.1 200 OK\r\n", EVREC_SECOND / 5, true);
+	fail_then_patch(TURN_REPLY, STATUS("502 Bad Gateway"), SOON, true);
+	fail_then_patch(TURN_REPLY, STATUS("504 Gateway Timeout"), SOON, true);
+	fail_then_patch(TURN_REPLY, STATUS("409 Conflict"), SOON, false);
+	fail_then_patch(TURN_REPLY, STATUS("429 Too Many Requests"), SOON, false);
+	fail_then_patch(TURN_REPLY, STATUS("500 Internal Server Error"), SOON, false);
+	fail_then_patch(TURN_REPLY, STATUS("503 Service Unavailable"), SOON, false);
+}
+
+static void test_what_is_surely_over(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	prepare(&f, "");
+	open_sender(&f, true);
+	submit_named(&f, 1, VERB_PATCH, "n1");
+	exchange_at(&f, 0);
+	assert_report(&f, "transport", "Failed to connect to 127.0.0.1");
+	server_start(&f.server, TURNS({ TURN_REPLY, OK(EVENT) }));
+	exchange_at(&f, EVREC_SECOND);
+	assert_int_equal(stats_of(&f).patched, 1);
+	submit_named(&f, 1, VERB_PATCH, "n1");
+	exchange_at(&f, EVREC_SECOND);
+	assert_int_equal(stats_of(&f).patched, 2);
+	assert_int_equal(server_requests(&f.server), 2);
+	close_fixture(&f);
+}
+
+static void test_kept_connection_that_breaks_under_a_patch(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	/* libcurl sends it again by itself: answered, and perhaps carried out once more by whoever had it first. */
+	open_fixture(&f, TURNS({ TURN_KEEP, KEPT }, { TURN_REPLY, NULL }, { TURN_REPLY, OK(EVENT) }));
+	submit_named(&f, 1, VERB_PATCH, "n1");
+	exchange_at(&f, 0);
+	submit_named(&f, 2, VERB_PATCH, "n2");
+	exchange_at(&f, 0);
+	assert_int_equal(server_requests(&f.server), 3);
+	assert_int_equal(stats_of(&f).patched, 1);
+	assert_int_equal(stats_of(&f).pending, 1);
+	exchange_at(&f, 2 * EVREC_SECOND);
+	assert_saw(&f, 3, "{\"name\":\"n2\"");
+	assert_int_equal(stats_of(&f).patched, 2);
+	close_fixture(&f);
+}
+
 static void test_silence_ends_with_the_deadline(void **state)
 {
 	struct fixture f;
@@ -152,6 +230,9 @@ int main(void)
 		cmocka_unit_test(test_kept_connection_that_breaks),
 		cmocka_unit_test(test_answer_that_begins_with_a_folded_header),
 		cmocka_unit_test(test_kept_connection_that_breaks_and_then_a_refusal),
+		cmocka_unit_test(test_what_may_be_carried_out_late),
+		cmocka_unit_test(test_what_is_surely_over),
+		cmocka_unit_test(test_kept_connection_that_breaks_under_a_patch),
 		cmocka_unit_test(test_silence_ends_with_the_deadline),
 	};
 

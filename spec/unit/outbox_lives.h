@@ -51,9 +51,11 @@ static inline bool restore_rows(struct world *w)
 
 	for (size_t i = 0; i < ROWS; i++) {
 		struct row *row = &w->rows[i];
+		const bool is_post = row->saved.verb == VERB_CREATE;
 		const struct model_write write = { .id = (unsigned)row->saved.row,
 			                           .n = row->saved.count,
-			                           .arrived = row->saved.arrived,
+			                           .arrived = is_post ? row->saved.arrived : 0,
+			                           .lingers = !is_post && row->saved.arrived != 0,
 			                           .important = row->saved.important,
 			                           .last = row->saved.last,
 			                           .bytes = w->m.entry_bytes + row->item.size };
@@ -79,14 +81,19 @@ static inline void leave_row(struct world *w, const struct entry *entry)
 	const unsigned id = (unsigned)entry->id;
 	struct row *row = row_of(w, id);
 	unsigned n = 0, arrived = 0;
+	bool lingers = false;
 
 	for (size_t i = 0; i < w->m.len; i++) {
 		if (w->m.writes[i].id == id) {
 			n += w->m.writes[i].n;
 			arrived += w->m.writes[i].arrived;
+			lingers = lingers || w->m.writes[i].lingers || w->m.writes[i].told != 0;
 		}
 	}
 	assert_int_equal(entry->count, n);
+	if (entry->verb == VERB_PATCH) {
+		arrived = lingers ? n : 0;
+	}
 	assert_int_equal(entry->arrived, arrived);
 	assert_int_equal(entry->row, row == NULL ? 0 : id);
 	row = row == NULL ? new_row(w) : row;
@@ -114,7 +121,10 @@ static inline void lose_answers(struct world *w)
 		if (entry->verb == VERB_CREATE && write->arrived == 0) {
 			write->arrived = write->n;
 		}
-		if (below(w, 2) == 0) {
+		write->lingers = write->lingers || entry->verb == VERB_PATCH;
+		if (entry->verb == VERB_PATCH && below(w, 3) == 0) {
+			(void)detain(w, entry);
+		} else if (below(w, 2) == 0) {
 			(void)serve(w, entry, NULL);
 		}
 	}

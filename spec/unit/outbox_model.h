@@ -11,6 +11,7 @@
 
 #define MODEL_MAX 32
 #define MODEL_PLACES 3
+#define MODEL_IDS 64
 
 struct model_write {
 	unsigned id, n; /* occurrences */
@@ -18,6 +19,9 @@ struct model_write {
 	unsigned tries;   /* that failed */
 	unsigned arrived; /* occurrences in its first try, as a POST under its name, that may have arrived */
 	bool renamed;
+	bool lingers;  /* a try of it as a PATCH may be carried out later still */
+	unsigned told; /* occurrences that were acknowledged, to be told once more */
+	int64_t due;   /* and when, at the earliest */
 	size_t bytes;
 	int64_t last;
 };
@@ -31,6 +35,7 @@ struct model {
 	struct model_write gone[256]; /* dropped, not yet collected */
 	enum evrec_cause causes[256];
 	size_t gone_len;
+	bool given_up[MODEL_IDS]; /* nobody knows any more that a PATCH of it lingers */
 	/* Namespaces known to refuse what is created or patched there. */
 	struct {
 		bool known, probing;
@@ -69,13 +74,45 @@ static inline void model_remove(struct model *m, struct model_write *w)
 	m->len--;
 }
 
+/* All was said about it; what follows it has to know what lingers. */
+static inline void model_settle(struct model *m, struct model_write *w)
+{
+	const struct model_write old = *w;
+	struct model_write *next;
+
+	model_remove(m, w);
+	next = model_find(m, old.id, false);
+	if (old.lingers && next != NULL) {
+		next->lingers = true;
+	} else if (old.lingers) {
+		m->given_up[old.id] = true;
+	}
+}
+
+/* Some of it was acknowledged, and counts as written whatever comes of the rest. True: that was all. */
+static inline bool model_acknowledge(struct model *m, struct model_write *w, unsigned n)
+{
+	m->written += n;
+	w->n -= n;
+	w->arrived = w->told = 0;
+	if (w->n != 0) {
+		return false;
+	}
+	model_settle(m, w);
+	return true;
+}
+
 static inline void model_drop(struct model *m, struct model_write *w, enum evrec_cause cause)
 {
+	w->lingers = w->lingers || w->told != 0;
+	if (w->told != 0 && model_acknowledge(m, w, w->told)) {
+		return;
+	}
 	m->dropped[cause] += w->n;
 	m->gone[m->gone_len] = *w;
 	m->causes[m->gone_len++] = cause;
 	assert_true(m->gone_len < 256);
-	model_remove(m, w);
+	model_settle(m, w);
 }
 
 /* Who goes for a write that finds no room: the whole policy. NULL: nobody. */
@@ -186,6 +223,9 @@ static inline struct model_write *model_return(struct model *m, unsigned id, boo
 	later->tries = w->tries;
 	later->arrived = w->arrived;
 	later->renamed = w->renamed;
+	later->lingers = w->lingers;
+	later->told = w->told;
+	later->due = w->due;
 	model_remove(m, w);
 	return model_find(m, id, false);
 }

@@ -1,6 +1,6 @@
 /*
  * outbox_world.h - the world around an outbox under test: a server that fails in every way it can and knows what it
- * holds, and what the model makes of each answer.
+ * holds.
  */
 #ifndef EVREC_OUTBOX_WORLD_H
 #define EVREC_OUTBOX_WORLD_H
@@ -12,6 +12,8 @@
 #define FLYING 4
 #define LIFE 12 /* ids between one life's and the next one's, which are of the same places and kinds */
 #define ROWS 64
+#define LATE 8
+#define LINGERING (2 * EVREC_SECOND)
 
 struct stored {
 	char name[64];
@@ -25,6 +27,13 @@ struct row {
 	struct outbox_saved saved;
 	struct item item;
 	bool there, loaded;
+};
+
+/* A PATCH that the server hangs with. */
+struct late {
+	struct item item;
+	unsigned id; /* 0: none */
+	int64_t due; /* when it is carried out at the latest; INT64_MAX: not before a later one was answered */
 };
 
 struct world {
@@ -42,6 +51,8 @@ struct world {
 		bool accepted; /* one of its occurrences, by the outbox */
 	} lane[IDS + 1];
 	struct stored server[EVENTS];
+	unsigned acknowledged[MODEL_IDS]; /* the last count of an event that was, by the server */
+	struct late late[LATE];
 	struct entry *flying[FLYING];
 	unsigned chosen;
 };
@@ -100,6 +111,95 @@ static inline void store(struct world *w, const char *name, unsigned id, unsigne
 	snprintf(free_slot->name, sizeof(free_slot->name), "%s", name);
 }
 
+/* The server hangs with this one; false: it does with too many by now. */
+static inline bool detain(struct world *w, const struct entry *entry)
+{
+	for (size_t i = 0; i < LATE; i++) {
+		if (w->late[i].id == 0) {
+			w->late[i].item = *(const struct item *)entry->item;
+			w->late[i].id = (unsigned)entry->id;
+			w->late[i].due = INT64_MAX;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One of them is carried out at last, whatever others have told since. */
+static inline void carry_out(struct world *w, struct late *late)
+{
+	struct stored *event = late->id == 0 ? NULL : find(w, late->item.name);
+
+	if (event != NULL) {
+		assert_int_equal(event->id, late->id);
+		event->count = late->item.count;
+	}
+	late->id = 0;
+}
+
+/*
+ * No PATCH is late any more of an event that is gone, as one that is made anew under its name is not told again; or
+ * whose write was dropped: that does not outlive it.
+ */
+static inline void release(struct world *w, unsigned id)
+{
+	for (size_t i = 0; i < LATE; i++) {
+		w->late[i].id = w->late[i].id == id ? 0 : w->late[i].id;
+	}
+}
+
+/* An event's time to live is over. */
+static inline void expire(struct world *w, struct stored *event)
+{
+	if (event->there && event->id != 0) {
+		event->there = false;
+		release(w, event->id);
+	}
+}
+
+static inline void release_dropped(struct world *w)
+{
+	for (unsigned id = 1; id < MODEL_IDS; id++) {
+		if (w->m.given_up[id]) {
+			release(w, id);
+			w->acknowledged[id] = 0; /* one that was late may have set it back by now */
+			w->m.given_up[id] = false;
+		}
+	}
+}
+
+/* The server has told that it has this one: what is late of before is so no longer than that. */
+static inline void acknowledge(struct world *w, const struct entry *entry)
+{
+	w->acknowledged[(unsigned)entry->id] = ((const struct item *)entry->item)->count;
+	for (size_t i = 0; i < LATE; i++) {
+		if (w->late[i].id == (unsigned)entry->id && w->late[i].due == INT64_MAX) {
+			w->late[i].due = w->now + (int64_t)below(w, 2000) * (EVREC_SECOND / 1000);
+		}
+	}
+}
+
+static inline void pass(struct world *w, int64_t time)
+{
+	w->now += time;
+	for (size_t i = 0; i < LATE; i++) {
+		if (w->late[i].due <= w->now) {
+			carry_out(w, &w->late[i]);
+		}
+	}
+}
+
+/* Whatever the server still hangs with. */
+static inline void assert_none_set_back(struct world *w)
+{
+	for (size_t i = 0; i < LATE; i++) {
+		carry_out(w, &w->late[i]);
+	}
+	for (size_t i = 0; i < EVENTS; i++) {
+		assert_true(!w->server[i].there || w->server[i].count >= w->acknowledged[w->server[i].id]);
+	}
+}
+
 /* What an API server does with it; `answer`: that is heard. */
 static inline int serve(struct world *w, const struct entry *entry, evrec_answer *answer)
 {
@@ -109,6 +209,7 @@ static inline int serve(struct world *w, const struct entry *entry, evrec_answer
 
 	if (entry->verb == VERB_PATCH) {
 		if (event == NULL) {
+			release(w, (unsigned)entry->id);
 			return 404;
 		}
 		assert_int_equal(event->id, (unsigned)entry->id);
@@ -144,12 +245,26 @@ static inline void refuse(struct world *w, evrec_answer *answer)
 	snprintf(answer->message, sizeof(answer->message), "%s", messages[below(w, 5)]);
 }
 
+/* The server does, with a PATCH, and may have the same by another connection; a POST does not arrive. */
+static inline void hang(struct world *w, const struct entry *entry, evrec_answer *answer)
+{
+	if (entry->verb != VERB_PATCH || !detain(w, entry)) {
+		return;
+	}
+	answer->lingers = true;
+	if (below(w, 3) == 0) {
+		answer->status = serve(w, entry, answer);
+	} else if (below(w, 2) == 0) {
+		answer->status = 504;
+	}
+}
+
 /* What comes of a try: the server's answer, or another fault. */
 static inline void try(struct world *w, const struct entry *entry, evrec_answer *answer)
 {
 	const int again[] = { 429, 401, 503, 500, 408 };
 	bool taken = is_taken(w, (unsigned)entry->id) && ((struct item *)entry->item)->name[2] == 'n';
-	unsigned dice = w->healthy ? 0 : below(w, 13);
+	unsigned dice = w->healthy ? 0 : below(w, 14);
 
 	/*
 	 * Two things that nobody can tell from what is hoped for are left out: a lost answer about a name that is
@@ -164,9 +279,11 @@ static inline void try(struct world *w, const struct entry *entry, evrec_answer 
 		break;
 	case 9: /* arrived, and the answer lost */
 		(void)serve(w, entry, NULL);
+		answer->lingers = below(w, 2) == 0;
 		break;
 	case 10:
 		answer->unsent = below(w, 2) == 0;
+		answer->lingers = !answer->unsent && below(w, 2) == 0;
 		break;
 	case 11:
 		answer->status = entry->verb == VERB_PATCH && below(w, 6) == 0 ? 409 : again[below(w, 5)];
@@ -175,6 +292,9 @@ static inline void try(struct world *w, const struct entry *entry, evrec_answer 
 		}
 		break;
 	case 12:
+		hang(w, entry, answer);
+		break;
+	case 13:
 		if (!w->foreign) {
 			refuse(w, answer);
 			break;
@@ -184,112 +304,8 @@ static inline void try(struct world *w, const struct entry *entry, evrec_answer 
 		answer->status = serve(w, entry, answer);
 		break;
 	}
-}
-
-/* ---- what should come of an answer ---- */
-
-static inline void done(struct world *w, unsigned id)
-{
-	struct model_write *write = model_find(&w->m, id, true);
-
-	w->m.written += write->n;
-	model_remove(&w->m, write);
-}
-
-static inline void again(struct world *w, unsigned id, bool memory)
-{
-	struct model_write *write = model_find(&w->m, id, true);
-
-	write->tries++;
-	if (w->m.limits.max_tries != 0 && write->tries == w->m.limits.max_tries) {
-		model_drop(&w->m, write, EVREC_CAUSE_MAX_TRIES);
-	} else {
-		(void)model_return(&w->m, id, memory);
-	}
-}
-
-static inline void taken(struct world *w, unsigned id, bool is_own, bool memory)
-{
-	struct model_write *write = model_find(&w->m, id, true);
-
-	if (is_own) {
-		/* Found again: what it carried is written, what has come since is to be patched. */
-		unsigned arrived = write->arrived;
-
-		assert_true(arrived != 0);
-		write = model_return(&w->m, id, memory);
-		w->m.written += arrived;
-		write->n -= arrived;
-		write->arrived = 0;
-		if (write->n == 0) {
-			model_remove(&w->m, write);
-		}
-	} else if (write->renamed) {
-		model_drop(&w->m, write, EVREC_CAUSE_CONFLICT);
-	} else if (!memory) {
-		again(w, id, memory);
-	} else {
-		model_return(&w->m, id, memory)->renamed = true;
-	}
-}
-
-static inline bool is_remembered(const evrec_answer *answer)
-{
-	return answer->terminating || answer->message[0] == '\0' || strstr(answer->message, "cannot") != NULL;
-}
-
-static inline void learn(struct world *w, unsigned id, enum verb verb, const evrec_answer *answer)
-{
-	bool success = answer->status == 200 || answer->status == 201;
-
-	if (answer->status == 403 && is_remembered(answer)) {
-		w->m.places[place_of(id)][verb].known = true;
-		w->m.places[place_of(id)][verb].probing = false;
-		w->m.places[place_of(id)][verb].since = w->now;
-		w->m.places[place_of(id)][verb].cause =
-			answer->terminating ? EVREC_CAUSE_TERMINATING : EVREC_CAUSE_FORBIDDEN;
-	} else if (success ||
-	           (w->m.places[place_of(id)][verb].probing && w->m.places[place_of(id)][verb].probe == id)) {
-		w->m.places[place_of(id)][verb].known = w->m.places[place_of(id)][verb].probing = false;
-	}
-}
-
-static inline void answered(struct world *w, unsigned id, enum verb verb, const evrec_answer *answer, bool is_own,
-                            bool memory)
-{
-	struct model_write *write = model_find(&w->m, id, true);
-	bool may_have_arrived =
-		(answer->status == 0 && !answer->unsent) || answer->status == 408 || answer->status >= 500;
-
-	if (verb == VERB_CREATE && may_have_arrived && write->arrived == 0) {
-		write->arrived = write->n;
-	}
-	learn(w, id, verb, answer);
-	switch (answer->status) {
-	case 200:
-	case 201:
-		done(w, id);
-		break;
-	case 403:
-		model_drop(&w->m, write, answer->terminating ? EVREC_CAUSE_TERMINATING : EVREC_CAUSE_FORBIDDEN);
-		break;
-	case 404:
-		assert_int_equal(verb, VERB_PATCH);
-		model_return(&w->m, id, memory)->arrived = 0;
-		break;
-	case 409:
-		if (verb == VERB_PATCH) {
-			again(w, id, memory);
-		} else {
-			taken(w, id, is_own, memory);
-		}
-		break;
-	case 422:
-		model_drop(&w->m, write, EVREC_CAUSE_REJECTED);
-		break;
-	default:
-		again(w, id, memory);
-		break;
+	if (answer->status == 200 || answer->status == 201) {
+		acknowledge(w, entry);
 	}
 }
 
