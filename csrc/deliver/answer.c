@@ -130,12 +130,13 @@ static void read_status(evrec_answer *answer, const json_t *status)
 	buf_free(&message);
 }
 
+/* An object that says of itself nothing else is as good: what stands in for an API server may say no more than {}. */
 static bool read_event(evrec_answer *answer, const json_t *event)
 {
 	const json_t *metadata = json_object_get(event, "metadata");
 	const char *kind = member(event, "kind");
 
-	if (kind == NULL ? !json_is_object(metadata) : strcmp(kind, "Event") != 0) {
+	if (!json_is_object(event) || (kind != NULL && strcmp(kind, "Event") != 0)) {
 		return false;
 	}
 	copy_if_fits(answer->name, sizeof(answer->name), member(metadata, "name"));
@@ -146,7 +147,7 @@ static bool read_event(evrec_answer *answer, const json_t *event)
 void answer_read_body(evrec_answer *answer, evrec_str body)
 {
 	bool success = answer->status >= 200 && answer->status <= 299;
-	json_t *json = body.len == 0 ? NULL : json_loadb(body.data, body.len, 0, NULL);
+	json_t *json = body.len == 0 ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
 
 	if (success) {
 		if (!read_event(answer, json)) {

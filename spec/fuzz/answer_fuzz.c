@@ -42,7 +42,7 @@ static void check_success(const evrec_answer *answer, int status, const json_t *
 {
 	const json_t *metadata = json_object_get(json, "metadata");
 	const char *kind = json_string_value(json_object_get(json, "kind"));
-	bool is_event = kind != NULL ? strcmp(kind, "Event") == 0 : json_is_object(metadata);
+	bool is_event = json_is_object(json) && (kind == NULL || strcmp(kind, "Event") == 0);
 
 	CHECK(answer->status == (is_event ? status : 0));
 	CHECK(!answer->terminating);
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct retry_state state = { choice >> 4, choice & 1, choice & 2 };
 	evrec_str header = input_text(&in), body = input_rest(&in);
 	evrec_answer answer = { .status = status, .unsent = choice & 8 };
-	json_t *json = json_loadb(body.data, body.len, 0, NULL);
+	json_t *json = json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
 	int64_t from_header = answer_retry_after(header, T0);
 
 	CHECK(from_header >= 0 && from_header <= YEAR && from_header % EVREC_SECOND == 0);

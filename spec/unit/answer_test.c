@@ -53,12 +53,10 @@ static void test_success_from_something_else(void **state)
 		                 "null",
 		                 "[]",
 		                 "\"text\"",
-		                 "{}",
 		                 "{\"kind\":\"Pod\"}",
 		                 "{\"kind\":\"Pod\",\"metadata\":{}}",
 		                 "{\"kind\":\"Status\",\"metadata\":{}}",
-		                 "{\"kind\":\"Event\"",
-		                 "{\"metadata\":1}" };
+		                 "{\"kind\":\"Event\"" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
@@ -70,6 +68,27 @@ static void test_success_from_something_else(void **state)
 	}
 	assert_string_equal(read_body(200, "\r\n <html>\r\n<body>").message, "not an API server's answer: <html>");
 	assert_string_equal(read_body(204, "").message, "not an API server's answer");
+}
+
+/* What stands in for a server need not say what it has stored. */
+static void test_success_of_few_words(void **state)
+{
+	(void)state;
+	assert_int_equal(read_body(200, "{}").status, 200);
+	assert_int_equal(read_body(201, "{\"metadata\":1}").status, 201);
+	assert_string_equal(read_body(201, "{}").name, "");
+}
+
+/* An event's message may have any character, and comes back. */
+static void test_nul_in_a_message(void **state)
+{
+	evrec_answer a = read_body(201, "{\"kind\":\"Event\",\"metadata\":{\"name\":\"n\"},\"message\":\"a\\u0000b\"}");
+
+	(void)state;
+	assert_int_equal(a.status, 201);
+	assert_string_equal(a.name, "n");
+	a = read_body(422, "{\"kind\":\"Status\",\"message\":\"no\\u0000t\"}");
+	assert_string_equal(a.message, "no");
 }
 
 static void test_status(void **state)
@@ -210,6 +229,8 @@ int main(void)
 		cmocka_unit_test(test_event),
 		cmocka_unit_test(test_event_with_strange_fields),
 		cmocka_unit_test(test_success_from_something_else),
+		cmocka_unit_test(test_success_of_few_words),
+		cmocka_unit_test(test_nul_in_a_message),
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_terminating),
 		cmocka_unit_test(test_retry_after_in_details),
