@@ -31,7 +31,8 @@ static const char schema[] = "PRAGMA application_id = 0x65767263;"
 
 struct spool {
 	char *path;
-	sqlite3 *db; /* NULL: not open */
+	sqlite3 *db;  /* NULL: not open */
+	bool damaged; /* what is written there may never be read */
 	sqlite3_stmt *statements[STATEMENTS];
 };
 
@@ -81,10 +82,11 @@ void spool_close(struct spool *spool)
 	spool->db = NULL;
 }
 
-static bool failed(const struct spool *spool, evrec_error *err)
+static bool failed(struct spool *spool, evrec_error *err)
 {
 	int code = spool->db == NULL ? SQLITE_NOMEM : sqlite3_errcode(spool->db);
 
+	spool->damaged = spool->damaged || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
 		(void)error_set(err, EVREC_ESYSTEM, "%s is in use by another process or sink", spool->path);
 	} else {
@@ -191,6 +193,10 @@ bool spool_open(struct spool *spool, evrec_error *err)
 
 bool spool_begin(struct spool *spool, evrec_error *err)
 {
+	if (spool->damaged) {
+		(void)error_set(err, EVREC_ESYSTEM, "%s is damaged", spool->path);
+		return false;
+	}
 	return run(spool, "BEGIN", err);
 }
 

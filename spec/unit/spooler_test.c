@@ -278,6 +278,34 @@ static void test_damaged(void **state)
 	}
 }
 
+/* What cannot be read is no place to leave more. */
+static void test_damaged_inside(void **state)
+{
+	const char *path = in_folder(*state, "spool");
+	const char zeros[64] = { 0 };
+	struct fixture f;
+	FILE *file;
+
+	open_spooled(&f, true, path);
+	for (unsigned i = 1; i <= 1000; i++) {
+		item_submit(f.ob, i, 1);
+	}
+	f.script->silent = true;
+	end_with(&f, 1000, 0);
+	file = fopen(path, "r+");
+	assert_int_equal(fseek(file, 8192, SEEK_SET), 0);
+	assert_int_equal(fwrite(zeros, sizeof(zeros), 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+	open_spooled(&f, true, path);
+	f.script->silent = true;
+	item_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	report_has(&f, "nothing is taken up from the spool: ");
+	assert_false(sender_join(f.sender, 0));
+	report_has(&f, "what is left is not spooled: ");
+	release_with(&f, 0, 1);
+}
+
 /* A row that makes no sense is told of, and stays where it is. */
 static void test_a_row_that_cannot_be_read(void **state)
 {
@@ -522,6 +550,7 @@ int main(void)
 		TEST(test_killed_while_it_writes),
 		TEST(test_in_use),
 		TEST(test_damaged),
+		TEST(test_damaged_inside),
 		TEST(test_a_row_that_cannot_be_read),
 		TEST(test_a_row_that_lies),
 		TEST(test_full_disk),
