@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #define EXIT_MAX (EVREC_SECOND * 9 / 5)
+#define LAST_TRY (EVREC_SECOND / 5) /* at the end of that, for what still backs off */
+#define FLUSH_LOOK (EVREC_SECOND / 100)
 
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
@@ -32,6 +34,42 @@ static void wait_for_threads(int64_t deadline)
 	}
 }
 
+/*
+ * There is something to write, and a server that was there when last heard of: it may take at the next try what it
+ * refused. One that is gone costs a process no time.
+ */
+static bool is_getting_on(struct sender *s)
+{
+	struct outbox_stats stats;
+
+	if (s->finished || outbox_empty(s->outbox)) {
+		return false;
+	}
+	outbox_get_stats(s->outbox, &stats);
+	return stats.in_flight != 0 || atomic_load(&s->unanswered) == 0;
+}
+
+static bool some_get_on(void)
+{
+	bool some = false;
+
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (atomic_load(&s->drive) == DRIVE_STEPS) {
+			sender_step_until(s, 0);
+		}
+		some = is_getting_on(s) || some;
+	}
+	return some;
+}
+
+/* With all the tries that a flush would make. */
+static void flush_all(int64_t deadline)
+{
+	while (some_get_on() && sender_real_now() < deadline) {
+		(void)senders_wait(sender_real_now() + FLUSH_LOOK);
+	}
+}
+
 /* After all that it was given time for. */
 static void end_one(struct sender *s)
 {
@@ -53,6 +91,7 @@ static void end_all(void)
 	int64_t deadline = sender_real_now() + EXIT_MAX;
 
 	(void)pthread_mutex_lock(&senders.lock);
+	flush_all(deadline - LAST_TRY);
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (!s->finished) {
 			sender_end(s);

@@ -29,7 +29,7 @@ struct sender {
 	atomic_bool on_disk;     /* its thread has the spool to see to: who waits for the one waits for the other */
 	/* Of the one that drives: */
 	unsigned in_flight;
-	unsigned unanswered; /* in a row */
+	atomic_uint unanswered; /* in a row */
 	unsigned pauses;     /* since the last answer */
 	int64_t pause_until;
 	uint64_t random;

@@ -30,7 +30,8 @@ struct script {
 	bool waits;          /* a step does, or did last */
 	bool deaf;           /* a step hears its wake only afterwards */
 	unsigned at_most;    /* so many answers in a step; 0: all */
-	int status;          /* of every answer */
+	int status;          /* of every answer, */
+	unsigned refuse;     /* but for so many first ones, which are 503 */
 	int64_t retry_after; /* likewise */
 	int64_t delay;       /* before each answer */
 	unsigned sent, reloads, held_most;
@@ -101,7 +102,8 @@ static inline void script_step(struct transport *t, struct sender *s, int64_t ti
 		struct entry *entry = script->held[--script->held_len];
 		struct timespec delay = { 0, (long)script->delay };
 
-		answer.status = script->status;
+		answer.status = script->refuse == 0 ? script->status : 503;
+		script->refuse -= script->refuse != 0;
 		answer.retry_after = script->retry_after;
 		if (script->tell >= 0 && answer.status == 201) {
 			(void)!write(script->tell, "x", 1);

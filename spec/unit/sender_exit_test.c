@@ -79,8 +79,13 @@ static void test_fork(void **state)
 	close_fixture(&f);
 }
 
+struct ending {
+	bool threadless, release, hang;
+	unsigned refuse;
+};
+
 /* Exits with 30 writes waiting, of which a byte each is told. */
-static pid_t exit_in_child(bool threadless, bool release, bool hang, int tell, int other)
+static pid_t exit_in_child(const struct ending *how, int tell, int other)
 {
 	pid_t child = fork();
 	struct fixture f;
@@ -89,24 +94,25 @@ static pid_t exit_in_child(bool threadless, bool release, bool hang, int tell, i
 		return child;
 	}
 	close(other);
-	open_fixture(&f, threadless, evrec_clock_real());
+	open_fixture(&f, how->threadless, evrec_clock_real());
 	f.script->delay = EVREC_SECOND / 1000;
 	f.script->tell = tell;
-	f.script->hang = hang;
+	f.script->hang = how->hang;
+	f.script->refuse = how->refuse;
 	for (unsigned i = 1; i <= 30; i++) {
 		item_submit(f.ob, i, 1);
 	}
-	if (threadless) {
+	if (how->threadless) {
 		sender_step(f.sender);
 	}
-	if (release) {
+	if (how->release) {
 		f.script->freed = NULL;
 		sender_release(f.sender);
 	}
 	exit(0);
 }
 
-static unsigned exit_and_count(bool threadless, bool release, bool hang)
+static unsigned exit_and_count(struct ending how)
 {
 	int ends[2];
 	char bytes[64];
@@ -115,7 +121,7 @@ static unsigned exit_and_count(bool threadless, bool release, bool hang)
 	pid_t child;
 
 	assert_int_equal(pipe(ends), 0);
-	child = exit_in_child(threadless, release, hang, ends[1], ends[0]);
+	child = exit_in_child(&how, ends[1], ends[0]);
 	close(ends[1]);
 	while ((n = read(ends[0], bytes, sizeof(bytes))) > 0) {
 		total += (unsigned)n;
@@ -130,12 +136,15 @@ static void test_exit_sends_what_waits(void **state)
 	int64_t start;
 
 	(void)state;
-	assert_int_equal(exit_and_count(false, false, false), 30);
-	assert_int_equal(exit_and_count(true, false, false), 30);
-	assert_int_equal(exit_and_count(false, true, false), 30);
-	assert_int_equal(exit_and_count(true, true, false), 30);
+	assert_int_equal(exit_and_count((struct ending){ 0 }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .threadless = true }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .release = true }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .threadless = true, .release = true }), 30);
+	/* A server that was there, if only to refuse: all the tries that there is time for. */
+	assert_int_equal(exit_and_count((struct ending){ .refuse = 30 }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .threadless = true, .refuse = 30 }), 30);
 	start = mono();
-	assert_int_equal(exit_and_count(false, false, true), 0);
+	assert_int_equal(exit_and_count((struct ending){ .hang = true }), 0);
 	assert_in_range(mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
 }
 
