@@ -289,7 +289,7 @@ typedef struct evrec_kubernetes_options {
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	bool insecure_skip_tls_verify;
 	bool threadless;        /* no thread: evrec_broadcaster_poll does the I/O, and waits for the disk of a spool */
-	unsigned max_in_flight; /* 32 requests at once */
+	unsigned max_in_flight; /* 32 requests at once, streams of one connection; 4 where there is no HTTP/2 */
 	evrec_limits limits;
 	int64_t timeout; /* of one request: 10 s */
 	/*
@@ -495,10 +495,10 @@ typedef struct evrec_suppressed {
 
 /*
  * Which events of an object (kind, namespace and name; uid and apiVersion where they are set; NULL: all objects) one
- * sink suppressed lately: calls `func` stage by stage, the most recent first, until it returns false. For each stage,
- * and each cause, the latest 128 of them are remembered. Where callbacks choose more than one key for them, it is the
- * last one's that is told. `func` must not call the broadcaster. What was refused before any sink is not in here: the
- * recording call said so. The broadcaster's thread.
+ * sink suppressed lately: calls `func` stage by stage, cause by cause, the most recent first, until it returns false.
+ * Of each the latest 128 are remembered, until the sink was stopped and all was written. Where callbacks choose more
+ * than one key for them, it is the last one's that is told. `func` must not call the broadcaster. What was refused
+ * before any sink is not in here: the recording call said so. The broadcaster's thread.
  */
 void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t sink, const evrec_reference *object,
                                bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);

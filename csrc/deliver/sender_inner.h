@@ -30,7 +30,7 @@ struct sender {
 	/* Of the one that drives: */
 	unsigned in_flight;
 	atomic_uint unanswered; /* in a row */
-	unsigned pauses;     /* since the last answer */
+	unsigned pauses;        /* since the last answer */
 	int64_t pause_until;
 	uint64_t random;
 	/* Under senders.lock: */

@@ -184,7 +184,7 @@ function evrec.correlator(options) end
 ---@field kubeconfig? string
 ---@field context? string of the kubeconfig; by default its current one
 ---@field service_account? string the folder with `token` and `ca.crt`
----@field max_in_flight? integer requests at once: 32
+---@field max_in_flight? integer requests at once: 32; 4 where the server has no HTTP/2
 ---@field timeout? number seconds for one request: 10
 ---@field spool? string a file that keeps, for the next process, what could not be written by the end of this one
 ---@field thread? boolean false: `poll()` does the I/O
@@ -452,7 +452,7 @@ function Recorder:emit(what) end
 
 ---@class evrec.Explained
 ---@field name string the sink's
----@field suppressed evrec.ExplainedEvent[] by stage, the latest first
+---@field suppressed evrec.ExplainedEvent[] by stage and cause, the latest first; none once the sink was stopped
 
 ---received = rate_limited + created + patched + coalesced + pending + spooled + all of dropped, at every moment.
 ---@class evrec.SinkStats
