@@ -3,6 +3,7 @@
 #
 #   stage_begin BUILD SECONDS   builds it (minutes, once) and starts it, for so many seconds at most; sets EVREC_E2E_DIR,
 #                               a folder that is removed afterwards, EVREC_E2E_CLUSTER, KUBECONFIG, and Lua's paths
+#   stage_renew                 the server is as new, at another address
 #   stage_job PID               is ended with the script
 #   stage_run COMMAND...        waits for its end, but not so that a signal to the script would have to wait too
 stage_cluster=spec/support/kube/cluster.sh
@@ -15,6 +16,11 @@ stage_end() {
 	[ -z "$stage_jobs$stage_running" ] || kill $stage_jobs $stage_running 2>/dev/null || true
 	"$stage_cluster" stop "$EVREC_E2E_CLUSTER" || true
 	rm -rf "$EVREC_E2E_DIR"
+}
+
+stage_renew() {
+	"$stage_cluster" stop "$EVREC_E2E_CLUSTER"
+	"$stage_cluster" start "$EVREC_E2E_CLUSTER" >/dev/null
 }
 
 stage_job() {
@@ -39,7 +45,8 @@ stage_begin() {
 	trap 'exit 143' TERM
 	[ -n "${EVREC_CACHE-}${XDG_CACHE_HOME-}${HOME-}" ] || export EVREC_CACHE="$PWD/build/cache"
 	spec/support/kube/build.sh
-	EVREC_CLUSTER_LIFE=$2 "$stage_cluster" start "$EVREC_E2E_CLUSTER"
+	export EVREC_CLUSTER_LIFE=$2
+	"$stage_cluster" start "$EVREC_E2E_CLUSTER"
 	export KUBECONFIG="$EVREC_E2E_CLUSTER/kubeconfig.yaml"
 	export LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/drill/?.lua;./spec/support/?.lua;;"
 	export LUA_CPATH="$1/luajit/?.so;;" TZ=UTC

@@ -1,13 +1,15 @@
 -- Unique events a second into the API server, recorded in one loop; and what h2load gets there on one connection, with
--- as many streams, and with one request at a time, as client-go has it. In turn, so that all meet the same noise.
+-- as many streams, and with one request at a time, as client-go has it.
 --
--- usage: luajit throughput.lua EVENTS ROUNDS
+-- usage: luajit throughput.lua list                 the ways
+--        luajit throughput.lua WAY EVENTS RESULTS   goes one of them, and appends a line to the file RESULTS
+--        luajit throughput.lua medians RESULTS
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
 local process = require "process"
 
-local events, rounds = tonumber(arg[1]), tonumber(arg[2])
+local events = tonumber(arg[2])
 local streams = 32
 local reference = 660 -- events a second: client-go, measured on two idle cores
 
@@ -64,31 +66,50 @@ end
 
 local ways = {
 	{ name = "evrec", run = by_evrec },
-	{ name = "h2load, 32 streams", run = function(namespace) return by_h2load(namespace, events, streams) end },
-	{ name = "h2load, one at a time", run = function(namespace)
-		return by_h2load(namespace, math.ceil(events / 10), 1)
-	end },
+	{ name = "h2load", run = function(namespace) return by_h2load(namespace, events, streams) end },
+	{ name = "single", run = function(namespace) return by_h2load(namespace, math.ceil(events / 10), 1) end },
 }
 
-local function median(values)
-	local sorted = { unpack(values) }
-	table.sort(sorted)
-	return sorted[math.ceil(#sorted / 2)]
-end
-
-for _ = 1, rounds do
+local function go(name, results)
 	for _, way in ipairs(ways) do
-		local namespace = cluster.namespace()
-		way[#way + 1] = way.run(namespace)
-		print(("%-24s %7.0f events a second"):format(way.name, way[#way]))
-		cluster.delete_namespace(namespace)
+		if way.name == name then
+			local rate = way.run(cluster.namespace())
+			local file = assert(io.open(results, "a"))
+			file:write(("%s %.0f\n"):format(name, rate))
+			file:close()
+			print(("%-8s %7.0f events a second"):format(name, rate))
+		end
 	end
 end
-local own, other, single = median(ways[1]), median(ways[2]), median(ways[3])
+
+local function median_of(name, results)
+	local values = {}
+	for line in io.lines(results) do
+		values[#values + 1] = tonumber(line:match("^" .. name .. " (%d+)$"))
+	end
+	table.sort(values)
+	return values[math.ceil(#values / 2)]
+end
+
 local function goal(text, value, wanted)
 	print(("%-46s %6.2f, the goal is %.1f: %s"):format(text, value, wanted, value >= wanted and "met" or "NOT met"))
 end
-print(("medians: evrec %.0f, h2load %.0f, one at a time %.0f"):format(own, other, single))
-goal("evrec / h2load", own / other, 0.9)
-goal("evrec / client-go's 660 on idle cores", own / reference, 4)
-print(("%-46s %6.2f"):format("evrec / one request at a time", own / single))
+
+local function medians(results)
+	local own, other = median_of("evrec", results), median_of("h2load", results)
+	local single = median_of("single", results)
+	print(("medians: evrec %d, h2load with %d streams %d, one at a time %d"):format(own, streams, other, single))
+	goal("evrec / h2load", own / other, 0.9)
+	goal("evrec / client-go's 660 on idle cores", own / reference, 4)
+	print(("%-46s %6.2f"):format("evrec / one request at a time", own / single))
+end
+
+if arg[1] == "list" then
+	for _, way in ipairs(ways) do
+		print(way.name)
+	end
+elseif arg[1] == "medians" then
+	medians(arg[2])
+else
+	go(arg[1], arg[3])
+end
