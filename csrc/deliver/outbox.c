@@ -18,11 +18,12 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 	}
 	ob->ops = *ops;
 	ob->limits = *limits;
-	if (limits->max_pending_bytes == 0) {
-		ob->limits.max_pending_bytes = limits->max_pending * BYTES_FOR_EACH;
-		if (ob->limits.max_pending_bytes < BYTES_MIN) {
-			ob->limits.max_pending_bytes = BYTES_MIN;
-		}
+	if (limits->max_pending_bytes == 0 &&
+	    __builtin_mul_overflow(limits->max_pending, (size_t)BYTES_FOR_EACH, &ob->limits.max_pending_bytes)) {
+		ob->limits.max_pending_bytes = SIZE_MAX;
+	}
+	if (limits->max_pending_bytes == 0 && ob->limits.max_pending_bytes < BYTES_MIN) {
+		ob->limits.max_pending_bytes = BYTES_MIN;
 	}
 	ob->random = seed;
 	ob->now = INT64_MIN;
