@@ -92,9 +92,8 @@ static void at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	list_prepend(&ob->waiting, entry);
 }
 
-static void wait_for(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now)
+void outbox_back_off(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now)
 {
-	outbox_absorb_follow_up(ob, entry);
 	if (__builtin_add_overflow(now, delay, &entry->due)) {
 		entry->due = INT64_MAX;
 	}
@@ -102,11 +101,15 @@ static void wait_for(struct outbox *ob, struct entry *entry, int64_t delay, int6
 	heap_push(&ob->backoff, entry);
 }
 
-static void back_off(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
+static void try_later(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
 {
+	int64_t delay;
+
+	outbox_absorb_follow_up(ob, entry);
 	entry->retry.tries++;
 	entry->unanswered = answer->status == 0;
-	wait_for(ob, entry, retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random)), now);
+	delay = retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random));
+	outbox_back_off(ob, entry, delay, now);
 }
 
 /* Not all is over yet where a try of before may still set back what this one has told. */
@@ -120,7 +123,8 @@ static void done(struct outbox *ob, struct entry *entry, int64_t now)
 	entry->told = entry->count;
 	entry->retry.tries = 1;
 	entry->unanswered = false;
-	wait_for(ob, entry, LINGERING, now);
+	outbox_absorb_follow_up(ob, entry);
+	outbox_back_off(ob, entry, LINGERING, now);
 }
 
 /* The server has these, or had; what was folded in since is still to be told. */
@@ -202,7 +206,7 @@ static void again(struct outbox *ob, struct entry *entry, const evrec_answer *an
 	} else if (ob->limits.max_tries != 0 && entry->failed >= ob->limits.max_tries) {
 		outbox_drop(ob, entry, EVREC_CAUSE_MAX_TRIES);
 	} else {
-		back_off(ob, entry, answer, now);
+		try_later(ob, entry, answer, now);
 	}
 }
 

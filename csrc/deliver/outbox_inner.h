@@ -87,6 +87,8 @@ bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
 /* What came while it was under way is sent with it; without memory that stays behind, to follow. */
 void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
+/* One that is on no list is due again after `delay`, never where that is past the end of time. */
+void outbox_back_off(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now);
 /* It is not tried again in this process: kept for the spool, or dropped, cause "closed". On no list. */
 void outbox_leave(struct outbox *ob, struct entry *entry);
 /* Takes note of a row that its entry's answer settled. */

@@ -16,14 +16,10 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 
 static void hold(struct outbox *ob, struct entry *entry, int64_t now)
 {
-	entry->state = ENTRY_BACKOFF;
 	entry->held = true;
 	ob->held++;
 	entry->unanswered = false;
-	if (__builtin_add_overflow(now, HELD_MAX, &entry->due)) {
-		entry->due = INT64_MAX;
-	}
-	heap_push(&ob->backoff, entry);
+	outbox_back_off(ob, entry, HELD_MAX, now);
 }
 
 /* False: it is not sent now, but was dropped or held. */
