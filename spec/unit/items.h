@@ -168,6 +168,18 @@ static inline bool item_submit(struct outbox *ob, uint64_t id, unsigned count)
 	return outbox_submit(ob, &occurrence, &cause);
 }
 
+/* What an entry takes beside what its item says. */
+static inline size_t entry_bytes(void)
+{
+	struct outbox *ob = items_outbox(1);
+	struct outbox_stats stats;
+
+	assert_true(item_submit(ob, 1, 1));
+	outbox_get_stats(ob, &stats);
+	outbox_free(ob);
+	return stats.bytes;
+}
+
 static inline void assert_equation(struct outbox *ob)
 {
 	struct outbox_stats s;

@@ -2,7 +2,6 @@
 #include "account.h"
 #include "books.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct fixture {
@@ -170,7 +169,6 @@ static void test_a_stopped_sink_and_a_fork(void **state)
 	struct fixture *f = *state;
 	evrec_watch *watch = start(f);
 	evrec_sink_stats s = { .received = 1 };
-	int status = -1;
 	pid_t child;
 
 	record(f, 1);
@@ -183,8 +181,7 @@ static void test_a_stopped_sink_and_a_fork(void **state)
 		_exit(evrec_watch_get_sink_stats(watch, &s) && s.received == 0 && strcmp(s.name, "custom") == 0 ? 0
 		                                                                                                : 1);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(child), 0);
 	assert_int_equal(stats_of(watch).received, 1);
 	evrec_watch_free(watch);
 }

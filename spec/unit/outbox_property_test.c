@@ -273,17 +273,6 @@ static void end_at_once(struct world *w)
 	collect_all(w);
 }
 
-static size_t entry_bytes(void)
-{
-	struct outbox *ob = items_outbox(1);
-	struct outbox_stats stats;
-
-	assert_true(item_submit(ob, 1, 1));
-	outbox_get_stats(ob, &stats);
-	outbox_free(ob);
-	return stats.bytes;
-}
-
 static void begin_life(struct world *w)
 {
 	w->ob = outbox_new(&item_ops, &w->m.limits, w->random);

@@ -3,8 +3,6 @@
 
 #include "script.h"
 
-#include <sys/wait.h>
-
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN true
 #elif defined(__has_feature)
@@ -18,14 +16,6 @@ const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
-}
-
-static int status_of(pid_t child)
-{
-	int status = -1;
-
-	waitpid(child, &status, 0);
-	return status;
 }
 
 /* What a child does is checked by its exit status: an assertion in it would run the other tests again. */
@@ -72,7 +62,7 @@ static void test_fork(void **state)
 	if (child == 0) {
 		exit(live_in_child(&f, generation));
 	}
-	assert_int_equal(status_of(child), 0);
+	assert_int_equal(unit_wait(child), 0);
 	assert_int_equal(sender_fork_generation(), generation);
 	item_submit(f.ob, 2, 1);
 	wait_empty(&f);
@@ -127,7 +117,7 @@ static unsigned exit_and_count(struct ending how)
 		total += (unsigned)n;
 	}
 	close(ends[0]);
-	assert_int_equal(status_of(child), 0);
+	assert_int_equal(unit_wait(child), 0);
 	return total;
 }
 

@@ -80,6 +80,17 @@ static void end(struct life *life)
 	evrec_recorder_free(life->r);
 }
 
+/* The next one finds nothing in there. */
+static void assert_nothing_left(const struct server *server, const char *spool, bool threadless)
+{
+	struct life life;
+
+	begin(&life, server->port, spool, threadless);
+	assert_int_equal(shut_down(life.b, SOON), 0);
+	assert_int_equal(check_books(life.b).restored, 0);
+	end(&life);
+}
+
 static void record_as(struct life *life, const char *name, unsigned times, const char *type, int64_t timestamp)
 {
 	const evrec_pair pair = { EVREC_STR("team"), EVREC_STR("blue \"x\"") };
@@ -170,10 +181,7 @@ static void test_the_server_was_down(void **state)
 		saw(&server, web0, "\"annotations\":{\"team\":\"blue \\\"x\\\"\"}");
 		saw(&server, web0, "\"related\":{\"kind\":\"Node\",\"name\":\"node-1\"}");
 		saw(&server, 1 - web0, "\"name\":\"web-1.");
-		begin(&life, server.port, spool, threadless != 0);
-		assert_int_equal(shut_down(life.b, SOON), 0);
-		assert_int_equal(check_books(life.b).restored, 0);
-		end(&life);
+		assert_nothing_left(&server, spool, threadless != 0);
 		server_stop(&server);
 	}
 }
@@ -273,10 +281,7 @@ static void test_what_is_too_old(void **state)
 		end(&life);
 		assert_int_equal(server_requests(&server), 1);
 		saw(&server, 0, "\"name\":\"young.");
-		begin(&life, server.port, spool, threadless != 0);
-		assert_int_equal(shut_down(life.b, SOON), 0);
-		assert_int_equal(check_books(life.b).restored, 0);
-		end(&life);
+		assert_nothing_left(&server, spool, threadless != 0);
 		server_stop(&server);
 	}
 }

@@ -85,17 +85,6 @@ static evrec_limits aged(int64_t max_age)
 	return limits;
 }
 
-static size_t entry_bytes(void)
-{
-	struct outbox *ob = items_outbox(1);
-	struct outbox_stats stats;
-
-	assert_true(item_submit(ob, 1, 1));
-	outbox_get_stats(ob, &stats);
-	outbox_free(ob);
-	return stats.bytes;
-}
-
 /* ---- age ---- */
 
 static void test_too_old_by_now(void **state)

@@ -6,7 +6,6 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 static struct spool *opened(const char *path)
 {
@@ -152,14 +151,6 @@ static int open_in_child(const char *path)
 	return strstr(err.message, "is in use by another process or sink") != NULL ? 0 : 2;
 }
 
-static int status_of(pid_t child)
-{
-	int status = -1;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return status;
-}
-
 static void test_one_at_a_time(void **state)
 {
 	const char *path = in_folder(*state, "spool");
@@ -171,13 +162,13 @@ static void test_one_at_a_time(void **state)
 	if (child == 0) {
 		_exit(open_in_child(path));
 	}
-	assert_int_equal(status_of(child), 0);
+	assert_int_equal(unit_wait(child), 0);
 	/* The lock is still there: neither of them has taken it with it. */
 	child = fork();
 	if (child == 0) {
 		_exit(open_in_child(path));
 	}
-	assert_int_equal(status_of(child), 0);
+	assert_int_equal(unit_wait(child), 0);
 	spool_close(spool);
 	spool_free(opened(path));
 	spool_free(spool);
@@ -207,7 +198,7 @@ static void test_killed(void **state)
 		}
 		(void)kill(getpid(), SIGKILL);
 	}
-	assert_true(WIFSIGNALED(status_of(child)));
+	assert_true(WIFSIGNALED(unit_wait(child)));
 	assert_int_equal(access(in_folder(*state, "spool-journal"), F_OK), 0); /* it was on its way */
 	spool = opened(path);
 	assert_rows(spool, 0, 10, "1 POST 1/0 first; ");

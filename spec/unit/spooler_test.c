@@ -5,8 +5,6 @@
 
 #include "deliver/spool.h"
 
-#include <sys/wait.h>
-
 /* What could not be written is left; the next takes it up; the one after that finds nothing. */
 static void test_from_one_to_the_next(void **state)
 {
@@ -132,7 +130,7 @@ static void test_killed_while_it_writes(void **state)
 		}
 		(void)kill(getpid(), SIGKILL);
 	}
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(WTERMSIG(unit_wait(child)), SIGKILL);
 	open_spooled(&f, true, path);
 	f.script->status = 409; /* to each POST: they were all marked as possibly there */
 	drive(&f);
@@ -208,11 +206,9 @@ static void test_exit(void **state)
 
 	for (int way = 0; way < 4; way++) {
 		int64_t start = mono();
-		int status = -1;
 		pid_t child = exit_in_child(path, (way & 1) != 0, (way & 2) != 0);
 
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
+		assert_int_equal(unit_wait(child), 0);
 		assert_true(mono() - start < SOON);
 		assert_int_equal(rows_left(path), 30);
 	}
@@ -223,7 +219,6 @@ static void test_fork(void **state)
 {
 	const char *path = in_folder(*state, "spool");
 	struct fixture f;
-	int status = -1;
 	pid_t child;
 
 	open_spooled(&f, true, path);
@@ -237,8 +232,7 @@ static void test_fork(void **state)
 		sender_release(f.sender);
 		exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(child), 0);
 	end_with(&f, 1, 0);
 	assert_int_equal(rows_left(path), 1);
 }
@@ -248,7 +242,6 @@ static void test_exit_with_what_was_restored(void **state)
 {
 	const char *path = in_folder(*state, "spool");
 	struct fixture f;
-	int status = -1;
 	pid_t child;
 
 	open_spooled(&f, true, path);
@@ -264,8 +257,7 @@ static void test_exit_with_what_was_restored(void **state)
 		sender_step(f.sender);
 		exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(child), 0);
 	assert_int_equal(rows_left(path), 0);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 
@@ -29,6 +30,15 @@ static inline uint64_t unit_seed(void)
 
 	print_message("EVREC_SEED=%llu\n", (unsigned long long)seed);
 	return seed;
+}
+
+/* Waits for a forked child; its status, as of waitpid. */
+static inline int unit_wait(pid_t child)
+{
+	int status = -1;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
 }
 
 /* splitmix64 */
