@@ -241,4 +241,5 @@ clean: ## removes all that was built
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
-  vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput rock rooms lint format deps install uninstall help clean FORCE
+  vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput rock rooms lint format deps install \
+  uninstall help clean FORCE
