@@ -175,7 +175,7 @@ void sender_spool_rest(struct sender *s)
 
 	if (s->spooler != NULL) {
 		block_signals(&signals);
-		spooler_rest(s->spooler, s->outbox);
+		spooler_rest(s->spooler, s->outbox, s->clock);
 		unblock_signals(&signals);
 	}
 }

@@ -13,7 +13,7 @@
 enum statement { PUT, FORGET, READ, MARK, STATEMENTS };
 
 static const char *const sources[STATEMENTS] = {
-	[PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5)",
+	[PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[FORGET] = "DELETE FROM writes WHERE seq = ?1",
 	[READ] = "SELECT * FROM writes WHERE seq > ?1 ORDER BY seq LIMIT ?2",
 	[MARK] = "UPDATE writes SET arrived = count WHERE arrived = 0 AND seq > ?1 AND seq <= ?2",
@@ -26,6 +26,7 @@ static const char schema[] = "PRAGMA application_id = 0x65767263;"
 			     "  verb TEXT NOT NULL,"
 			     "  count INTEGER NOT NULL,"
 			     "  arrived INTEGER NOT NULL,"
+			     "  last INTEGER NOT NULL,"
 			     "  event TEXT NOT NULL"
 			     ")";
 
@@ -231,7 +232,8 @@ bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *er
 	(void)sqlite3_bind_text(put, 2, row->verb == VERB_CREATE ? "POST" : "PATCH", -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(put, 3, row->count);
 	(void)sqlite3_bind_int64(put, 4, row->arrived);
-	(void)sqlite3_bind_text64(put, 5, row->item.data, row->item.len, SQLITE_STATIC, SQLITE_UTF8);
+	(void)sqlite3_bind_int64(put, 5, row->last);
+	(void)sqlite3_bind_text64(put, 6, row->item.data, row->item.len, SQLITE_STATIC, SQLITE_UTF8);
 	return finish(spool, put, err);
 }
 
@@ -250,7 +252,8 @@ static struct spool_row row_of(sqlite3_stmt *statement)
 		.verb = verb != NULL && strcmp(verb, "PATCH") == 0 ? VERB_PATCH : VERB_CREATE,
 		.count = (uint32_t)sqlite3_column_int64(statement, 2),
 		.arrived = (uint32_t)sqlite3_column_int64(statement, 3),
-		.item = { (const char *)sqlite3_column_text(statement, 4), (size_t)sqlite3_column_bytes(statement, 4) },
+		.last = sqlite3_column_int64(statement, 4),
+		.item = { (const char *)sqlite3_column_text(statement, 5), (size_t)sqlite3_column_bytes(statement, 5) },
 	};
 }
 

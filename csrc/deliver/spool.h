@@ -23,7 +23,8 @@ struct spool_row {
 	enum verb verb;
 	uint32_t count;   /* occurrences in it */
 	uint32_t arrived; /* how many of them a try carried that may have arrived; 0: no such try */
-	evrec_str item;   /* UTF-8 */
+	int64_t last;   /* the last one came then, by the clock on the wall, which goes on where there is no process */
+	evrec_str item; /* UTF-8 */
 };
 
 struct spool *spool_new(evrec_str path); /* no I/O; NULL: no memory */

@@ -49,11 +49,28 @@ static void report(struct outbox *ob, const char *what, const evrec_error *err)
 	outbox_report(ob, "spool", message);
 }
 
+/* An outbox tells time by the one, the next process by the other. */
+struct moment {
+	int64_t monotonic, wall;
+};
+
+static struct moment moment_now(const evrec_clock *clock)
+{
+	return (struct moment){ clock_monotonic(clock), evrec_clock_now(clock) };
+}
+
+static int64_t before(int64_t now, int64_t age)
+{
+	int64_t then;
+
+	return __builtin_sub_overflow(now, age, &then) ? INT64_MIN : then;
+}
+
 /* What was read of one batch, until it is certain that the file took note of it. */
 struct batch {
 	const struct spooler *sp;
 	const struct outbox *ob;
-	int64_t now, monotonic;
+	struct moment now;
 	size_t room; /* bytes */
 	struct outbox_saved saved[BATCH];
 	size_t len;  /* of what can be restored */
@@ -65,20 +82,19 @@ struct batch {
 
 static void thaw(struct batch *batch, const struct spool_row *row, struct outbox_saved *saved)
 {
-	int64_t last = EVREC_UNSET;
+	const struct moment *now = &batch->now;
 
+	/* A clock on the wall that was set back makes nothing older. */
 	*saved = (struct outbox_saved){
-		.row = row->seq, .verb = row->verb, .count = row->count, .arrived = row->arrived
+		.row = row->seq,
+		.verb = row->verb,
+		.count = row->count,
+		.arrived = row->arrived,
+		.last = before(now->monotonic, time_since(now->wall, row->last)),
 	};
 	/* What was written elsewhere, or damaged: the outbox counts by these. */
 	if (row->count != 0 && row->arrived <= row->count) {
-		saved->item = batch->sp->codec.thaw(row->item, &last, &saved->important);
-	}
-	/* By the clock on the wall, which went on while there was no process; one that was set back makes nothing older. */
-	if (last == EVREC_UNSET) {
-		saved->last = batch->monotonic;
-	} else if (__builtin_sub_overflow(batch->monotonic, time_since(batch->now, last), &saved->last)) {
-		saved->last = INT64_MIN;
+		saved->item = batch->sp->codec.thaw(row->item, &saved->important);
 	}
 }
 
@@ -126,8 +142,7 @@ static struct batch *batch_new(const struct spooler *sp, const struct outbox *ob
 	if (batch != NULL) {
 		batch->sp = sp;
 		batch->ob = ob;
-		batch->now = evrec_clock_now(clock);
-		batch->monotonic = clock_monotonic(clock);
+		batch->now = moment_now(clock);
 		batch->room = bytes;
 	}
 	return batch;
@@ -225,10 +240,15 @@ void spooler_tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 	}
 }
 
-static bool put(struct spooler *sp, const struct entry *entry, struct buf *text, evrec_error *err)
+static bool put(struct spooler *sp, const struct entry *entry, const struct moment *now, struct buf *text,
+                evrec_error *err)
 {
 	struct spool_row row = {
-		.seq = entry->row, .verb = entry->verb, .count = entry->count, .arrived = entry->arrived
+		.seq = entry->row,
+		.verb = entry->verb,
+		.count = entry->count,
+		.arrived = entry->arrived,
+		.last = before(now->wall, time_since(now->monotonic, entry->last)),
 	};
 
 	buf_clear(text);
@@ -240,21 +260,22 @@ static bool put(struct spooler *sp, const struct entry *entry, struct buf *text,
 	return spool_put(sp->spool, &row, err);
 }
 
-static bool put_all(struct spooler *sp, struct outbox *ob, evrec_error *err)
+static bool put_all(struct spooler *sp, struct outbox *ob, evrec_clock *clock, evrec_error *err)
 {
+	const struct moment now = moment_now(clock);
 	struct buf text = { 0 };
 	const struct entry *entry = NULL;
 	bool ok = spool_begin(sp->spool, err) && forget(sp, ob, err);
 
 	while (ok && (entry = outbox_next_left(ob, entry)) != NULL) {
-		ok = put(sp, entry, &text, err);
+		ok = put(sp, entry, &now, &text, err);
 	}
 	ok = ok && spool_commit(sp->spool, err);
 	buf_free(&text);
 	return ok;
 }
 
-void spooler_rest(struct spooler *sp, struct outbox *ob)
+void spooler_rest(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 {
 	struct outbox_rows rows;
 	evrec_error err;
@@ -268,7 +289,7 @@ void spooler_rest(struct spooler *sp, struct outbox *ob)
 	if (spool_is_open(sp->spool)) {
 		if (rows.left == 0 && rows.answered != 0) {
 			forget_answered(sp, ob);
-		} else if (rows.left != 0 && put_all(sp, ob, &err)) {
+		} else if (rows.left != 0 && put_all(sp, ob, clock, &err)) {
 			outbox_spooled(ob);
 		} else if (rows.left != 0) {
 			spool_rollback(sp->spool);

@@ -6,7 +6,7 @@
  *                                would drop at the end
  *   spooler_tend(sp, ob, clock)  the driver, each round: opens the file, takes up what is in there, as far as there is
  *                                room, with the age that it has by now, forgets what was answered
- *   spooler_rest(sp, ob)         after the last round: what is left goes into the file, in one transaction; lets go of
+ *   spooler_rest(sp, ob, clock)  after the last round: what is left goes into the file, in one transaction; lets go of
  *                                the file
  *
  * A row is forgotten once it was answered, so what was answered just before a process died is sent again by the next.
@@ -26,8 +26,8 @@
 /* The lane's items as text in UTF-8, and back. */
 struct spool_codec {
 	bool (*freeze)(const void *item, struct buf *out); /* appends; false: no memory */
-	/* NULL: no memory, or not understood. Also sets the time of its last occurrence, and its importance. */
-	void *(*thaw)(evrec_str frozen, int64_t *last, bool *important);
+	/* NULL: no memory, or not understood. Also sets its importance. */
+	void *(*thaw)(evrec_str frozen, bool *important);
 };
 
 struct spooler;
@@ -36,7 +36,7 @@ struct spooler *spooler_new(evrec_str path, const struct spool_codec *codec); /*
 void spooler_free(struct spooler *sp);                                        /* NULL is fine */
 /* Errors are reported to the outbox, "spool", and else of no consequence: it goes on without the file. */
 void spooler_tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
-void spooler_rest(struct spooler *sp, struct outbox *ob);
+void spooler_rest(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
 
 #pragma GCC visibility pop
 

@@ -171,12 +171,11 @@ static bool write_freeze(const void *item, struct buf *out)
 	return !out->failed;
 }
 
-static void *write_thaw(evrec_str frozen, int64_t *last, bool *important)
+static void *write_thaw(evrec_str frozen, bool *important)
 {
 	struct write *w = write_of(event_from_json(frozen));
 
 	if (w != NULL) {
-		*last = w->last;
 		*important = write_is_important(evrec_event_fields(w->event));
 	}
 	return w;

@@ -13,7 +13,6 @@ struct item {
 	char name[64];
 	unsigned count;
 	unsigned size; /* as if it took so much memory */
-	int64_t last;  /* by the clock on the wall; 0: of no age */
 	bool important;
 };
 
@@ -37,7 +36,6 @@ static inline bool item_fold(void *item, const void *draft)
 	if (!items_fail) {
 		((struct item *)item)->count = ((const struct item *)draft)->count;
 		((struct item *)item)->size = ((const struct item *)draft)->size;
-		((struct item *)item)->last = ((const struct item *)draft)->last;
 	}
 	return !items_fail;
 }
@@ -129,29 +127,26 @@ static inline struct outbox *items_outbox(size_t max_pending)
 	return outbox_new(&item_ops, &limits, 1);
 }
 
-/* "n1 1 300 0 1", for a spool: all that it has. */
+/* "n1 1 300 1", for a spool: all that it has. */
 static inline bool item_freeze(const void *item, struct buf *out)
 {
 	const struct item *it = item;
 
-	buf_printf(out, "%s %u %u %lld %d", it->name, it->count, it->size, (long long)it->last, it->important);
+	buf_printf(out, "%s %u %u %d", it->name, it->count, it->size, it->important);
 	return !items_fail && !out->failed;
 }
 
-static inline void *item_thaw(evrec_str frozen, int64_t *last, bool *important)
+static inline void *item_thaw(evrec_str frozen, bool *important)
 {
 	struct item draft = { .count = 0 };
-	long long when;
 	char text[128];
 	int weighs;
 
 	(void)snprintf(text, sizeof(text), "%.*s", (int)frozen.len, frozen.data);
-	if (sscanf(text, "%63s %u %u %lld %d", draft.name, &draft.count, &draft.size, &when, &weighs) != 5) {
+	if (sscanf(text, "%63s %u %u %d", draft.name, &draft.count, &draft.size, &weighs) != 4) {
 		return NULL;
 	}
-	draft.last = when;
 	draft.important = *important = weighs != 0;
-	*last = when == 0 ? EVREC_UNSET : when;
 	return item_make(&draft);
 }
 

@@ -38,7 +38,7 @@ static void end_life(struct fixture *f, uint64_t spooled)
 static bool submit(struct fixture *f, unsigned id, bool important, unsigned size)
 {
 	const int64_t now = evrec_clock_now(f->clock);
-	struct item draft = { .count = 1, .size = size, .last = now, .important = important };
+	struct item draft = { .count = 1, .size = size, .important = important };
 	const struct occurrence occurrence = { id, VERB_CREATE, important, now, &draft };
 	enum evrec_cause cause;
 	bool taken;

@@ -1,9 +1,8 @@
 /* The file alone: what is kept, what is refused, what is left of it when a process dies or the disk is full. */
-#include "folder.h"
+#include "spool_file.h"
 
 #include "deliver/spool.h"
 
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -100,15 +99,6 @@ static void write_file(const char *path, const char *text)
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
-}
-
-static void change(const char *path, const char *sql)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
 }
 
 static void test_refused(void **state)
