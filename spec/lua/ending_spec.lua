@@ -74,6 +74,7 @@ describe("an end that the server does not hear of", function()
 	end)
 
 	it("is not waited for by the collector", function()
+		fixtures.interpret()
 		for _, others in ipairs { {}, { spool = spool }, { thread = false } } do
 			local b, r = start(others)
 			r:event(pod, "Normal", "R", "m")

@@ -75,6 +75,8 @@ describe("the module", function()
 end)
 
 describe("collecting", function()
+	before_each(fixtures.interpret)
+
 	local function weak(...)
 		return setmetatable({ ... }, { __mode = "v" })
 	end

@@ -1,6 +1,7 @@
 -- Recording takes no memory of Lua's: nothing for the collector to do, however many events there are. What the core
 -- takes is in spec/unit/counting_test.c.
 local evrec = require "evrec"
+local fixtures = require "fixtures"
 
 local EVENTS = 200
 
@@ -14,18 +15,11 @@ describe("Lua's memory while recording", function()
 			patch = function() return true end,
 		})
 		recorder = broadcaster:new_recorder { component = "test", host = "node-1" }
-		-- What it compiles takes memory too, and so does leaving a trace that was compiled before: Lua's stack grows.
-		if jit then
-			jit.off()
-			jit.flush()
-		end
+		fixtures.interpret()
 	end)
 
 	after_each(function()
 		collectgarbage "restart"
-		if jit then
-			jit.on()
-		end
 		broadcaster:shutdown(0)
 	end)
 

@@ -88,9 +88,7 @@ local function evening(s)
 end
 
 describe("thirty days", function()
-	-- What it compiles takes memory too.
-	before_each(function() return jit and jit.off() end)
-	after_each(function() return jit and jit.on() end)
+	before_each(fixtures.interpret)
 
 	it("take no more of Lua's memory than one", function()
 		local s, counts = begin(), {}
