@@ -305,7 +305,10 @@ typedef struct evrec_kubernetes_options {
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options);
 evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err);
 
-/* One JSON event a line, appended to `path`; "-" is standard output. `limits`: NULL for the defaults. */
+/*
+ * One JSON event a line, appended to `path`; "-" is standard output, whose flags stay as they are. While a pipe, a
+ * socket or a terminal is full, what is recorded is pending. `limits`: NULL for the defaults.
+ */
 evrec_sink *evrec_sink_file(evrec_str path, const evrec_limits *limits, evrec_error *err);
 
 /* What became of a write. Zeroed before the sink is called. */

@@ -255,7 +255,7 @@ static void wait_for_end(const struct sender *s, int64_t deadline)
 
 enum joined { JOINED, JOINED_LATE, HANGS };
 
-/* HANGS: in a call that nothing ends, such as a write to a pipe; all that is pending was dropped. */
+/* HANGS: in a call that nothing ends, such as a write to a disk that is gone; all that is pending was dropped. */
 static enum joined join_thread(struct sender *s, int64_t deadline)
 {
 	enum joined joined = JOINED;

@@ -2,8 +2,8 @@
  * transport.h - one way of carrying writes out: HTTP, a file, functions. A function table, as hiredis has it.
  *
  * A transport is created by whoever configures a sink, handed to a sender, and then used by one thread at a time: the
- * sender's, or the one that polls. Only `wake` may be called from any thread. Nothing is opened before the first
- * `send`; creating one has no side effects.
+ * sender's, or the one that polls. Only `wake` may be called from any thread. What it writes to is not opened before
+ * the first `send`; creating one has no side effects.
  */
 #ifndef EVREC_TRANSPORT_H
 #define EVREC_TRANSPORT_H
@@ -60,6 +60,12 @@ char *token_file_read(const char *path, evrec_error *err);
 /*
  * One line of JSON a write, appended; "-" is standard output. The file is made where it is not there. After a line that
  * could not be written whole the next one starts on a line of its own.
+ *
+ * A pipe, a socket or a terminal that is full is waited for in step, never in a write. One line is under way at a time,
+ * so the sender's max_in_flight has to be 1. A line that was cut off, in the end, is dropped with its entry.
+ *
+ * Only where that is standard output, and others fill it at that very moment, may a write wait: on a pipe before Linux
+ * 6.4, and on a terminal.
  */
 struct transport *file_transport_new(const char *path, encode_func *encode, evrec_error *err);
 
