@@ -406,7 +406,10 @@ int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_err
 
 /* Runs what waits for this thread; never blocks. */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
-/* Polls and waits, `timeout` of real time at most, until all is written or dropped: 0, or EVREC_ETIMEOUT. */
+/*
+ * Polls and waits, `timeout` of real time at most, until all is written or dropped: 0, or EVREC_ETIMEOUT. A sink's
+ * functions are not interrupted, but no more of them begun; with a timeout of 0, one poll does all that is due.
+ */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout);
 /*
  * Flush, then stop; what is left goes to the sink's spool, however long the disk takes, or is dropped, cause "closed".

@@ -38,7 +38,7 @@ static void *run(void *ctx)
 		if (ending && outbox_empty(s->outbox)) {
 			break;
 		}
-		sender_go_round(s, ending ? atomic_load(&s->give_up) - sender_real_now() : INT64_MAX);
+		sender_go_round(s, ending ? atomic_load(&s->give_up) - sender_real_now() : INT64_MAX, INT64_MAX);
 	}
 	if (s->spooler != NULL) {
 		rest(s);
@@ -219,13 +219,18 @@ static void step_orphans(void)
 	}
 }
 
-void sender_step(struct sender *s)
+void sender_step_by(struct sender *s, int64_t deadline)
 {
 	if (sender_is_parents(s) || !sender_needs_step(s) || atomic_load(&s->stop)) {
 		return;
 	}
-	sender_step_until(s, 0);
+	sender_step_once(s, deadline);
 	step_orphans();
+}
+
+void sender_step(struct sender *s)
+{
+	sender_step_by(s, INT64_MAX);
 }
 
 void sender_end(struct sender *s)

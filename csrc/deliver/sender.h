@@ -47,6 +47,8 @@ bool sender_needs_step(const struct sender *s);
  * thread. The broadcaster's thread.
  */
 void sender_step(struct sender *s);
+/* Likewise, but sends no more than one write after `deadline` (CLOCK_MONOTONIC). */
+void sender_step_by(struct sender *s, int64_t deadline);
 
 /* From the transport: the outcome of a request. Resets *answer to zero afterwards. */
 void sender_answered(struct sender *s, struct entry *entry, evrec_answer *answer);

@@ -71,10 +71,15 @@ int64_t sender_real_now(void);
 bool sender_has_given_up(const struct sender *s);
 /* After the last round: what is left goes to the spool, if there is one; where that fails it is pending as before. */
 void sender_spool_rest(struct sender *s);
-/* Takes, sends, and lets the transport work and wait, `max_wait` ns at most. Whoever drives. */
-void sender_go_round(struct sender *s, int64_t max_wait);
+/*
+ * Takes and sends what is due, but nothing more once CLOCK_MONOTONIC is `enough` and something was sent; then lets the
+ * transport work and wait, `max_wait` ns at most. Whoever drives.
+ */
+void sender_go_round(struct sender *s, int64_t max_wait, int64_t enough);
 /* Rounds until nothing is left or the deadline; one without waiting where it is past. Nothing if another steps it. */
 void sender_step_until(struct sender *s, int64_t deadline);
+/* One round without waiting. Likewise. */
+void sender_step_once(struct sender *s, int64_t enough);
 
 #pragma GCC visibility pop
 

@@ -72,7 +72,7 @@ static void tend_spool(struct sender *s)
 	}
 }
 
-void sender_go_round(struct sender *s, int64_t max_wait)
+void sender_go_round(struct sender *s, int64_t max_wait, int64_t enough)
 {
 	int64_t now = clock_monotonic(s->clock);
 	int64_t expiry = outbox_expire(s->outbox, now);
@@ -86,6 +86,9 @@ void sender_go_round(struct sender *s, int64_t max_wait)
 		}
 		s->in_flight++;
 		s->transport->ops->send(s->transport, s, entry);
+		if (enough != INT64_MAX && sender_real_now() >= enough) {
+			break;
+		}
 	}
 	s->transport->ops->step(s->transport, s, waiting_time(s, now, expiry, max_wait));
 	tend_spool(s);
@@ -180,7 +183,7 @@ void sender_spool_rest(struct sender *s)
 	}
 }
 
-void sender_step_until(struct sender *s, int64_t deadline)
+static void drive(struct sender *s, int64_t deadline, int64_t enough)
 {
 	bool threaded = s->transport->ops->threaded;
 	struct signals signals;
@@ -194,10 +197,20 @@ void sender_step_until(struct sender *s, int64_t deadline)
 	}
 	do {
 		left = outbox_empty(s->outbox) ? 0 : deadline - sender_real_now();
-		sender_go_round(s, left);
+		sender_go_round(s, left, enough);
 	} while (left > 0);
 	if (threaded) {
 		unblock_signals(&signals);
 	}
 	atomic_flag_clear(&s->driven);
+}
+
+void sender_step_until(struct sender *s, int64_t deadline)
+{
+	drive(s, deadline, INT64_MAX);
+}
+
+void sender_step_once(struct sender *s, int64_t enough)
+{
+	drive(s, 0, enough);
 }

@@ -390,7 +390,7 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *k
 	return code;
 }
 
-void evrec_broadcaster_poll(evrec_broadcaster *b)
+void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline)
 {
 	size_t i;
 
@@ -402,9 +402,14 @@ void evrec_broadcaster_poll(evrec_broadcaster *b)
 	b->busy = true;
 	for (i = 0; i < b->watches_len; i++) {
 		if (b->watches[i]->lane != NULL) {
-			lane_poll(b->watches[i]->lane);
+			lane_poll(b->watches[i]->lane, deadline);
 		}
 	}
 	b->busy = false;
 	prune(b);
+}
+
+void evrec_broadcaster_poll(evrec_broadcaster *b)
+{
+	broadcaster_poll_by(b, INT64_MAX);
 }

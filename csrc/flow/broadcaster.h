@@ -40,6 +40,9 @@ void broadcaster_unref(evrec_broadcaster *b);
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
 
+/* A poll in which every sink without a thread sends no more than one write after `deadline` (CLOCK_MONOTONIC). */
+void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline);
+
 /* Count a call that was invalid, or for which there was no memory. */
 void broadcaster_refuse(evrec_broadcaster *b);
 void broadcaster_drop(evrec_broadcaster *b);

@@ -16,6 +16,12 @@ static int64_t deadline_in(int64_t timeout)
 	return __builtin_add_overflow(real_now(), timeout, &deadline) ? INT64_MAX : deadline;
 }
 
+/* Without any time it is a poll, which does whatever is due. */
+static int64_t enough_by(int64_t deadline, int64_t timeout)
+{
+	return timeout > 0 ? deadline : INT64_MAX;
+}
+
 static bool settled(const evrec_broadcaster *b)
 {
 	size_t i;
@@ -49,13 +55,14 @@ static bool wait_for_progress(const evrec_broadcaster *b, int64_t deadline)
 	return !stuck || b->deferred_len != 0;
 }
 
-static int flush_until(evrec_broadcaster *b, int64_t deadline)
+/* `enough`: when no more writes are begun. */
+static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t enough)
 {
 	for (;;) {
-		evrec_broadcaster_poll(b);
+		broadcaster_poll_by(b, enough);
 		if (settled(b)) {
 			/* What was answered since the poll above. */
-			evrec_broadcaster_poll(b);
+			broadcaster_poll_by(b, enough);
 			if (settled(b)) {
 				return 0;
 			}
@@ -68,10 +75,13 @@ static int flush_until(evrec_broadcaster *b, int64_t deadline)
 
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout)
 {
+	int64_t deadline;
+
 	if (b->busy) {
 		return EVREC_EINVALID;
 	}
-	return flush_until(b, deadline_in(timeout));
+	deadline = deadline_in(timeout);
+	return flush_until(b, deadline, enough_by(deadline, timeout));
 }
 
 int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout)
@@ -88,7 +98,7 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout)
 	}
 	/* What callbacks have recorded until now goes out with the first poll; from now on they are refused. */
 	b->closed = true;
-	code = flush_until(b, deadline);
+	code = flush_until(b, deadline, enough_by(deadline, timeout));
 	b->busy = true;
 	for (i = 0; i < b->watches_len; i++) {
 		if (b->watches[i]->lane != NULL) {

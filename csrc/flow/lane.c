@@ -279,12 +279,12 @@ void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys
 	}
 }
 
-void lane_poll(struct lane *lane)
+void lane_poll(struct lane *lane, int64_t deadline)
 {
 	if (ready(lane)) {
 		sender_begin(lane->sender);
 		if (sender_needs_step(lane->sender)) {
-			sender_step(lane->sender);
+			sender_step_by(lane->sender, deadline);
 		}
 	}
 	drain(lane);

@@ -34,7 +34,8 @@ void lane_free(struct lane *lane);
 
 /* `keys` are those of the event; NULL where there was no memory for them. */
 void lane_record(struct lane *lane, const evrec_fields *event, struct keys *keys, int64_t now);
-void lane_poll(struct lane *lane); /* drains answers; does the sender's work where it has no thread */
+/* Drains answers; does the sender's work where it has no thread, but for one write not after `deadline`. */
+void lane_poll(struct lane *lane, int64_t deadline);
 
 /*
  * Waits a little for progress, not beyond `deadline` (CLOCK_MONOTONIC), or not at all where there can be none. True: it

@@ -279,7 +279,8 @@ function Broadcaster:new_recorder(options) end
 ---@return string? message, string? name
 function Broadcaster:poll() end
 
----Waits until all that was recorded is written or dropped, or the time is up.
+---Waits until all that was recorded is written or dropped, or the time is up; with a timeout of 0 it does what `poll`
+---does. A function of a sink is not interrupted, but none is called after that.
 ---@param timeout? number 5
 ---@return boolean? ok nil from inside a callback: then message, name
 ---@return evrec.Stats|string stats

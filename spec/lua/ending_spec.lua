@@ -200,3 +200,49 @@ describe("an end that the server does not hear of", function()
 			"evrec.sink.kubernetes: option 'spool': must be the name of a file")
 	end)
 end)
+
+describe("a deadline, and a sink in Lua that is slow", function()
+	local b, r, seconds
+
+	local function record(n)
+		for i = 1, n do
+			assert.is_true(r:event(fixtures.pod("pod-" .. i), "Normal", "R", "m"))
+		end
+	end
+
+	before_each(function()
+		b = evrec.broadcaster {}
+		b:start_recording_to_sink(evrec.sink.lua {
+			create = function()
+				local start = os.clock() -- of the processor, which is never ahead of the real time
+				while os.clock() - start < seconds do end -- luacheck: ignore 542
+			end,
+		})
+		r = b:new_recorder {}
+	end)
+
+	it("is looked at between writes", function()
+		seconds = 0.002
+		record(50)
+		local ok, stats = b:flush(0.009)
+		assert.is_false(ok)
+		assert.is_true(stats.created >= 1 and stats.created <= 5, stats.created)
+		assert.equal(50 - stats.created, stats.pending)
+		local created = stats.created
+		ok, stats = b:shutdown(0.009)
+		assert.is_false(ok)
+		assert.is_true(stats.created > created and stats.created <= created + 5, stats.created - created)
+		assert.equal(0, stats.pending)
+		assert.equal(50 - stats.created, stats.dropped.closed)
+		assert.is_nil(fixtures.fault(stats))
+	end)
+
+	it("is none to poll, nor is it where there is no time at all", function()
+		seconds = 0.0002
+		for i, method in ipairs { "poll", "flush", "shutdown" } do
+			record(20)
+			assert.is_true((b[method](b, method ~= "poll" and 0 or nil)))
+			assert.equal(20 * i, b:stats().created + b:stats().patched)
+		end
+	end)
+end)

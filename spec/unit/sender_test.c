@@ -78,6 +78,26 @@ static void test_steps(void **state)
 	close_fixture(&f);
 }
 
+static void test_steps_by_a_deadline(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, true, evrec_clock_real());
+	f.script->prompt = true;
+	for (unsigned i = 1; i <= 20; i++) {
+		item_submit(f.ob, i, 1);
+	}
+	/* Too late: one write, so that whoever comes again gets on. */
+	sender_step_by(f.sender, 0);
+	assert_int_equal(stats_of(&f).created, 1);
+	sender_step_by(f.sender, mono());
+	assert_int_equal(stats_of(&f).created, 2);
+	sender_step_by(f.sender, mono() + SOON);
+	assert_int_equal(stats_of(&f).created, 20);
+	close_fixture(&f);
+}
+
 static void test_transport_that_wants_no_thread(void **state)
 {
 	struct fixture f;
@@ -400,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_thread_of_its_own),
 		cmocka_unit_test(test_never_started),
 		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_steps_by_a_deadline),
 		cmocka_unit_test(test_transport_that_wants_no_thread),
 		cmocka_unit_test(test_no_thread_to_be_had),
 		cmocka_unit_test(test_end_tries_once_more),
