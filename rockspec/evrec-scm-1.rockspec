@@ -54,6 +54,7 @@ build = {
 				"csrc/correlate/correlator.c",
 				"csrc/correlate/logger.c",
 				"csrc/deliver/answer.c",
+				"csrc/deliver/backoff.c",
 				"csrc/deliver/credentials.c",
 				"csrc/deliver/entry_list.c",
 				"csrc/deliver/file.c",

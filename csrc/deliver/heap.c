@@ -6,6 +6,11 @@ static void put(struct heap *h, size_t i, struct entry *entry)
 	entry->heap_at = i;
 }
 
+static bool is_before(const struct entry *a, const struct entry *b)
+{
+	return a->epoch == b->epoch ? a->due < b->due : a->epoch < b->epoch;
+}
+
 static void sift_up(struct heap *h, size_t i)
 {
 	struct entry *entry = h->entries[i];
@@ -13,7 +18,7 @@ static void sift_up(struct heap *h, size_t i)
 	while (i > 0) {
 		size_t parent = (i - 1) / 2;
 
-		if (h->entries[parent]->due <= entry->due) {
+		if (!is_before(entry, h->entries[parent])) {
 			break;
 		}
 		put(h, i, h->entries[parent]);
@@ -32,10 +37,10 @@ static void sift_down(struct heap *h, size_t i)
 		if (child >= h->len) {
 			break;
 		}
-		if (child + 1 < h->len && h->entries[child + 1]->due < h->entries[child]->due) {
+		if (child + 1 < h->len && is_before(h->entries[child + 1], h->entries[child])) {
 			child++;
 		}
-		if (entry->due <= h->entries[child]->due) {
+		if (!is_before(h->entries[child], entry)) {
 			break;
 		}
 		put(h, i, h->entries[child]);
@@ -90,13 +95,6 @@ void heap_remove(struct heap *h, struct entry *entry)
 		put(h, i, h->entries[h->len]);
 		sift_down(h, i);
 		sift_up(h, i);
-	}
-}
-
-void heap_reorder(struct heap *h)
-{
-	for (size_t i = h->len / 2; i > 0; i--) {
-		sift_down(h, i - 1);
 	}
 }
 

@@ -1,5 +1,6 @@
 /*
- * heap.h - the entries that back off, the first that is due on top. Not locked: belongs to an outbox.
+ * heap.h - entries that back off, on top the one of the earliest epoch (backoff.h), and of those the first that is due.
+ * Not locked.
  */
 #ifndef EVREC_HEAP_H
 #define EVREC_HEAP_H
@@ -15,11 +16,10 @@ struct heap {
 };
 
 bool heap_reserve(struct heap *h, size_t cap);       /* room for `cap` entries in all; false: no memory */
-void heap_push(struct heap *h, struct entry *entry); /* by entry->due; the room was reserved */
+void heap_push(struct heap *h, struct entry *entry); /* by entry->epoch and due; the room was reserved */
 struct entry *heap_pop(struct heap *h);              /* NULL where it is empty */
 void heap_remove(struct heap *h, struct entry *entry);
-void heap_reorder(struct heap *h); /* after due times were changed from outside */
-void heap_free(struct heap *h);    /* the array, not the entries */
+void heap_free(struct heap *h); /* the array, not the entries */
 
 static inline struct entry *heap_top(const struct heap *h)
 {

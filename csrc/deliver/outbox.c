@@ -56,7 +56,7 @@ void outbox_free(struct outbox *ob)
 {
 	struct entry *entry;
 
-	while ((entry = heap_pop(&ob->backoff)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
 		list_append(&ob->waiting, entry);
 	}
 	free_list(ob, &ob->waiting);
@@ -64,7 +64,7 @@ void outbox_free(struct outbox *ob)
 	free_list(ob, &ob->answered);
 	free_list(ob, &ob->left);
 	mem_free(ob->rows_answered);
-	heap_free(&ob->backoff);
+	backoff_free(&ob->backoff);
 	table_free(&ob->table);
 	(void)pthread_cond_destroy(&ob->progress);
 	(void)pthread_mutex_destroy(&ob->lock);
@@ -89,7 +89,7 @@ void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct en
 /* An entry with an item of its own and a place in the heap when it needs one; NULL: there is no memory. */
 static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 {
-	bool has_place = heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	bool has_place = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
 	struct entry *entry = has_place ? mem_alloc(sizeof(*entry)) : NULL;
 
 	if (entry == NULL) {
@@ -282,8 +282,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 			outbox_drop(ob, follow_up, cause);
 		}
 	}
-	while ((entry = heap_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->left)) != NULL) {
-		outbox_unhold(ob, entry);
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->left)) != NULL) {
 		list_append(&ob->waiting, entry);
 	}
 	ob->left_len = 0;
@@ -339,12 +338,11 @@ bool outbox_empty(struct outbox *ob)
 
 bool outbox_stalled(struct outbox *ob, int64_t now)
 {
-	const struct entry *top;
 	bool stalled;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	top = heap_top(&ob->backoff);
-	stalled = top != NULL && top->due > now && !ob->closed && ob->waiting.head == NULL && ob->stats.in_flight == 0;
+	stalled = !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now && !ob->closed &&
+	          ob->waiting.head == NULL && ob->stats.in_flight == 0;
 	(void)pthread_mutex_unlock(&ob->lock);
 	return stalled;
 }

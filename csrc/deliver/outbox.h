@@ -61,6 +61,9 @@ struct occurrence {
 	const void *draft;
 };
 
+/* Why an entry backs off: after an answer; for want of any; until a probe of its place was answered, which is no try. */
+enum backoff_why { BACKOFF_ANSWERED, BACKOFF_UNANSWERED, BACKOFF_HELD, BACKOFF_WHYS };
+
 enum entry_state { ENTRY_WAITING, ENTRY_FOLLOWING, ENTRY_BACKOFF, ENTRY_IN_FLIGHT, ENTRY_LEFT, ENTRY_ANSWERED };
 
 struct entry {
@@ -79,15 +82,15 @@ struct entry {
 	unsigned failed;  /* tries that have to be repeated, since it was made */
 	struct retry_state retry;
 	bool important;
-	bool held;       /* BACKOFF: until a probe of its place was answered; not a try */
-	bool unanswered; /* BACKOFF: for want of any answer */
-	bool given_up;   /* IN_FLIGHT: already counted as dropped, whatever the answer */
-	int64_t row;     /* where a spool has it; 0: nowhere */
-	int64_t due;     /* BACKOFF: when to try again */
-	size_t heap_at;  /* BACKOFF: its index in the heap */
-	int64_t last;    /* the last occurrence */
-	size_t bytes;    /* what it takes, as counted */
-	bool dropped;    /* ANSWERED, for `cause` */
+	bool given_up;        /* IN_FLIGHT: already counted as dropped, whatever the answer */
+	int64_t row;          /* where a spool has it; 0: nowhere */
+	enum backoff_why why; /* BACKOFF */
+	uint64_t epoch;       /* BACKOFF: see backoff.h */
+	int64_t due;          /* BACKOFF: when to try again, where that epoch has not ended */
+	size_t heap_at;       /* BACKOFF: its index in the heap */
+	int64_t last;         /* the last occurrence */
+	size_t bytes;         /* what it takes, as counted */
+	bool dropped;         /* ANSWERED, for `cause` */
 	enum evrec_cause cause;
 	char name[OUTBOX_NAME_SIZE]; /* what the server or a renaming called it; empty where the item's name holds */
 	char resource_version[sizeof(((evrec_answer *)0)->resource_version)];
@@ -143,7 +146,7 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now);
  */
 bool outbox_answer(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now);
 /* The server answers again: what backs off because nothing answered is due at once. */
-void outbox_hasten(struct outbox *ob, int64_t now);
+void outbox_hasten(struct outbox *ob);
 
 /*
  * False: there was nothing to collect or to report a moment ago. Takes no lock: for the way of every event, which can

@@ -92,24 +92,26 @@ static void at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	list_prepend(&ob->waiting, entry);
 }
 
-void outbox_back_off(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now)
+void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why why, int64_t delay, int64_t now)
 {
-	if (__builtin_add_overflow(now, delay, &entry->due)) {
-		entry->due = INT64_MAX;
+	int64_t due;
+
+	if (__builtin_add_overflow(now, delay, &due)) {
+		due = INT64_MAX;
 	}
 	entry->state = ENTRY_BACKOFF;
-	heap_push(&ob->backoff, entry);
+	backoff_push(&ob->backoff, entry, why, due);
 }
 
 static void try_later(struct outbox *ob, struct entry *entry, const evrec_answer *answer, int64_t now)
 {
+	enum backoff_why why = answer->status == 0 ? BACKOFF_UNANSWERED : BACKOFF_ANSWERED;
 	int64_t delay;
 
 	outbox_absorb_follow_up(ob, entry);
 	entry->retry.tries++;
-	entry->unanswered = answer->status == 0;
 	delay = retry_delay(entry->retry.tries, answer->retry_after, retry_random(&ob->random));
-	outbox_back_off(ob, entry, delay, now);
+	outbox_back_off(ob, entry, why, delay, now);
 }
 
 /* Not all is over yet where a try of before may still set back what this one has told. */
@@ -122,9 +124,8 @@ static void done(struct outbox *ob, struct entry *entry, int64_t now)
 	entry->lingers = false;
 	entry->told = entry->count;
 	entry->retry.tries = 1;
-	entry->unanswered = false;
 	outbox_absorb_follow_up(ob, entry);
-	outbox_back_off(ob, entry, LINGERING, now);
+	outbox_back_off(ob, entry, BACKOFF_ANSWERED, LINGERING, now);
 }
 
 /* The server has these, or had; what was folded in since is still to be told. */
@@ -250,23 +251,6 @@ static void act(struct outbox *ob, struct entry *entry, const struct retry_decis
 	}
 }
 
-/* What was held for a probe goes on. */
-static void release_held(struct outbox *ob, int64_t now)
-{
-	if (ob->held == 0) {
-		return;
-	}
-	for (size_t i = 0; i < ob->backoff.len; i++) {
-		struct entry *entry = ob->backoff.entries[i];
-
-		if (entry->held) {
-			entry->due = now;
-			outbox_unhold(ob, entry);
-		}
-	}
-	heap_reorder(&ob->backoff);
-}
-
 /* A place that refuses is remembered; one that takes something, or whose probe ended in another way, is not. */
 static void learn(struct outbox *ob, const struct entry *entry, const struct retry_decision *decision, int64_t now)
 {
@@ -279,7 +263,8 @@ static void learn(struct outbox *ob, const struct entry *entry, const struct ret
 		places_forget(&ob->places, place);
 	}
 	if (place != NULL) {
-		release_held(ob, now);
+		/* What was held for a probe goes on. */
+		backoff_hasten(&ob->backoff, BACKOFF_HELD);
 	}
 }
 

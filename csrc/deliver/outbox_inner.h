@@ -4,7 +4,7 @@
 #ifndef EVREC_OUTBOX_INNER_H
 #define EVREC_OUTBOX_INNER_H
 
-#include "deliver/heap.h"
+#include "deliver/backoff.h"
 #include "deliver/places.h"
 #include "deliver/reports.h"
 #include "deliver/table.h"
@@ -36,8 +36,7 @@ struct outbox {
 	struct entry_list waiting; /* in order of taking */
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
-	struct heap backoff;
-	size_t held;         /* of those in there */
+	struct backoff backoff;
 	struct ages ages[2]; /* all that is pending; [true]: what is important */
 	struct places places;
 	struct outbox_stats stats;
@@ -88,7 +87,7 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 /* What came while it was under way is sent with it; without memory that stays behind, to follow. */
 void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
 /* One that is on no list is due again after `delay`, never where that is past the end of time. */
-void outbox_back_off(struct outbox *ob, struct entry *entry, int64_t delay, int64_t now);
+void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why why, int64_t delay, int64_t now);
 /* It is not tried again in this process: kept for the spool, or dropped, cause "closed". On no list. */
 void outbox_leave(struct outbox *ob, struct entry *entry);
 /* Takes note of a row that its entry's answer settled. */
@@ -97,12 +96,6 @@ void outbox_row_settled(struct outbox *ob, const struct entry *entry);
 static inline bool outbox_idle(const struct outbox *ob)
 {
 	return ob->stats.writes == ob->left_len && !ob->more;
-}
-/* No probe has to be waited for. */
-static inline void outbox_unhold(struct outbox *ob, struct entry *entry)
-{
-	ob->held -= entry->held;
-	entry->held = false;
 }
 /* It was counted, and is on no list: the lane may collect it, and its follow-up waits. */
 void outbox_settle(struct outbox *ob, struct entry *entry);

@@ -3,8 +3,8 @@
 #define MAX_PENDING_MAX 10000000
 #define BATCH 64
 
-/* An entry's own: its block with what malloc adds to one, and its slots in table and heap. */
-#define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + 2 * sizeof(struct entry *))
+/* An entry's own: its block with what malloc adds to one, and its slots in table and heaps. */
+#define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
 
 void evrec_limits_init(evrec_limits *limits)
 {
@@ -154,8 +154,7 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 		table_find(&ob->table, entry->id)->follow_up = NULL;
 		break;
 	case ENTRY_BACKOFF:
-		heap_remove(&ob->backoff, entry);
-		outbox_unhold(ob, entry);
+		backoff_remove(&ob->backoff, entry);
 		break;
 	case ENTRY_IN_FLIGHT:
 	case ENTRY_LEFT:

@@ -69,7 +69,7 @@ static bool may_restore(struct outbox *ob, size_t bytes)
 {
 	return !ob->closed && ob->stats.writes < ob->limits.max_pending &&
 	       ob->stats.bytes + bytes <= ob->limits.max_pending_bytes && reserve_row(ob) &&
-	       heap_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	       backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
 }
 
 static bool restore(struct outbox *ob, const struct outbox_saved *saved)
@@ -220,8 +220,7 @@ void outbox_leave_all(struct outbox *ob)
 		}
 		outbox_leave(ob, entry);
 	}
-	while ((entry = heap_pop(&ob->backoff)) != NULL) {
-		outbox_unhold(ob, entry);
+	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
 		outbox_leave(ob, entry);
 	}
 	while ((entry = list_shift(&ob->waiting)) != NULL) {

@@ -5,21 +5,10 @@
 /* What comes next, on no list any more. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
-	struct entry *entry = heap_top(&ob->backoff);
-
-	if (entry != NULL && (ob->closed || entry->due <= now)) {
-		outbox_unhold(ob, entry);
-		return heap_pop(&ob->backoff);
+	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
+		return backoff_pop(&ob->backoff);
 	}
 	return list_shift(&ob->waiting);
-}
-
-static void hold(struct outbox *ob, struct entry *entry, int64_t now)
-{
-	entry->held = true;
-	ob->held++;
-	entry->unanswered = false;
-	outbox_back_off(ob, entry, HELD_MAX, now);
 }
 
 /* False: it is not sent now, but was dropped or held. */
@@ -42,7 +31,7 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 		return false;
 	}
 	if (place->probe != NULL && !ob->closed) {
-		hold(ob, entry, now);
+		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
 		return false;
 	}
 	place->probe = entry;
@@ -75,30 +64,20 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)
 {
-	struct entry *top;
-	int64_t due = INT64_MAX;
+	int64_t due;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	top = heap_top(&ob->backoff);
-	if (ob->waiting.head != NULL || (top != NULL && ob->closed)) {
+	due = backoff_due(&ob->backoff);
+	if (ob->waiting.head != NULL || (ob->closed && !backoff_empty(&ob->backoff))) {
 		due = now;
-	} else if (top != NULL) {
-		due = top->due;
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return due;
 }
 
-void outbox_hasten(struct outbox *ob, int64_t now)
+void outbox_hasten(struct outbox *ob)
 {
 	(void)pthread_mutex_lock(&ob->lock);
-	for (size_t i = 0; i < ob->backoff.len; i++) {
-		struct entry *entry = ob->backoff.entries[i];
-
-		if (entry->unanswered && entry->due > now) {
-			entry->due = now;
-		}
-	}
-	heap_reorder(&ob->backoff);
+	backoff_hasten(&ob->backoff, BACKOFF_UNANSWERED);
 	(void)pthread_mutex_unlock(&ob->lock);
 }

@@ -127,7 +127,7 @@ void sender_answered(struct sender *s, struct entry *entry, evrec_answer *answer
 		s->transport->ops->reload_credentials(s->transport);
 	}
 	if (is_back) {
-		outbox_hasten(s->outbox, now);
+		outbox_hasten(s->outbox);
 	}
 	memset(answer, 0, sizeof(*answer));
 }

@@ -22,7 +22,7 @@ static void test_told_again_after_2_s(void **state)
 
 	(void)state;
 	tell(ob);
-	outbox_hasten(ob, S);
+	outbox_hasten(ob);
 	assert_int_equal(outbox_next_due(ob, S), S + LINGERING);
 	assert_null(take(ob, S + LINGERING - 1));
 	answer(ob, take_this(ob, S + LINGERING, 1, VERB_PATCH, 3), status(200), S + LINGERING);

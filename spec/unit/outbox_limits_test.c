@@ -65,6 +65,7 @@ static void test_hasten(void **state)
 {
 	struct outbox *ob = new_outbox(100);
 	evrec_answer throttled = { .status = 429, .retry_after = 100 * S }, lost = LOST;
+	struct entry *entry;
 
 	(void)state;
 	lost.retry_after = 200 * S;
@@ -72,12 +73,19 @@ static void test_hasten(void **state)
 		submit(ob, i, 1);
 		answer(ob, take(ob, 0), i % 2 == 0 ? lost : throttled, 0);
 	}
-	outbox_hasten(ob, S);
-	for (unsigned i = 1; i <= 10; i++) {
+	outbox_hasten(ob);
+	assert_true(outbox_next_due(ob, S) <= S);
+	for (unsigned i = 1; i <= 9; i++) {
 		assert_int_equal(take(ob, S)->id % 2, 0);
 	}
+	/* One that is lost again waits again, and longer than it takes the server to come back once more. */
+	entry = take(ob, S);
+	answer(ob, entry, lost, S);
 	assert_null(take(ob, 99 * S));
 	assert_int_equal(outbox_next_due(ob, S), 100 * S);
+	outbox_hasten(ob);
+	assert_ptr_equal(take(ob, S), entry);
+	assert_null(take(ob, 99 * S));
 	end_outbox(ob);
 }
 

@@ -192,7 +192,7 @@ static void step(struct world *w)
 		} else if (below(w, 4) == 0) {
 			carry_out(w, &w->late[below(w, LATE)]);
 		} else if (below(w, 8) == 0) {
-			outbox_hasten(w->ob, w->now);
+			outbox_hasten(w->ob);
 		} else {
 			collect_all(w);
 		}
