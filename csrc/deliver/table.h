@@ -1,5 +1,8 @@
 /*
  * table.h - entries by id, chained through the entries themselves. Not locked: belongs to an outbox.
+ *
+ * It grows by some slots now and then (linear hashing, Litwin 1980), never by all at once: that would hold up the one
+ * recording call that it falls to, by milliseconds where many entries wait.
  */
 #ifndef EVREC_TABLE_H
 #define EVREC_TABLE_H
@@ -10,7 +13,8 @@
 
 struct table {
 	struct entry **slots;
-	size_t len, size; /* entries, and slots: a power of two */
+	size_t len, size, room; /* entries; slots in use, and all */
+	size_t half;            /* a power of two: that many slots or more are in use, but not twice as many */
 };
 
 bool table_init(struct table *t); /* false: no memory */
