@@ -19,19 +19,26 @@ static inline uint64_t word_load(const char *from)
 	return word;
 }
 
+/* Four. */
+static inline uint32_t word_load_half(const char *from)
+{
+	uint32_t half;
+
+	memcpy(&half, from, sizeof(half));
+	return half;
+}
+
 /* All bytes, some of them perhaps twice, of 1 to 7; `filler` where there are fewer than four. */
 static inline uint64_t word_load_short(const char *from, size_t len, uint64_t filler)
 {
-	uint32_t head, tail;
+	uint32_t head;
 
 	if (len < sizeof(head)) {
 		head = (uint32_t)(unsigned char)from[0] | (uint32_t)(unsigned char)from[len / 2] << 8 |
 		       (uint32_t)(unsigned char)from[len - 1] << 16;
 		return filler << 24 | head;
 	}
-	memcpy(&head, from, sizeof(head));
-	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
-	return (uint64_t)tail << 32 | head;
+	return (uint64_t)word_load_half(from + len - sizeof(head)) << 32 | word_load_half(from);
 }
 
 /* memcmp(a, b, len) == 0 */
@@ -39,15 +46,23 @@ static inline bool word_equal(const char *a, const char *b, size_t len)
 {
 	size_t i;
 
-	if (len < sizeof(uint64_t)) {
-		return len == 0 || word_load_short(a, len, 0) == word_load_short(b, len, 0);
+	if (len > 4 * sizeof(uint64_t)) {
+		return memcmp(a, b, len) == 0;
 	}
-	for (i = 0; i + sizeof(uint64_t) < len; i += sizeof(uint64_t)) {
-		if (word_load(a + i) != word_load(b + i)) {
-			return false;
+	if (len >= sizeof(uint64_t)) {
+		for (i = 0; i + sizeof(uint64_t) < len; i += sizeof(uint64_t)) {
+			if (word_load(a + i) != word_load(b + i)) {
+				return false;
+			}
 		}
+		return word_load(a + len - sizeof(uint64_t)) == word_load(b + len - sizeof(uint64_t));
 	}
-	return word_load(a + len - sizeof(uint64_t)) == word_load(b + len - sizeof(uint64_t));
+	if (len >= sizeof(uint32_t)) {
+		const size_t last = len - sizeof(uint32_t);
+
+		return word_load_half(a) == word_load_half(b) && word_load_half(a + last) == word_load_half(b + last);
+	}
+	return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
 }
 
 /* memcpy(to, from, len) */

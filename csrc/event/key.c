@@ -62,7 +62,7 @@ static inline bool is_same(evrec_str a, evrec_str b)
 	return a.len == b.len && word_equal(a.data, b.data, a.len);
 }
 
-bool keys_are_of(const struct keys *keys, const evrec_fields *e)
+bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *e)
 {
 	const evrec_reference *r = &e->regarding;
 	const evrec_str *at = keys->at;
@@ -71,9 +71,15 @@ bool keys_are_of(const struct keys *keys, const evrec_fields *e)
 	return keys->made && is_same(at[NOTE], e->note) && is_same(at[NAME], r->name) && is_same(at[UID], r->uid) &&
 	       is_same(at[REASON], e->reason) && is_same(at[TYPE], e->type) && is_same(at[KIND], r->kind) &&
 	       is_same(at[NAMESPACE], r->ns) && is_same(at[API_VERSION], r->api_version) &&
-	       is_same(at[FIELD_PATH], r->field_path) && is_same(at[COMPONENT], e->component) &&
-	       is_same(at[HOST], e->host) && is_same(at[CONTROLLER], e->controller) &&
-	       is_same(at[INSTANCE], e->instance);
+	       is_same(at[FIELD_PATH], r->field_path);
+}
+
+bool keys_are_of(const struct keys *keys, const evrec_fields *e)
+{
+	const evrec_str *at = keys->at;
+
+	return keys_are_of_same_source(keys, e) && is_same(at[COMPONENT], e->component) && is_same(at[HOST], e->host) &&
+	       is_same(at[CONTROLLER], e->controller) && is_same(at[INSTANCE], e->instance);
 }
 
 bool keys_make(struct keys *keys, const evrec_fields *event)

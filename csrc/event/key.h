@@ -29,6 +29,8 @@ struct keys {
  * event that comes again and again is known by this, without a hash or a search.
  */
 bool keys_are_of(const struct keys *keys, const evrec_fields *event);
+/* The same where component, host, reporting controller and instance are known to be those that they were made of. */
+bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *event);
 /* Makes all three; false: no memory. Reuses what `keys` holds. */
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);

@@ -148,7 +148,7 @@ int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *
 	event->note = text_clean(what->note, b->options.max_message_bytes, note);
 	ok = !note->failed;
 	/* The event before this one was no other, and was found good. */
-	known = !b->busy && ok && keys_are_of(&r->keys, event);
+	known = !b->busy && ok && keys_are_of_same_source(&r->keys, event);
 	code = check_rest(what, err);
 	if (code == 0 && !known) {
 		code = check_known(what, err);

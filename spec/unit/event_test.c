@@ -198,6 +198,8 @@ static void test_keys_are_of(void **state)
 	evrec_fields event = sample();
 	evrec_str *parts[] = { &event.component,
 		               &event.host,
+		               &event.controller,
+		               &event.instance,
 		               &event.regarding.kind,
 		               &event.regarding.ns,
 		               &event.regarding.name,
@@ -206,10 +208,9 @@ static void test_keys_are_of(void **state)
 		               &event.regarding.field_path,
 		               &event.type,
 		               &event.reason,
-		               &event.controller,
-		               &event.instance,
 		               &event.note };
-	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 40 };
+	const size_t source = 4; /* so many of them */
+	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 32, 33, 40 };
 	struct keys keys = { 0 };
 	char text[40], own[40];
 	size_t i, j, k;
@@ -217,6 +218,7 @@ static void test_keys_are_of(void **state)
 	(void)state;
 	assert_int_equal(sizeof(parts) / sizeof(parts[0]), KEY_PARTS);
 	assert_false(keys_are_of(&keys, &event));
+	assert_false(keys_are_of_same_source(&keys, &event));
 	memset(text, 'x', sizeof(text));
 	for (j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
 		for (i = 0; i < KEY_PARTS; i++) {
@@ -228,13 +230,16 @@ static void test_keys_are_of(void **state)
 			*parts[i] = (evrec_str){ own, lengths[j] };
 			event.action = event.regarding.resource_version = (evrec_str){ own, i };
 			assert_true(keys_are_of(&keys, &event));
+			assert_true(keys_are_of_same_source(&keys, &event));
 			for (k = 0; k < lengths[j]; k++) {
 				own[k] = 'y';
 				assert_false(keys_are_of(&keys, &event));
+				assert_int_equal(keys_are_of_same_source(&keys, &event), i < source);
 				own[k] = 'x';
 			}
 			parts[i]->len--;
 			assert_false(keys_are_of(&keys, &event));
+			assert_int_equal(keys_are_of_same_source(&keys, &event), i < source);
 			*parts[i] = (evrec_str){ text, lengths[j] };
 		}
 	}
