@@ -104,7 +104,7 @@ static inline void copy_reference(evrec_reference *to, const evrec_reference *fr
 	to->field_path = from->field_path;
 }
 
-/* client-go's makeEvent, all but the name, which only an event that turns out to be new needs. */
+/* client-go's makeEvent, without a name, which only an event that turns out to be new needs; its note not yet clean. */
 static void make(evrec_fields *event, const evrec_emit *what, int64_t now)
 {
 	event->name = (evrec_str){ NULL, 0 };
@@ -120,6 +120,7 @@ static void make(evrec_fields *event, const evrec_emit *what, int64_t now)
 	event->type = what->type;
 	event->reason = what->reason;
 	event->action = what->action;
+	event->note = what->note;
 	event->first = event->last = what->timestamp != EVREC_UNSET ? what->timestamp : now;
 }
 
@@ -129,7 +130,7 @@ int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *
 	/* From inside a callback, where the recorder's own may still be looked at, others. */
 	evrec_fields *event = &r->event, inner;
 	struct buf *note = &r->note;
-	bool ok, known;
+	bool known, ok;
 	int64_t now;
 	int code;
 
@@ -144,11 +145,8 @@ int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *
 	}
 	now = evrec_clock_now(b->options.clock);
 	make(event, what, now);
-	buf_clear(note);
-	event->note = text_clean(what->note, b->options.max_message_bytes, note);
-	ok = !note->failed;
-	/* The event before this one was no other, and was found good. */
-	known = !b->busy && ok && keys_are_of_same_source(&r->keys, event);
+	/* The event before this one was no other: it was found good, and its note clean. */
+	known = !b->busy && keys_are_of_same_source(&r->keys, event);
 	code = check_rest(what, err);
 	if (code == 0 && !known) {
 		code = check_known(what, err);
@@ -158,10 +156,17 @@ int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *what, evrec_error *
 		broadcaster_refuse(b);
 		return code;
 	}
-	if (b->busy) {
-		return broadcaster_defer(b, event, ok, err);
+	if (known) {
+		return broadcaster_record(b, event, &r->keys, now, err);
 	}
-	ok = known || (ok && keys_make(&r->keys, event));
+	buf_clear(note);
+	event->note = text_clean(what->note, b->options.max_message_bytes, note);
+	if (b->busy) {
+		return broadcaster_defer(b, event, !note->failed, err);
+	}
+	/* What had to be cleaned or cut may turn out to be the event before only now. */
+	known = event->note.data != what->note.data && keys_are_of_same_source(&r->keys, event);
+	ok = !note->failed && (known || keys_make(&r->keys, event));
 	return broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
 }
 

@@ -130,6 +130,28 @@ static void test_duplicates(void **state)
 	evrec_ref_release(prepared);
 }
 
+/* What had to be cleaned is a count too, and so is what comes clean already. */
+static void test_cleaned(void **state)
+{
+	struct fixture *f = *state;
+	const evrec_reference object = pod();
+	size_t before;
+	int i;
+
+	record(f, NULL, &object, "bytes: \xff");
+	before = f->memory.calls;
+	for (i = 0; i < 5; i++) {
+		record(f, NULL, &object, "bytes: \xff");
+		record(f, NULL, &object, "bytes: \xef\xbf\xbd");
+	}
+	assert_int_equal(f->memory.calls, before);
+	assert_int_equal(stats_of(f).pending, 11);
+	assert_int_equal(stats_of(f).pending_writes, 1);
+	assert_int_equal(stats_of(f).correlator.why[EVREC_DUPLICATE], 10);
+	record(f, NULL, &object, "bytes: \xfe!");
+	assert_int_equal(stats_of(f).pending_writes, 2);
+}
+
 static void test_similar(void **state)
 {
 	struct fixture *f = *state;
@@ -170,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_duplicates, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cleaned, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_similar, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rate_limited, set_up, tear_down),
 	};
