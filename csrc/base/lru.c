@@ -368,13 +368,11 @@ static struct node *entry_at(const struct lru *lru, uint64_t handle)
 	return node->generation == (uint32_t)(handle >> 32) ? node : NULL;
 }
 
-void *lru_put(struct lru *lru, struct key *key, bool *fresh)
+/* Apart from lru_put, whose way is short where the place is known, and would not be with this in it. */
+static __attribute__((noinline)) void *put_anywhere(struct lru *lru, struct key *key, bool *fresh)
 {
-	struct node *node = key->cache == lru->number ? entry_at(lru, key->handle) : NULL;
+	struct node *node = find(lru, key);
 
-	if (node == NULL) {
-		node = find(lru, key);
-	}
 	*fresh = node == NULL;
 	if (node != NULL) {
 		touch(lru, node);
@@ -386,6 +384,18 @@ void *lru_put(struct lru *lru, struct key *key, bool *fresh)
 	}
 	key->cache = lru->number;
 	key->handle = lru_handle(node + 1);
+	return node + 1;
+}
+
+void *lru_put(struct lru *lru, struct key *key, bool *fresh)
+{
+	struct node *node = key->cache == lru->number ? entry_at(lru, key->handle) : NULL;
+
+	if (node == NULL) {
+		return put_anywhere(lru, key, fresh);
+	}
+	*fresh = false;
+	touch(lru, node);
 	return node + 1;
 }
 
