@@ -184,16 +184,13 @@ static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, in
 /* Fewer entries than this are in the processor's second cache, or soon will be. */
 #define FEW 2048
 
-/* An event that was just seen is looked for nowhere. */
 static void prefetch(const evrec_correlator *c, const struct keys *keys)
 {
 	const struct lru_search searches[] = { { c->aggregator.cache, &keys->aggregate },
 		                               { c->logger.cache, &keys->event },
 		                               { c->buckets, &keys->spam } };
 
-	if (keys->spam.cache == 0 && lru_len(c->buckets) > FEW) {
-		lru_prefetch(searches, sizeof(searches) / sizeof(searches[0]));
-	}
+	lru_prefetch(searches, sizeof(searches) / sizeof(searches[0]));
 }
 
 int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys, int64_t now,
@@ -206,7 +203,10 @@ int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct ke
 		return EVREC_EINVALID;
 	}
 	c->busy = true;
-	prefetch(c, keys);
+	/* An event that was just seen is looked for nowhere. */
+	if (keys->spam.cache == 0 && lru_len(c->buckets) > FEW) {
+		prefetch(c, keys);
+	}
 	observed_init(o, event);
 	ok = aggregate(c, keys, o, now, &key, &combined) && logger_observe(&c->logger, key, o, now, &known) &&
 	     limit(c, keys, o, now);

@@ -95,7 +95,7 @@ bool logger_observe(struct logger *l, struct key *key, struct observed *observed
 	if (o == NULL) {
 		return false;
 	}
-	observed->handle = lru_handle(o);
+	observed->handle = key->handle;
 	*known = o->count > 0;
 	if (!*known) {
 		return observe_new(l, o, observed, now);
