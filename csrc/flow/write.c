@@ -81,7 +81,8 @@ static bool write_fold(void *item, const void *draft)
 	const struct observed *observed = draft;
 	struct write *w = item;
 
-	if (!set_note(w, observed->note)) {
+	/* The message of all but aggregates is a part of the key that the write is known by. */
+	if (observed->why == EVREC_AGGREGATED && !set_note(w, observed->note)) {
 		return false;
 	}
 	w->last = observed->last;

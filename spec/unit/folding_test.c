@@ -162,8 +162,9 @@ static void test_bytes_are_counted_honestly(void **state)
 		fields.regarding.name = EVREC_STR("web-0");
 		fields.note = (evrec_str){ note, i % 2 == 0 ? 40 : sizeof(note) };
 		observed_init(&observed, &fields);
+		observed.why = EVREC_AGGREGATED;
 		assert_true(outbox_submit(ob, &occurrence, &cause));
-		/* A longer message for an event that waits. */
+		/* A longer message for an aggregate that waits. */
 		if (i % 4 == 0) {
 			observed.note = (evrec_str){ note, sizeof(note) };
 			assert_true(outbox_submit(ob, &occurrence, &cause));
