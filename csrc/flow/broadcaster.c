@@ -117,6 +117,24 @@ void evrec_broadcaster_free(evrec_broadcaster *b)
 	broadcaster_unref(b);
 }
 
+/*
+ * Who sees what: sinks get the borrowed fields, so that an event which ends as a count is never copied; functions and
+ * queues share one copy. An event needs its name before anyone sees it, and where two sinks have to agree on it.
+ */
+static void look_around(evrec_broadcaster *b)
+{
+	size_t i, sinks = 0;
+
+	b->copies = b->names = false;
+	for (i = 0; i < b->watches_len; i++) {
+		const evrec_watch *watch = b->watches[i];
+
+		sinks += watch->lane != NULL;
+		b->copies = b->copies || watch->lane == NULL;
+		b->names = b->names || watch->lane == NULL || watch->shows_events || sinks > 1;
+	}
+}
+
 static evrec_watch *add_watch(evrec_broadcaster *b, const evrec_watch *model, evrec_error *err)
 {
 	evrec_watch *watch = NULL;
@@ -144,6 +162,7 @@ static evrec_watch *add_watch(evrec_broadcaster *b, const evrec_watch *model, ev
 	*watch = *model;
 	watch->refs = 2;
 	b->watches[b->watches_len++] = watch;
+	look_around(b);
 	return watch;
 }
 
@@ -208,34 +227,7 @@ static void prune(evrec_broadcaster *b)
 		}
 	}
 	b->watches_len = kept;
-}
-
-/*
- * Who sees what: sinks get the borrowed fields, so that an event which ends as a count is never copied; functions and
- * queues share one copy. An event needs its name before anyone sees it, and where two sinks have to agree on it.
- */
-struct audience {
-	size_t sinks;
-	bool stopped, copies, callbacks;
-};
-
-static struct audience audience_of(const evrec_broadcaster *b)
-{
-	struct audience a = { 0 };
-	size_t i;
-
-	for (i = 0; i < b->watches_len; i++) {
-		const evrec_watch *watch = b->watches[i];
-
-		a.stopped = a.stopped || watch->stopped;
-		if (watch->lane != NULL) {
-			a.sinks++;
-			a.callbacks = a.callbacks || watch->shows_events;
-		} else {
-			a.copies = true;
-		}
-	}
-	return a;
+	look_around(b);
 }
 
 static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
@@ -252,25 +244,21 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *ke
 {
 	/* Watches that a callback adds come behind these: they see later events only. */
 	const size_t n = b->watches_len;
-	struct audience audience = audience_of(b);
 	evrec_event *copy = NULL;
-	bool named;
+	bool stopped = false;
 	size_t i;
 
 	b->busy = true;
 	b->stats.broadcast++;
-	named = event->name.len != 0 || !(audience.copies || audience.callbacks || audience.sinks > 1) ||
-	        name_event(b, event, now);
-	if (audience.copies && named) {
+	if (b->names && (event->name.len != 0 || name_event(b, event, now)) && b->copies) {
 		copy = evrec_event_new(event);
 	}
 	for (i = 0; i < n; i++) {
 		evrec_watch *watch = b->watches[i];
 
 		if (watch->stopped) {
-			continue;
-		}
-		if (watch->lane != NULL) {
+			stopped = true;
+		} else if (watch->lane != NULL) {
 			lane_record(watch->lane, event, keys, now);
 		} else if (copy == NULL || !watch_offer(watch, copy)) {
 			b->stats.watch_dropped++;
@@ -278,7 +266,7 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *ke
 	}
 	evrec_event_release(copy);
 	b->busy = false;
-	if (audience.stopped) {
+	if (stopped) {
 		prune(b);
 	}
 }

@@ -17,6 +17,8 @@ struct evrec_broadcaster {
 	struct lane_listener listener;
 	evrec_watch **watches; /* in the order of their start */
 	size_t watches_len, watches_cap;
+	bool copies;            /* some take a copy of the event */
+	bool names;             /* and some need it to have its name */
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
 	size_t deferred_head, deferred_len;
 	struct keys deferred_keys;

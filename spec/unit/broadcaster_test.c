@@ -95,27 +95,31 @@ static void test_order(void **state)
 
 static void test_two_sinks_agree_on_the_name(void **state)
 {
-	struct fixture *f = *state;
+	struct fixture *f = *state, other = { .status = 201 };
 	evrec_correlator_options options;
 	evrec_watch *a, *b;
 	evrec_sink_stats s;
+	evrec_sink *sink = evrec_sink_new(&sink_ops, &other, NULL, NULL);
 	int i;
 
 	evrec_correlator_options_init(&options);
 	options.burst_size = 1;
 	a = start(f);
-	b = evrec_broadcaster_start_recording_to_sink(f->b, f->sink, &options, NULL);
+	b = evrec_broadcaster_start_recording_to_sink(f->b, sink, &options, NULL);
+	evrec_sink_release(sink);
 	for (i = 0; i < 3; i++) {
 		(void)record(f, "a", "R", "m");
 	}
 	poll_once(f->b);
-	assert_int_equal(f->creates, 2);
+	assert_int_equal(f->creates + other.creates, 2);
+	assert_string_equal(f->last_name, other.last_name);
 	assert_true(evrec_watch_get_sink_stats(a, &s) && s.rate_limited == 0 && s.coalesced == 2);
 	assert_true(evrec_watch_get_sink_stats(b, &s) && s.rate_limited == 2 && s.coalesced == 0);
 	evrec_watch_stop(a);
 	(void)record(f, "b", "R", "m");
 	poll_once(f->b);
-	assert_int_equal(f->creates, 3);
+	assert_int_equal(f->creates, 1);
+	assert_int_equal(other.creates, 2);
 	(void)check_books(f->b);
 	evrec_watch_free(a);
 	evrec_watch_free(b);

@@ -154,6 +154,11 @@ static void test_an_aggregate_is_bounded(void **state)
 	assert_int_equal(record(f, "a", "R", "0123456789"), 0);
 	poll_once(b);
 	assert_string_equal(f->last_note, "(combined from similar events): 01234\xE2\x80\xA6");
+	/* Of those that fold into one write, the last one's. */
+	assert_int_equal(record(f, "b", "R", "first"), 0);
+	assert_int_equal(record(f, "b", "R", "last"), 0);
+	poll_once(b);
+	assert_string_equal(f->last_note, "(combined from similar events): last");
 	evrec_broadcaster_free(b);
 }
 
