@@ -319,30 +319,26 @@ void broadcaster_drop(evrec_broadcaster *b)
 	b->stats.dropped[EVREC_CAUSE_MEMORY]++;
 }
 
-/* What can be said before an event goes anywhere: 0, or it was dropped. */
-static int admit(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err)
+/* Of an event that goes nowhere, as the broadcaster is closed, or there was no memory for all of it. */
+static int turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err)
 {
-	check_fork(b);
-	b->stats.recorded++;
 	if (b->closed) {
 		drop(b, event, EVREC_CAUSE_CLOSED);
 		return error_set(err, EVREC_ECLOSED, "the broadcaster is shut down");
 	}
-	if (!whole) {
-		drop(b, event, EVREC_CAUSE_MEMORY);
-		return error_set(err, EVREC_EDROPPED, "no memory");
-	}
-	return 0;
+	drop(b, event, EVREC_CAUSE_MEMORY);
+	return error_set(err, EVREC_EDROPPED, "no memory");
 }
 
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err)
 {
 	enum evrec_cause cause = EVREC_CAUSE_QUEUE_FULL;
 	evrec_event *copy = NULL;
-	int code = admit(b, event, whole, err);
 
-	if (code != 0) {
-		return code;
+	check_fork(b);
+	b->stats.recorded++;
+	if (b->closed || !whole) {
+		return turn_away(b, event, err);
 	}
 	if (b->deferred == NULL) {
 		b->deferred = mem_alloc(DEFERRED_MAX * sizeof(evrec_event *));
@@ -363,19 +359,18 @@ int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whol
 
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
 {
-	int code;
-
+	check_fork(b);
 	/* What was left from before comes first, and before this one is counted; what it makes callbacks record, after. */
 	if (b->deferred_len != 0 && !b->closed) {
-		check_fork(b);
 		broadcast_deferred(b);
 	}
-	code = admit(b, event, keys != NULL, err);
-	if (code == 0) {
-		broadcast(b, event, keys, now);
-		broadcast_deferred(b);
+	b->stats.recorded++;
+	if (b->closed || keys == NULL) {
+		return turn_away(b, event, err);
 	}
-	return code;
+	broadcast(b, event, keys, now);
+	broadcast_deferred(b);
+	return 0;
 }
 
 void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline)
