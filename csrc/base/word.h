@@ -44,22 +44,22 @@ static inline uint64_t word_load_short(const char *from, size_t len, uint64_t fi
 /* memcmp(a, b, len) == 0 */
 static inline bool word_equal(const char *a, const char *b, size_t len)
 {
-	size_t i;
+	size_t last, i;
 
-	if (len > 4 * sizeof(uint64_t)) {
-		return memcmp(a, b, len) == 0;
-	}
 	if (len >= sizeof(uint64_t)) {
-		for (i = 0; i + sizeof(uint64_t) < len; i += sizeof(uint64_t)) {
+		if (len > 4 * sizeof(uint64_t)) {
+			return memcmp(a, b, len) == 0;
+		}
+		last = len - sizeof(uint64_t);
+		for (i = 0; i < last; i += sizeof(uint64_t)) {
 			if (word_load(a + i) != word_load(b + i)) {
 				return false;
 			}
 		}
-		return word_load(a + len - sizeof(uint64_t)) == word_load(b + len - sizeof(uint64_t));
+		return word_load(a + last) == word_load(b + last);
 	}
 	if (len >= sizeof(uint32_t)) {
-		const size_t last = len - sizeof(uint32_t);
-
+		last = len - sizeof(uint32_t);
 		return word_load_half(a) == word_load_half(b) && word_load_half(a + last) == word_load_half(b + last);
 	}
 	return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);

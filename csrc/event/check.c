@@ -1,7 +1,5 @@
 #include "event/event.h"
 
-#include "base/utf8.h"
-
 int check_text(evrec_str text, const char *what, size_t max, bool required, evrec_error *err)
 {
 	if (text.len == 0) {
@@ -49,15 +47,10 @@ static int check_fields(const evrec_reference *r, const char *what, evrec_error 
 	return 0;
 }
 
-static inline bool plain(evrec_str text)
-{
-	return text.len <= FIELD_MAX && utf8_plain(text);
-}
-
 int check_reference(const evrec_reference *r, const char *what, evrec_error *err)
 {
-	bool fine = r->kind.len != 0 && plain(r->kind) && plain(r->api_version) && plain(r->name) && plain(r->uid) &&
-	            plain(r->resource_version) && plain(r->field_path);
+	bool fine = r->kind.len != 0 && is_plain(r->kind) && is_plain(r->api_version) && is_plain(r->name) &&
+	            is_plain(r->uid) && is_plain(r->resource_version) && is_plain(r->field_path);
 
 	if (!fine && check_fields(r, what, err) != 0) {
 		return EVREC_EINVALID;

@@ -5,6 +5,7 @@
 #define EVREC_EVENT_H
 
 #include "base/base.h"
+#include "base/utf8.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -22,6 +23,11 @@ int check_reference(const evrec_reference *reference, const char *what, evrec_er
 /* `required`: not empty. Always: at most `max` bytes, valid UTF-8, no NUL. */
 int check_text(evrec_str text, const char *what, size_t max, bool required, evrec_error *err);
 int check_type(evrec_str type, evrec_error *err);
+/* True for most of what check_text takes as optional, with a `max` of FIELD_MAX. False tells nothing. */
+static inline bool is_plain(evrec_str text)
+{
+	return text.len <= FIELD_MAX && utf8_plain(text);
+}
 /* Keys are text; values may be anything here (they are cleaned later). Together within ANNOTATIONS_MAX. */
 int check_map(evrec_map map, const char *what, evrec_error *err);
 

@@ -71,7 +71,7 @@ static int check_rest(const evrec_emit *what, evrec_error *err)
 {
 	int code = 0;
 
-	if (what->object == NULL) {
+	if (what->object == NULL && !is_plain(what->regarding->resource_version)) {
 		code = check_text(what->regarding->resource_version, "regarding.resourceVersion", FIELD_MAX, false,
 		                  err);
 	}
