@@ -107,32 +107,25 @@ void evrec_correlator_free(evrec_correlator *c)
 	mem_free(c);
 }
 
-/* Decides whether the event is told as an aggregate, and makes it one. Sets *key to its cache key. */
-static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now, struct key **key,
-                      bool *combined)
+/* The callback's aggregate key, and *local_key; NULL: no memory. */
+static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, const struct observed *o,
+                                     evrec_str *local_key)
 {
-	evrec_str local_key = o->note, message = { NULL, 0 }, chosen;
-	struct key *aggregate_key = &keys->aggregate;
+	evrec_str chosen, local;
 
-	if (c->options.key_func != NULL) {
-		if (c->options.key_func(c->options.ctx, o->event, &chosen, &local_key)) {
-			if (!key_custom(&c->custom_key, &c->custom, chosen)) {
-				return false;
-			}
-			aggregate_key = &c->custom_key;
-		} else {
-			local_key = o->note;
-			c->stats.callback_errors++;
-		}
+	if (!c->options.key_func(c->options.ctx, o->event, &chosen, &local)) {
+		c->stats.callback_errors++;
+		return &keys->aggregate;
 	}
-	if (!aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
-		return false;
-	}
-	o->aggregate = aggregate_key->handle;
-	*key = *combined ? aggregate_key : &keys->event;
-	if (!*combined) {
-		return true;
-	}
+	*local_key = local;
+	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;
+}
+
+/* Makes the event the aggregate. False: no memory. */
+static bool combine(evrec_correlator *c, struct observed *o, int64_t now)
+{
+	evrec_str message = { NULL, 0 };
+
 	buf_clear(&c->message);
 	if (c->options.message_func != NULL && c->options.message_func(c->options.ctx, o->event, &message)) {
 		buf_put_str(&c->message, message);
@@ -148,28 +141,44 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 	return !c->message.failed;
 }
 
+/* Decides whether the event is told as an aggregate, and makes it one. Sets *key to its cache key. */
+static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now, struct key **key,
+                      bool *combined)
+{
+	evrec_str local_key = o->note;
+	struct key *aggregate_key =
+		c->options.key_func == NULL ? &keys->aggregate : ask_aggregate_key(c, keys, o, &local_key);
+
+	if (aggregate_key == NULL || !aggregator_observe(&c->aggregator, aggregate_key, local_key, now, combined)) {
+		return false;
+	}
+	o->aggregate = aggregate_key->handle;
+	*key = *combined ? aggregate_key : &keys->event;
+	return !*combined || combine(c, o, now);
+}
+
+/* The callback's key; NULL: no memory. */
+static struct key *ask_spam_key(evrec_correlator *c, struct keys *keys, const struct observed *o)
+{
+	evrec_fields changed;
+	evrec_str chosen;
+
+	observed_fields(o, &changed);
+	if (!c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {
+		c->stats.callback_errors++;
+		return &keys->spam;
+	}
+	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;
+}
+
 /* Takes a token for the event; sets `skip` where there is none. */
 static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now)
 {
-	struct key *key = &keys->spam;
+	struct key *key = c->options.spam_key_func == NULL ? &keys->spam : ask_spam_key(c, keys, o);
 	struct bucket *bucket;
 	bool fresh;
 
-	if (c->options.spam_key_func != NULL) {
-		evrec_fields changed;
-		evrec_str chosen;
-
-		observed_fields(o, &changed);
-		if (c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {
-			if (!key_custom(&c->custom_key, &c->custom, chosen)) {
-				return false;
-			}
-			key = &c->custom_key;
-		} else {
-			c->stats.callback_errors++;
-		}
-	}
-	bucket = lru_put(c->buckets, key, &fresh);
+	bucket = key == NULL ? NULL : lru_put(c->buckets, key, &fresh);
 	if (bucket == NULL) {
 		return false;
 	}
