@@ -51,25 +51,37 @@ static int ask_metatable(lua_State *L, int table, int key, const char *what, evr
 	return FAILED;
 }
 
+/* A table, and whether it has a metatable, which a table that lacks a field is asked for only once. */
+struct table {
+	int index;
+	bool asks;
+};
+
+static inline struct table table_at(lua_State *L, int index)
+{
+	struct table table = { index, lua_getmetatable(L, index) != 0 };
+
+	if (table.asks) {
+		lua_pop(L, 1);
+	}
+	return table;
+}
+
 /*
- * Pushes the field whose name is the upvalue `key` of the table at `table`, and returns its type. A metatable is asked,
- * protected, where the table has one. FAILED where that raised: `err` says what.
+ * Pushes the field whose name is the upvalue `key`, and returns its type. A metatable is asked, protected. FAILED where
+ * that raised: `err` says what.
  */
-static inline int push_field(lua_State *L, int table, int key, const char *what, evrec_error *err)
+static inline int push_field(lua_State *L, struct table table, int key, const char *what, evrec_error *err)
 {
 	int type;
 
 	lua_pushvalue(L, lua_upvalueindex(key));
-	type = compat_rawget(L, table);
-	if (type == LUA_TNIL && lua_getmetatable(L, table)) {
-		lua_pop(L, 1);
-		type = ask_metatable(L, table, key, what, err);
-	}
-	return type;
+	type = compat_rawget(L, table.index);
+	return type == LUA_TNIL && table.asks ? ask_metatable(L, table.index, key, what, err) : type;
 }
 
-/* A field that is no string in the table itself: its value is at the top of the stack. */
-static bool read_other(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
+/* A field that is neither a string nor nil: something else that stands for unset, or `err` says what is wrong. */
+static bool accept_other(lua_State *L, int type, int key, const char *what, evrec_error *err)
 {
 	static const char *const names[] = {
 		[UP_KIND] = ".kind",
@@ -80,29 +92,21 @@ static bool read_other(lua_State *L, int table, int key, const char *what, evrec
 		[UP_RESOURCE_VERSION] = ".resourceVersion",
 		[UP_FIELD_PATH] = ".fieldPath",
 	};
-	int type = lua_type(L, -1);
 
-	if (type == LUA_TNIL && lua_getmetatable(L, table)) {
-		lua_pop(L, 1);
-		type = ask_metatable(L, table, key, what, err);
-	}
+	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err));
+}
+
+static inline bool read_string(lua_State *L, struct table table, int key, const char *what, evrec_str *out,
+                               evrec_error *err)
+{
+	const int type = push_field(L, table, key, what, err);
+
 	if (type == LUA_TSTRING) {
 		out->data = lua_tolstring(L, -1, &out->len);
 		return true;
 	}
 	*out = (evrec_str){ NULL, 0 };
-	return type == LUA_TNIL ||
-	       (type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err)));
-}
-
-static inline bool read_string(lua_State *L, int table, int key, const char *what, evrec_str *out, evrec_error *err)
-{
-	lua_pushvalue(L, lua_upvalueindex(key));
-	if (compat_rawget(L, table) != LUA_TSTRING) {
-		return read_other(L, table, key, what, out, err);
-	}
-	out->data = lua_tolstring(L, -1, &out->len);
-	return true;
+	return type == LUA_TNIL || accept_other(L, type, key, what, err);
 }
 
 static bool read_userdata(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_error *err)
@@ -123,29 +127,31 @@ static bool read_userdata(lua_State *L, int index, const char *what, const evrec
 bool reference_read(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_reference *r,
                     evrec_error *err)
 {
-	int metadata = index, type;
+	struct table object, metadata;
+	int type;
 
 	if (!lua_istable(L, index)) {
 		return read_userdata(L, index, what, ref, err);
 	}
 	*ref = NULL;
-	type = push_field(L, index, UP_METADATA, what, err);
+	object = metadata = table_at(L, index);
+	type = push_field(L, object, UP_METADATA, what, err);
 	if (type == FAILED) {
 		return false;
 	}
 	if (type == LUA_TTABLE) {
-		metadata = lua_gettop(L);
+		metadata = table_at(L, lua_gettop(L));
 		r->field_path = (evrec_str){ NULL, 0 };
 	} else if (type != LUA_TNIL && !is_unset(L, -1)) {
 		return refuse_type(L, -1, what, ".metadata", "a table", err);
 	}
-	return read_string(L, index, UP_KIND, what, &r->kind, err) &&
-	       read_string(L, index, UP_API_VERSION, what, &r->api_version, err) &&
+	return read_string(L, object, UP_KIND, what, &r->kind, err) &&
+	       read_string(L, object, UP_API_VERSION, what, &r->api_version, err) &&
 	       read_string(L, metadata, UP_NAME, what, &r->name, err) &&
 	       read_string(L, metadata, UP_NAMESPACE, what, &r->ns, err) &&
 	       read_string(L, metadata, UP_UID, what, &r->uid, err) &&
 	       read_string(L, metadata, UP_RESOURCE_VERSION, what, &r->resource_version, err) &&
-	       (metadata != index || read_string(L, index, UP_FIELD_PATH, what, &r->field_path, err));
+	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, what, &r->field_path, err));
 }
 
 int reference_new(lua_State *L)
