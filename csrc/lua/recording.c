@@ -99,15 +99,6 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots
 	return false;
 }
 
-bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
-{
-	if (lua_type(r->L, index) != LUA_TSTRING) {
-		return refuse_type(r->L, index, name, "", "a string", &r->err);
-	}
-	out->data = lua_tolstring(r->L, index, &out->len);
-	return true;
-}
-
 bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out)
 {
 	return is_unset(r->L, index) || recording_string(r, index, name, out);

@@ -48,7 +48,14 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots
  */
 bool recording_object(struct recording *r, int index);
 bool recording_related(struct recording *r, int index); /* optional */
-bool recording_string(struct recording *r, int index, const char *name, evrec_str *out);
+static inline bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
+{
+	if (lua_type(r->L, index) != LUA_TSTRING) {
+		return refuse_type(r->L, index, name, "", "a string", &r->err);
+	}
+	out->data = lua_tolstring(r->L, index, &out->len);
+	return true;
+}
 bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out);
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out); /* optional */
 bool recording_time(struct recording *r, int index);
