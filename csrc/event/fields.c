@@ -1,10 +1,13 @@
 #include "event/event.h"
 
+#include "base/word.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 
 struct evrec_event {
 	atomic_uint refs;
+	size_t size; /* with all that it points to */
 	evrec_fields fields;
 };
 
@@ -74,7 +77,7 @@ static inline char *pack(char *block, void *in, const size_t *strings, size_t n)
 			s->data = "";
 			continue;
 		}
-		memcpy(block, s->data, s->len);
+		word_copy(block, s->data, s->len);
 		block[s->len] = '\0';
 		s->data = block;
 		block += s->len + 1;
@@ -144,12 +147,14 @@ static void pack_event(char *block, evrec_fields *f)
 
 evrec_event *evrec_event_new(const evrec_fields *fields)
 {
-	evrec_event *event = mem_alloc(sizeof(*event) + room_of_event(fields));
+	const size_t size = sizeof(evrec_event) + room_of_event(fields);
+	evrec_event *event = mem_alloc(size);
 
 	if (event == NULL) {
 		return NULL;
 	}
 	atomic_init(&event->refs, 1);
+	event->size = size;
 	event->fields = *fields;
 	pack_event((char *)(event + 1), &event->fields);
 	return event;
@@ -157,7 +162,7 @@ evrec_event *evrec_event_new(const evrec_fields *fields)
 
 size_t event_size(const evrec_event *event)
 {
-	return sizeof(*event) + room_of_event(&event->fields);
+	return event->size;
 }
 
 evrec_event *evrec_event_retain(evrec_event *event)
