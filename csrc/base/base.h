@@ -54,9 +54,15 @@ struct buf {
 	bool failed;
 };
 
-bool buf_reserve(struct buf *b, size_t more); /* room for `more` bytes and a NUL */
-void buf_clear(struct buf *b);                /* keeps the memory, forgets a failure */
+bool buf_grow(struct buf *b, size_t more); /* for buf_reserve alone */
+void buf_clear(struct buf *b);             /* keeps the memory, forgets a failure */
 void buf_free(struct buf *b);
+
+/* Room for `more` bytes and a NUL. */
+static inline bool buf_reserve(struct buf *b, size_t more)
+{
+	return (more < b->cap - b->len && !b->failed) || buf_grow(b, more);
+}
 
 static inline void buf_put(struct buf *b, const void *data, size_t len)
 {

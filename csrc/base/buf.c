@@ -2,16 +2,13 @@
 
 #include <stdio.h>
 
-bool buf_reserve(struct buf *b, size_t more)
+bool buf_grow(struct buf *b, size_t more)
 {
 	size_t need, cap;
 	char *data;
 
 	if (b->failed) {
 		return false;
-	}
-	if (more < b->cap - b->len) {
-		return true;
 	}
 	if (more > SIZE_MAX / 2 - b->len) {
 		b->failed = true;
