@@ -50,18 +50,37 @@ static evrec_str resource_version_of(const struct observation *o)
 	return (evrec_str){ len == 0 ? NULL : o->text.data + o->name_len, len };
 }
 
+/* Room for a text of that length. False: no memory, and the text as it was. */
+static bool make_room(struct observation *o, size_t len)
+{
+	if (len > o->text.len && !buf_reserve(&o->text, len - o->text.len)) {
+		o->text.failed = false;
+		return false;
+	}
+	return true;
+}
+
 /* Neither string may lie in the observation itself. */
 static bool set_text(struct observation *o, evrec_str name, evrec_str resource_version)
 {
-	if (name.len + resource_version.len > o->text.len &&
-	    !buf_reserve(&o->text, name.len + resource_version.len - o->text.len)) {
-		o->text.failed = false; /* as it was */
+	if (!make_room(o, name.len + resource_version.len)) {
 		return false;
 	}
-	o->text.len = 0;
+	buf_clear(&o->text);
 	buf_put_str(&o->text, name);
 	buf_put_str(&o->text, resource_version);
 	o->name_len = (uint32_t)name.len;
+	return true;
+}
+
+/* The name stays. */
+static bool set_resource_version(struct observation *o, evrec_str resource_version)
+{
+	if (!make_room(o, o->name_len + resource_version.len)) {
+		return false;
+	}
+	o->text.len = o->name_len;
+	buf_put_str(&o->text, resource_version);
 	return true;
 }
 
@@ -112,16 +131,7 @@ bool logger_observe(struct logger *l, struct key *key, struct observed *observed
 
 static bool answered(struct observation *o, evrec_str name, evrec_str resource_version)
 {
-	struct buf own = { 0 };
-	bool ok;
-
-	if (name.len == 0) {
-		buf_put_str(&own, name_of(o));
-		name = buf_str(&own);
-	}
-	ok = !own.failed && set_text(o, name, resource_version);
-	buf_free(&own);
-	return ok;
+	return name.len == 0 ? set_resource_version(o, resource_version) : set_text(o, name, resource_version);
 }
 
 void logger_answered(struct logger *l, uint64_t handle, evrec_str name, evrec_str resource_version)

@@ -234,7 +234,7 @@ static void test_file(void **state)
 {
 	(void)state;
 	without_thread = true;
-	scarce_run(to_file, 60);
+	scarce_run(to_file, 50);
 	without_thread = false;
 }
 

@@ -2,7 +2,7 @@
 #include "scarce.h"
 
 #define LEAST_VALUES 60
-#define LEAST_CORRELATOR 40
+#define LEAST_CORRELATOR 20
 
 static const evrec_pair labels[] = { { { "app", 3 }, { "web\xFF", 4 } }, { { "k\xC3", 2 }, { NULL, 0 } } };
 static const evrec_owner owner = { { "ReplicaSet", 10 }, { "apps/v1", 7 }, { "web", 3 }, { "u", 1 }, 1, -1 };
