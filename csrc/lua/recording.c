@@ -62,38 +62,14 @@ static bool wrong(struct recording *r, const char *message)
 	return false;
 }
 
-static struct recorder *test_recorder(lua_State *L)
+bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder)
 {
-	struct recorder *recorder = lua_touserdata(L, 1);
-
-	/* A light userdata has no length. */
-	return recorder != NULL && lua_rawlen(L, 1) == sizeof(*recorder) && recorder->type == &recorder_type ? recorder
-	                                                                                                     : NULL;
-}
-
-bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots)
-{
-	struct recorder *recorder = test_recorder(L);
-
 	if (recorder == NULL) {
 		(void)wrong(r, "not called as a recorder's method");
 	} else if (recorder->recorder == NULL) {
 		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
-	} else if (slots != 0 && !lua_checkstack(L, slots)) {
-		(void)evrec_recorder_drop(recorder->recorder, "no room on Lua's stack", &r->err);
 	} else {
-		r->L = L;
-		r->recorder = recorder;
-		/* Field by field, as any other way takes longer. */
-		r->what.object = NULL;
-		r->what.regarding = r->what.related = NULL;
-		r->what.action = (evrec_str){ NULL, 0 };
-		r->what.annotations = r->what.labels = (evrec_map){ NULL, 0 };
-		r->what.timestamp = EVREC_UNSET;
-		if (lua_gettop(L) < arguments) {
-			lua_settop(L, arguments);
-		}
-		return true;
+		(void)evrec_recorder_drop(recorder->recorder, "no room on Lua's stack", &r->err);
 	}
 	(void)fail(L, &r->err);
 	return false;
@@ -102,15 +78,6 @@ bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots
 bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out)
 {
 	return is_unset(r->L, index) || recording_string(r, index, name, out);
-}
-
-bool recording_object(struct recording *r, int index)
-{
-	if (!reference_read(r->L, index, "object", &r->what.object, &r->regarding, &r->err)) {
-		return false;
-	}
-	r->what.regarding = &r->regarding;
-	return true;
 }
 
 bool recording_related(struct recording *r, int index)

@@ -33,20 +33,50 @@ struct recording {
 	evrec_error err;
 };
 
+/* What recording_begin does where `recorder` is none (NULL), or was collected, or there is no room: returns false. */
+bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder);
+
 /*
  * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
  * the stack: 0, the 20 that any C function has, is enough for the arguments and one reference; RECORDING_SLOTS for two,
- * the fields of emit, two maps, and what is pushed to do all that. False where self is no recorder, or there is no room, which is counted: then
- * the method returns the three values pushed.
+ * the fields of emit, two maps, and what is pushed to do all that. False where self is no recorder, or there is no room,
+ * which is counted: then the method returns the three values pushed.
  */
 #define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 48)
-bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots);
+static inline bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots)
+{
+	struct recorder *recorder = lua_touserdata(L, 1);
+
+	/* A light userdata has no length. */
+	if (recorder == NULL || lua_rawlen(L, 1) != sizeof(*recorder) || recorder->type != &recorder_type) {
+		return recording_decline(L, r, NULL);
+	}
+	if (recorder->recorder == NULL || (slots != 0 && !lua_checkstack(L, slots))) {
+		return recording_decline(L, r, recorder);
+	}
+	r->L = L;
+	r->recorder = recorder;
+	/* Field by field, as any other way takes longer. */
+	r->what.object = NULL;
+	r->what.regarding = r->what.related = NULL;
+	r->what.action = (evrec_str){ NULL, 0 };
+	r->what.annotations = r->what.labels = (evrec_map){ NULL, 0 };
+	r->what.timestamp = EVREC_UNSET;
+	if (lua_gettop(L) < arguments) {
+		lua_settop(L, arguments);
+	}
+	return true;
+}
 
 /*
  * These read the argument at `index`. False: r->err says what is wrong with it. Those of something optional take nil for
  * unset.
  */
-bool recording_object(struct recording *r, int index);
+static inline bool recording_object(struct recording *r, int index)
+{
+	r->what.regarding = &r->regarding;
+	return reference_read(r->L, index, "object", &r->what.object, &r->regarding, &r->err);
+}
 bool recording_related(struct recording *r, int index); /* optional */
 static inline bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
 {
