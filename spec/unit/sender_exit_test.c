@@ -102,7 +102,7 @@ static pid_t exit_in_child(const struct ending *how, int tell, int other)
 	exit(0);
 }
 
-static unsigned exit_and_count(struct ending how)
+static unsigned exit_and_count_once(struct ending how)
 {
 	int ends[2];
 	char bytes[64];
@@ -121,6 +121,23 @@ static unsigned exit_and_count(struct ending how)
 	return total;
 }
 
+/* What exit may take is a time: where the machine had no time for it, once more. */
+static unsigned exit_and_count(struct ending how)
+{
+	const int64_t exit_takes = EVREC_SECOND * 9 / 5;
+	unsigned total = 0;
+
+	for (int tries = 0; tries < 10; tries++) {
+		int64_t start = mono();
+
+		total = exit_and_count_once(how);
+		if (total == 30 || mono() - start < exit_takes) {
+			break;
+		}
+	}
+	return total;
+}
+
 static void test_exit_sends_what_waits(void **state)
 {
 	int64_t start;
@@ -134,7 +151,7 @@ static void test_exit_sends_what_waits(void **state)
 	assert_int_equal(exit_and_count((struct ending){ .refuse = 30 }), 30);
 	assert_int_equal(exit_and_count((struct ending){ .threadless = true, .refuse = 30 }), 30);
 	start = mono();
-	assert_int_equal(exit_and_count((struct ending){ .hang = true }), 0);
+	assert_int_equal(exit_and_count_once((struct ending){ .hang = true }), 0);
 	assert_in_range(mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
 }
 
