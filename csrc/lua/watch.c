@@ -198,7 +198,8 @@ static int watch_next(lua_State *L)
 	}
 	evrec_watch_get_queue(watch->watch, &queued, &dropped);
 	if (queued == 0) {
-		return 0;
+		lua_pushnil(L);
+		return 1;
 	}
 	slot = event_push(L);
 	*slot = evrec_watch_next(watch->watch);

@@ -32,6 +32,10 @@ describe("a broadcaster", function()
 		assert.equal("b c", table.concat(called, " "))
 	end)
 
+	it("has nil for who asks an empty queue", function()
+		assert.equal(1, select("#", s.broadcaster:watch():next()))
+	end)
+
 	it("gives every watcher the same name of an event", function()
 		local first, second = s.broadcaster:watch(), s.broadcaster:watch()
 		record "a"
