@@ -106,7 +106,8 @@ evrec_clock *evrec_clock_retain(evrec_clock *clock);
 void evrec_clock_release(evrec_clock *clock);
 int64_t evrec_clock_now(const evrec_clock *clock); /* any thread */
 bool evrec_clock_is_fake(const evrec_clock *clock);
-void evrec_clock_set(evrec_clock *clock, int64_t now); /* a fake clock only; any thread */
+/* A fake clock only; any thread. Set back, it makes nothing wait longer, as a step of the real one does not. */
+void evrec_clock_set(evrec_clock *clock, int64_t now);
 
 /* ---- references and events (semantics 1) ------------------------------------------------------------------------ */
 

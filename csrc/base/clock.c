@@ -10,7 +10,9 @@
 struct evrec_clock {
 	atomic_uint refs;
 	bool fake;
-	_Atomic int64_t now; /* of a fake clock */
+	/* Of a fake clock: */
+	_Atomic int64_t now;
+	_Atomic int64_t monotonic; /* goes on with it, but not back */
 };
 
 static evrec_clock real_clock;
@@ -35,6 +37,7 @@ evrec_clock *evrec_clock_fake(int64_t now)
 	if (clock != NULL) {
 		atomic_init(&clock->refs, 1);
 		atomic_init(&clock->now, now);
+		atomic_init(&clock->monotonic, now);
 		clock->fake = true;
 	}
 	return clock;
@@ -67,17 +70,35 @@ int64_t evrec_clock_now(const evrec_clock *clock)
 
 int64_t clock_monotonic(const evrec_clock *clock)
 {
-	return clock->fake ? atomic_load(&clock->now) : read_clock(CLOCK_MONOTONIC);
+	return clock->fake ? atomic_load(&clock->monotonic) : read_clock(CLOCK_MONOTONIC);
 }
 
 int64_t clock_coarse(const evrec_clock *clock)
 {
-	return clock->fake ? atomic_load(&clock->now) : read_clock(CLOCK_MONOTONIC_COARSE);
+	return clock->fake ? atomic_load(&clock->monotonic) : read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
+/* Never back: what is due in a second is so in a second, whatever hour it is then. */
+static void go_on(evrec_clock *clock, int64_t gone)
+{
+	int64_t before = atomic_load(&clock->monotonic), after;
+
+	do {
+		if (__builtin_add_overflow(before, gone, &after)) {
+			after = INT64_MAX;
+		}
+	} while (!atomic_compare_exchange_weak(&clock->monotonic, &before, after));
 }
 
 void evrec_clock_set(evrec_clock *clock, int64_t now)
 {
-	if (clock->fake) {
-		atomic_store(&clock->now, now);
+	int64_t gone;
+
+	if (!clock->fake) {
+		return;
+	}
+	gone = time_since(now, atomic_exchange(&clock->now, now));
+	if (gone > 0) {
+		go_on(clock, gone);
 	}
 }

@@ -9,8 +9,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Time for waiting: CLOCK_MONOTONIC with the real clock, which no one can step; a fake clock's own time otherwise, so
- * that a test moves back-off and stamps with one hand.
+ * Time for waiting: CLOCK_MONOTONIC with the real clock, which no one can step. A fake clock's goes on when that is
+ * moved on, so that a test moves back-off and stamps with one hand, and stands when that is set back.
  */
 int64_t clock_monotonic(const evrec_clock *clock);
 /* The same, late by some milliseconds, for a fraction of the cost. */

@@ -88,7 +88,7 @@ local Clock = {}
 ---@return number seconds
 function Clock:now() end
 
----Sets a fake clock.
+---Sets a fake clock. Set back, it makes nothing wait longer, as a step of the real one does not.
 ---@param seconds number
 function Clock:set(seconds) end
 

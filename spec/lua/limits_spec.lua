@@ -158,6 +158,28 @@ describe("the limits of a sink", function()
 		end
 	end)
 
+	it("go by a clock that nobody sets back", function()
+		setup { max_age = 60 }
+		s.answer = function() return nil, 503 end
+		record "a"
+		record "b"
+		poll()
+		s.clock:set(fixtures.now - 3600)
+		record "c"
+		s.clock:advance(1)
+		s.answer = nil
+		poll()
+		assert.equal(3, s.watch:stats().created)
+		assert.same({}, s.drops)
+		s.answer = function() return nil, 503, 300 end
+		record "d"
+		poll()
+		s.clock:set(fixtures.now - 7200)
+		s.clock:advance(61)
+		poll()
+		assert.same({ "d expired" }, s.drops)
+	end)
+
 	it("give up after max_tries, if set", function()
 		setup { max_tries = 3 }
 		s.answer = function() return nil, 500 end
