@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "deliver/spool.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* Rows in one transaction: a bound on what is in memory twice, and on how long a round of the driver takes. */
@@ -17,6 +19,27 @@ struct spooler {
 	int64_t cursor; /* the last row taken up */
 };
 
+/* ---- forks ---- */
+
+/* Threads that are at a file; and whether a fork has left one behind, and with it locks of SQLite that stay locked. */
+static atomic_uint at_work;
+static atomic_bool left_behind;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forked(void)
+{
+	if (atomic_exchange(&at_work, 0) != 0) {
+		atomic_store(&left_behind, true);
+	}
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+/* ---- life ---- */
+
 struct spooler *spooler_new(evrec_str path, const struct spool_codec *codec)
 {
 	struct spooler *sp = mem_zalloc(sizeof(*sp));
@@ -24,6 +47,7 @@ struct spooler *spooler_new(evrec_str path, const struct spool_codec *codec)
 	if (sp == NULL) {
 		return NULL;
 	}
+	(void)pthread_once(&once, watch_forks);
 	sp->codec = *codec;
 	sp->spool = spool_new(path);
 	if (sp->spool == NULL) {
@@ -213,14 +237,20 @@ static void forget_answered(struct spooler *sp, struct outbox *ob)
 static void open_spool(struct spooler *sp, struct outbox *ob, const char *what)
 {
 	evrec_error err;
+	bool ok = !atomic_load(&left_behind);
 
 	sp->asked = true;
-	if (!spool_open(sp->spool, &err)) {
+	if (!ok) {
+		(void)error_set(&err, EVREC_ESYSTEM, "this process was forked while its parent was at a spool");
+	} else {
+		ok = spool_open(sp->spool, &err);
+	}
+	if (!ok) {
 		report(ob, what, &err);
 	}
 }
 
-void spooler_tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
+static void tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 {
 	struct outbox_rows rows;
 
@@ -238,6 +268,13 @@ void spooler_tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 	if (rows.room != 0) {
 		take_up(sp, ob, &rows, clock);
 	}
+}
+
+void spooler_tend(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
+{
+	atomic_fetch_add(&at_work, 1);
+	tend(sp, ob, clock);
+	atomic_fetch_sub(&at_work, 1);
 }
 
 static bool put(struct spooler *sp, const struct entry *entry, const struct moment *now, struct buf *text,
@@ -280,6 +317,7 @@ void spooler_rest(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 	struct outbox_rows rows;
 	evrec_error err;
 
+	atomic_fetch_add(&at_work, 1);
 	outbox_leave_all(ob);
 	outbox_get_rows(ob, &rows);
 	/* One that was in use at the beginning may be free by now. */
@@ -297,4 +335,5 @@ void spooler_rest(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 		}
 	}
 	spool_close(sp->spool);
+	atomic_fetch_sub(&at_work, 1);
 }

@@ -113,11 +113,55 @@ static void test_a_recording_call_does_not_wait(void **state)
 	close_fixture(&stepped);
 }
 
+/* Writes one event, in a child that was forked just now; true where it did, and said that it has no spool. */
+static bool goes_on_without(const char *path)
+{
+	struct outbox_report report;
+	struct fixture f;
+
+	atomic_store(&slow, false);
+	open_with(&f, true, evrec_clock_real(), spooler_new(str_from(path), &item_codec));
+	item_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	return f.script->sent == 1 && outbox_next_report(f.ob, &report) && strstr(report.message, "forked") != NULL &&
+	       sender_join(f.sender, mono() + SOON);
+}
+
+/* SQLite's locks may be held for ever in a child. */
+static void test_a_fork_meanwhile(void **state)
+{
+	const char *path = in_folder(*state, "spool");
+	struct fixture f;
+	pid_t child;
+	int status;
+
+	atomic_store(&slow, true);
+	open_slow(&f, false, path);
+	item_submit(f.ob, 1, 1);
+	wait_entered();
+	child = fork();
+	if (child == 0) {
+		exit(goes_on_without(in_folder(*state, "another")) ? 0 : 1);
+	}
+	status = unit_wait(child);
+	atomic_store(&slow, false);
+	assert_int_equal(status, 0);
+	assert_false(sender_join(f.sender, 0));
+	assert_int_equal(stats_of(&f).spooled, 1);
+	sender_release(f.sender);
+	child = fork();
+	if (child == 0) {
+		exit(goes_on_without(path) ? 1 : 0);
+	}
+	assert_int_equal(unit_wait(child), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FOLDER_TEST(test_what_is_left_is_spooled_all_the_same),
 		FOLDER_TEST(test_a_recording_call_does_not_wait),
+		FOLDER_TEST(test_a_fork_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
