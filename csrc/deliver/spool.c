@@ -2,6 +2,8 @@
 
 #include "deliver/spool.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -9,6 +11,7 @@
 
 #define APPLICATION 0x65767263 /* "evrc", at offset 68 of the file */
 #define VERSION 1
+#define PATH_SHOWN 160
 
 enum statement { PUT, FORGET, READ, MARK, STATEMENTS };
 
@@ -32,6 +35,7 @@ static const char schema[] = "PRAGMA application_id = 0x65767263;"
 
 struct spool {
 	char *path;
+	int shown;    /* bytes of it in a message */
 	sqlite3 *db;  /* NULL: not open */
 	bool damaged; /* what is written there may never be read */
 	sqlite3_stmt *statements[STATEMENTS];
@@ -56,6 +60,7 @@ struct spool *spool_new(evrec_str path)
 		spool_free(spool);
 		return NULL;
 	}
+	spool->shown = (int)utf8_floor(buf_str(&name), PATH_SHOWN);
 	return spool;
 }
 
@@ -89,9 +94,10 @@ static bool failed(struct spool *spool, evrec_error *err)
 
 	spool->damaged = spool->damaged || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-		(void)error_set(err, EVREC_ESYSTEM, "%s is in use by another process or sink", spool->path);
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s is in use by another process or sink", spool->shown,
+		                spool->path);
 	} else {
-		(void)error_set(err, EVREC_ESYSTEM, "%s: %s", spool->path,
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s: %s", spool->shown, spool->path,
 		                spool->db == NULL ? sqlite3_errstr(code) : sqlite3_errmsg(spool->db));
 	}
 	return false;
@@ -132,12 +138,12 @@ static bool check_contents(struct spool *spool, evrec_error *err)
 		return run(spool, schema, err);
 	}
 	if (application != APPLICATION) {
-		(void)error_set(err, EVREC_ESYSTEM, "%s is not a spool of evrec", spool->path);
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s is not a spool of evrec", spool->shown, spool->path);
 		return false;
 	}
 	if (version != VERSION) {
-		(void)error_set(err, EVREC_ESYSTEM, "%s: a spool of version %d, this evrec writes version %d",
-		                spool->path, version, VERSION);
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s: a spool of version %d, this evrec writes version %d",
+		                spool->shown, spool->path, version, VERSION);
 		return false;
 	}
 	return true;
@@ -153,7 +159,8 @@ static bool make_file(const struct spool *spool, evrec_error *err)
 	char text[64];
 
 	if (fd < 0 && errno != EEXIST) {
-		(void)error_set(err, EVREC_ESYSTEM, "%s: %s", spool->path, strerror_r(errno, text, sizeof(text)));
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s: %s", spool->shown, spool->path,
+		                strerror_r(errno, text, sizeof(text)));
 		return false;
 	}
 	if (fd >= 0) {
@@ -195,7 +202,7 @@ bool spool_open(struct spool *spool, evrec_error *err)
 bool spool_begin(struct spool *spool, evrec_error *err)
 {
 	if (spool->damaged) {
-		(void)error_set(err, EVREC_ESYSTEM, "%s is damaged", spool->path);
+		(void)error_set(err, EVREC_ESYSTEM, "%.*s is damaged", spool->shown, spool->path);
 		return false;
 	}
 	return run(spool, "BEGIN", err);

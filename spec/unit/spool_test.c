@@ -111,6 +111,8 @@ static void test_refused(void **state)
 	refused(in_folder(*state, ""), "Is a directory");
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
+	/* However long the name is, the reason is told. */
+	refused(in_folder(*state, text + sizeof(text) - 300), "File name too long");
 	write_file(path, text);
 	refused(path, "file is not a database");
 	assert_int_equal(unlink(path), 0);
