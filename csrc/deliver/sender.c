@@ -270,7 +270,9 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	if (!s->finished) {
 		joined = JOINED_LATE;
 		sender_stop(s);
-		wait_for_end(s, sender_real_now() + LETTING_GO_MAX);
+		for (int turn = 0; turn < LETTING_GO_TURNS && !s->finished; turn++) {
+			wait_for_end(s, sender_real_now() + LETTING_GO_MAX / LETTING_GO_TURNS);
+		}
 	}
 	if (s->finished) {
 		sender_join_thread(s);

@@ -34,6 +34,13 @@ static void wait_for_threads(int64_t deadline)
 	}
 }
 
+static void wait_for_threads_to_let_go(void)
+{
+	for (int turn = 0; turn < LETTING_GO_TURNS && threads_run(); turn++) {
+		wait_for_threads(sender_real_now() + LETTING_GO_MAX / LETTING_GO_TURNS);
+	}
+}
+
 /*
  * There is something to write, and a server that was there when last heard of: it may take at the next try what it
  * refused. One that is gone costs a process no time.
@@ -108,7 +115,7 @@ static void end_all(void)
 			sender_stop(s);
 		}
 	}
-	wait_for_threads(deadline + LETTING_GO_MAX);
+	wait_for_threads_to_let_go();
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		end_one(s);
 	}

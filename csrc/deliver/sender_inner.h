@@ -12,7 +12,12 @@
 
 #pragma GCC visibility push(hidden)
 
-#define LETTING_GO_MAX (EVREC_SECOND / 5) /* from being told to stop to having stopped */
+/*
+ * From being told to stop to having stopped; waited for in turns, as a process that is held up for that long, by its
+ * quota or its machine, would give up a thread that has not had a moment for it.
+ */
+#define LETTING_GO_MAX (EVREC_SECOND / 5)
+#define LETTING_GO_TURNS 20
 
 enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
 
