@@ -237,6 +237,7 @@ void sender_end(struct sender *s)
 {
 	if (!sender_is_parents(s)) {
 		outbox_close(s->outbox);
+		atomic_store(&s->hurries, true);
 		atomic_store(&s->ending, true);
 		poke(s);
 	}
@@ -340,7 +341,9 @@ void sender_release(struct sender *s)
 		if (thread) {
 			(void)pthread_detach(s->thread);
 		}
-		sender_end(s);
+		/* With all the tries that there is time for. */
+		atomic_store(&s->ending, true);
+		poke(s);
 	} else {
 		if (thread) {
 			sender_join_thread(s);

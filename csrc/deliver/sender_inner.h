@@ -29,6 +29,7 @@ struct sender {
 	unsigned max_in_flight, generation;
 	_Atomic enum drive drive;
 	atomic_bool ending, stop;
+	atomic_bool hurries;     /* nothing is tried twice: an outage makes no pause */
 	_Atomic int64_t give_up; /* CLOCK_MONOTONIC: where it is ending, until when */
 	atomic_flag driven;      /* somebody steps it: a poll, or exit */
 	atomic_bool on_disk;     /* its thread has the spool to see to: who waits for the one waits for the other */

@@ -22,7 +22,7 @@ bool sender_has_given_up(const struct sender *s)
 
 static bool is_paused(const struct sender *s)
 {
-	return s->pauses != 0 && !atomic_load(&s->ending);
+	return s->pauses != 0 && !atomic_load(&s->hurries);
 }
 
 static unsigned may_be_in_flight(const struct sender *s, int64_t now)

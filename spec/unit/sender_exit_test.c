@@ -150,6 +150,8 @@ static void test_exit_sends_what_waits(void **state)
 	/* A server that was there, if only to refuse: all the tries that there is time for. */
 	assert_int_equal(exit_and_count((struct ending){ .refuse = 30 }), 30);
 	assert_int_equal(exit_and_count((struct ending){ .threadless = true, .refuse = 30 }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .release = true, .refuse = 30 }), 30);
+	assert_int_equal(exit_and_count((struct ending){ .threadless = true, .release = true, .refuse = 30 }), 30);
 	start = mono();
 	assert_int_equal(exit_and_count_once((struct ending){ .hang = true }), 0);
 	assert_in_range(mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
