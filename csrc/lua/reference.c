@@ -140,6 +140,9 @@ bool reference_read(lua_State *L, int index, const char *what, const evrec_ref *
 		return false;
 	}
 	if (type == LUA_TTABLE) {
+		if (lua_rawequal(L, -1, index)) {
+			return refuse_type(L, -1, what, ".metadata", "a table other than the object", err);
+		}
 		metadata = table_at(L, lua_gettop(L));
 		r->field_path = (evrec_str){ NULL, 0 };
 	} else if (type != LUA_TNIL && !is_unset(L, -1)) {

@@ -178,6 +178,8 @@ describe("a recorder", function()
 	describe("given what is not valid", function()
 		local cyclic = {}
 		cyclic.kind, cyclic.metadata, cyclic.name = cyclic, cyclic, cyclic
+		local its_own_metadata = { kind = "Pod", name = "web-0" }
+		its_own_metadata.metadata = its_own_metadata
 		local raising = setmetatable({}, { __index = function() error("boo") end })
 		local raising_table = setmetatable({}, { __index = function() error({}) end })
 		local big = {}
@@ -187,7 +189,7 @@ describe("a recorder", function()
 		local objects = {
 			false, 5, "Pod", {}, { name = "x" }, { kind = "" }, { kind = 5 }, { kind = true }, { kind = "Pod", name = {} },
 			{ kind = "Pod", metadata = 5 }, { kind = "Pod", metadata = { name = 5 } }, { kind = "P\0d" }, { kind = "P\255d" },
-			{ kind = "Pod", namespace = "a/b" }, { kind = ("x"):rep(1e7) }, cyclic, raising, raising_table,
+			{ kind = "Pod", namespace = "a/b" }, { kind = ("x"):rep(1e7) }, cyclic, its_own_metadata, raising, raising_table,
 			{ kind = "Pod", metadata = raising }, io.stdout, print, coroutine.create(print), evrec.clock(),
 			setmetatable({}, { __index = function() return coroutine.yield() end }),
 			setmetatable({}, { __metatable = false, __index = 5 }),
