@@ -153,9 +153,5 @@ bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
 		return false;
 	}
 	seconds = days_from_date(year, month, day) * DAY + hour * 3600 + minute * 60 + second - shift;
-	if (seconds < -9223372036 + 1 || seconds > 9223372036 - 1) {
-		return false;
-	}
-	*ns = seconds * EVREC_SECOND + part;
-	return true;
+	return !__builtin_mul_overflow(seconds, EVREC_SECOND, ns) && !__builtin_add_overflow(*ns, part, ns);
 }

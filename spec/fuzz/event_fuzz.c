@@ -179,7 +179,8 @@ static void check_read_back(const evrec_fields *f)
 	CHECK((event != NULL) == (f->name.len != 0 && f->ns.len != 0));
 	if (event != NULL) {
 		json_event(&after, evrec_event_fields(event), EVREC_CORE_V1);
-		CHECK(str_eq(buf_str(&before), buf_str(&after)));
+		/* Of the first second that 64 bits hold they do not hold the beginning, as which it is written. */
+		CHECK(f->first < INT64_MIN + EVREC_SECOND || str_eq(buf_str(&before), buf_str(&after)));
 	}
 	evrec_event_release(event);
 	buf_free(&before);
