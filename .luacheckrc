@@ -2,6 +2,7 @@
 std = "max"
 max_line_length = 120
 files["spec"] = { std = "+busted" }
-files["examples/nginx*"] = { std = "+ngx_lua" }
-files["examples/haproxy*"] = { read_globals = { "core" } }
+files["examples/nginx"] = { std = "+ngx_lua" }
+files["spec/drill/workers.lua"] = { std = "+ngx_lua" }
+files["examples/haproxy"] = { read_globals = { "core" } }
 files["**/*.rockspec"] = { std = "rockspec" }

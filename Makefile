@@ -1,14 +1,14 @@
-# evrec. `make help` lists what can be made; all that is made lies below build/.
+# evrec. `make help` lists the targets. Everything is built below build/, which `make clean` removes.
 
-# ---- what may be set on the command line ----
+# ---- variables for the command line ----
 
 # The Luas to build and test for: make LUAS=5.4
 LUAS = 5.4 5.3 luajit
-# The one whose module `make install` installs, and where to.
+# The Lua that `make install` installs a module for, and the folder that it installs below.
 LUA = 5.4
 PREFIX = /usr/local
 DESTDIR =
-# CC, CFLAGS and LDFLAGS as usual: yours come last. V=1 shows whole commands.
+# CC, CFLAGS and LDFLAGS as usual; CFLAGS and LDFLAGS are put behind the Makefile's own flags. V=1 shows whole commands.
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -17,30 +17,34 @@ BUILD = build
 
 # ---- sources and flags ----
 
-CORE_SRC := $(sort $(wildcard csrc/base/*.c csrc/event/*.c csrc/correlate/*.c csrc/deliver/*.c csrc/flow/*.c))
 LUA_SRC := $(sort $(wildcard csrc/lua/*.c))
-UNIT_SRC := $(sort $(wildcard spec/unit/*_test.c))
+CORE_SRC := $(filter-out $(LUA_SRC),$(sort $(wildcard csrc/*/*.c)))
+UNIT_SRC := $(sort $(wildcard spec/unit/*/*_test.c))
+UNIT_CXX_SRC := $(sort $(wildcard spec/unit/*/*_test.cpp))
+SUPPORT_SRC := $(sort $(wildcard spec/unit/support/*.c))
 FUZZ_SRC := $(sort $(wildcard spec/fuzz/*_fuzz.c))
 
 LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
-UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%)
-BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/floor.so)
-SUBJECT := $(BUILD)/conformance/subject
+SUPPORT := $(BUILD)/unit/libsupport.a
+UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%) $(UNIT_CXX_SRC:spec/unit/%.cpp=$(BUILD)/unit/%)
+BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/baseline.so)
+TRACE_RUNNER := $(BUILD)/conformance/trace_runner
 FUZZERS := $(FUZZ_SRC:spec/fuzz/%_fuzz.c=$(BUILD)/fuzz/%)
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*/*.c)))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
 COMPILE = $(CC) -std=gnu11 $(OPTIMIZE) -g $(WARNINGS) -fPIC -fno-plt -pthread -MMD -MP -Icsrc
 
-# pkg-config's words for packages $2; a missing one ends the build with advice.
+# The output of pkg-config $1 for the packages $2. If one is missing, the build ends with advice.
 pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2),$(error \
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
-# Each is asked for once, when it is first needed: then the packages may have been installed just before.
+# Asks pkg-config once, when the flags are first needed, as the same run of make may install the packages before that.
 once = $(eval $1 := $2)$($1)
 CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3))
 CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson sqlite3) -lm)
-CMOCKA = $(call once,CMOCKA,$(call pkg,--cflags --libs,cmocka))
+CMOCKA_CFLAGS = $(call once,CMOCKA_CFLAGS,$(call pkg,--cflags,cmocka openssl))
+CMOCKA_LIBS = $(call once,CMOCKA_LIBS,$(call pkg,--libs,cmocka openssl))
 PC_5.4 = lua5.4
 PC_5.3 = lua5.3
 PC_luajit = luajit
@@ -54,18 +58,18 @@ endif
 
 # ---- building ----
 
-all: lib $(MODULES) ## the library and a module for each Lua (the default)
+all: lib $(MODULES) ## start | build the library and a module for each Lua (the default)
 lib: $(LIB)
 units: $(UNITS) $(FUZZERS) $(LUAS:%=$(BUILD)/%/memory_test)
 fuzzers: $(FUZZERS)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
-subject: $(SUBJECT)
-all lib units fuzzers examples benches subject:
+trace_runner: $(TRACE_RUNNER)
+all lib units fuzzers examples benches trace_runner:
 	@:
 
-# Changes when a compiler, a flag or the list of sources does: then all is built again.
-SETTINGS = $(COMPILE) $(CFLAGS) $(LDFLAGS) $(CORE_SRC) $(LUA_SRC)
+# This file changes if the compiler, a flag or the list of sources does; then everything is built again.
+SETTINGS = $(COMPILE) $(CFLAGS) $(LDFLAGS) $(CORE_SRC) $(LUA_SRC) $(SUPPORT_SRC)
 $(BUILD)/settings: FORCE
 	@mkdir -p $(@D) && echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' >$@
 
@@ -82,11 +86,11 @@ $(BUILD)/$1/evrec/core.so: $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
 	$$(SAY) LINK $$@
 	$$(Q)mkdir -p $$(@D) && $$(CC) -shared -pthread $$(CFLAGS) -o $$@ $$^ $$(LDFLAGS) $$(CORE_LIBS)
 
-# With the module's objects, and a Lua whose memory is its own.
-$(BUILD)/$1/memory_test: spec/lua/memory_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
+# A test that is linked with the module's objects and makes Lua states with an allocator of its own.
+$(BUILD)/$1/memory_test: spec/lua/memory_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(SUPPORT) $(LIB)
 	$$(SAY) TEST '$$< ($1)'
-	$$(Q)mkdir -p $$(@D) && $$(COMPILE) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) -o $$@ \
-	  $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA) $$(CORE_LIBS)
+	$$(Q)mkdir -p $$(@D) && $$(COMPILE) -Ispec/unit/support $$(CMOCKA_CFLAGS) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) \
+	  -o $$@ $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA_LIBS) $$(CORE_LIBS)
 
 $(BUILD)/$1/obj/%.o: csrc/lua/%.c $(BUILD)/settings
 	$$(SAY) CC '$$< ($1)'
@@ -94,11 +98,28 @@ $(BUILD)/$1/obj/%.o: csrc/lua/%.c $(BUILD)/settings
 endef
 $(foreach lua,$(LUAS),$(eval $(call module,$(lua))))
 
-$(BUILD)/unit/%: spec/unit/%.c $(LIB)
-	$(SAY) TEST $<
-	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CMOCKA) $(CORE_LIBS)
+UNIT_CFLAGS = -Ispec/unit/support $(CORE_CFLAGS) $(CMOCKA_CFLAGS)
 
-# What runs a fuzz target's inputs: our own main. spec/support/fuzz.sh has libFuzzer's in its place.
+# The helpers of the unit tests, a static library: a test is linked to the members that it calls.
+$(SUPPORT): $(SUPPORT_SRC:spec/unit/%.c=$(BUILD)/unit/%.o)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/unit/support/%.o: spec/unit/support/%.c $(BUILD)/settings
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(UNIT_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/unit/%: spec/unit/%.c $(SUPPORT) $(LIB)
+	$(SAY) TEST $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(UNIT_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) $(LIB) $(LDFLAGS) $(CMOCKA_LIBS) $(CORE_LIBS)
+
+# A program in C++ sees evrec.h alone.
+$(BUILD)/unit/%: spec/unit/%.cpp $(LIB)
+	$(SAY) TEST $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 $(OPTIMIZE) -g -Wall -Wextra -Wpedantic -Wshadow -Werror -pthread -MMD -MP \
+	  -Icsrc $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+
+# The main() of a fuzz target: it runs the inputs once. spec/support/fuzz.sh sets it to nothing and links libFuzzer's.
 FUZZ_MAIN = $(BUILD)/fuzz/replay.o
 
 $(BUILD)/fuzz/%: spec/fuzz/%_fuzz.c $(LIB) $(FUZZ_MAIN)
@@ -118,94 +139,108 @@ $(BUILD)/bench/%: spec/bench/%.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
-$(BUILD)/bench/%/floor.so: spec/bench/floor.c $(BUILD)/settings
+$(BUILD)/bench/%/baseline.so: spec/bench/baseline.c $(BUILD)/settings
 	$(SAY) CC '$< ($*)'
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
 
-$(SUBJECT): spec/conformance/subject.c $(LIB)
+$(TRACE_RUNNER): spec/conformance/trace_runner.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
 -include $(shell find $(addprefix $(BUILD)/,core unit fuzz examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
 
-# ---- testing: each of these installs the Debian packages that it lacks, and says which ----
+# ---- testing: each target installs the Debian packages that it lacks, and says which ----
+# `make help` shows each `## GROUP | TEXT`.
 
-test: ## the unit tests, and the specs on every Lua
+test: ## start | run the unit tests, and the specs on every Lua (some minutes)
 	@spec/support/packages.sh build test
 	@$(MAKE) --no-print-directory all units examples
 	@spec/support/test.sh $(BUILD) $(LUAS)
 
-asan ubsan tsan: ## the same under a sanitizer, the specs on Lua 5.4 alone
+asan ubsan tsan: ## testing | the same tests under a sanitizer, the specs on Lua 5.4 only
 	@spec/support/packages.sh build test
 	+@spec/support/sanitize.sh $@
 
-demo: ## an event's way, told by examples/demo.lua
+test-arm64 test-s390x: ## testing | the same tests for another machine, under qemu; FOLDERS= (of spec/unit)
+	@spec/support/packages.sh build test $(@:test-%=%)
+	+@spec/support/cross.sh $(@:test-%=%) $(FOLDERS)
+
+demo: ## start | play two stories under a fake clock (examples/demo.lua)
 	@spec/support/packages.sh build demo
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so LUAS=5.4
 	@LUA_PATH='lua/?.lua;lua/?/init.lua;;' LUA_CPATH='$(BUILD)/5.4/?.so;;' lua5.4 examples/demo.lua
 
-e2e: ## the specs against a real API server: $KUBECONFIG's, or one that is built (minutes, once) and run
+e2e: ## server | run the end-to-end specs; against $KUBECONFIG's server if that is set
 	@spec/support/packages.sh build test e2e
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all examples
 	@spec/support/e2e.sh $(BUILD) $(LUAS)
 
-fuzz: ## bytes from outside, and the correlator against its model: FUZZ_SECONDS (20) each, EVREC_SEED; TARGETS=
+fuzz: ## testing | fuzz each target of spec/fuzz for FUZZ_SECONDS (20); EVREC_SEED=, TARGETS=
 	@spec/support/packages.sh build test fuzz
 	+@spec/support/fuzz.sh run $(TARGETS)
 
-fuzz-corpus: ## takes what `make fuzz` found below build/ into spec/fuzz/corpus, as far as it reaches anything new
+fuzz-corpus: ## testing | add to spec/fuzz/corpus the inputs of `make fuzz` that reach new code
 	@spec/support/packages.sh build test fuzz
 	+@spec/support/fuzz.sh corpus $(TARGETS)
 
-bench: ## measures evrec, client-go and a floor in turns (minutes), and writes build/bench/bench.md and .svg
-bench-smoke: ## tries the benchmark, briefly: all of it runs, and evrec and client-go do the same with the same events
+bench: ## measuring | measure evrec, client-go and a baseline (6 minutes); writes build/bench
+bench-smoke: ## measuring | check that the benchmark runs and decides as client-go; measures nothing
 bench bench-smoke:
 	@spec/support/packages.sh build bench
 	@$(MAKE) --no-print-directory all benches
 	@CC='$(CC)' spec/bench/$@.sh $(BUILD) $(LUAS)
 
-bench-publish: bench ## keeps what was measured where the README shows it
+bench-publish: bench ## measuring | measure, and put the figures where the README shows them
 	cp $(BUILD)/bench/bench.md $(BUILD)/bench/bench.svg spec/bench/results/
 
-conformance: ## the correlator beside client-go's on random traces: SEED=, STEPS=, TRACES= (at least); or TRACE=FILE
+conformance: ## testing | compare decisions with client-go's; SEED=, STEPS=, TRACES=, or TRACE=FILE
 	@spec/support/packages.sh build conformance
-	@$(MAKE) --no-print-directory subject
+	@$(MAKE) --no-print-directory trace_runner
 	@spec/conformance/conformance.sh $(BUILD)/conformance $(if $(TRACE),replay $(TRACE),compare $(SEED:%=seed=%) \
 	  $(STEPS:%=steps=%) $(TRACES:%=traces=%))
 
-vectors: ## makes spec/conformance/vectors anew: traces with client-go's answers, which `make test` checks
+vectors: ## testing | write spec/conformance/vectors, traces with client-go's results, again
 	@spec/support/packages.sh build conformance
-	@$(MAKE) --no-print-directory subject
+	@$(MAKE) --no-print-directory trace_runner
 	@spec/conformance/conformance.sh $(BUILD)/conformance vectors
 
-drill: ## fire drills: nothing lost, counts exact, whatever happens to a real API server (DRILL_RUNS, DRILL_SCALE, DRILL)
+drill: ## server | run the fire drills; DRILL_RUNS=, DRILL_SCALE=, DRILL= (a pattern of names)
 	@spec/support/packages.sh build drill
 	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so LUAS=luajit
 	@spec/drill/drill.sh $(BUILD)
 
-drill-asan drill-tsan: ## the same under a sanitizer, whose reports fail a drill; memory is not measured
+drill-asan drill-tsan: ## server | the fire drills under a sanitizer; memory is not measured
 	@spec/support/packages.sh build drill
 	+@spec/support/sanitize.sh $(@:drill-%=%) drill
 
-throughput: ## events a second into a real API server, beside h2load; and a recording call's worst time
+throughput: ## measuring | events a second into a real API server, and the slowest recording calls
 	@spec/support/packages.sh build drill throughput
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
 	@spec/drill/throughput.sh $(BUILD)
 
-rock: ## builds and loads the rock for every Lua
-	@spec/support/packages.sh build rock
+full: ## testing | the long tests in full (hours); FULL= (a pattern of steps)
+	@spec/support/packages.sh build test
+	@$(MAKE) --no-print-directory all units
+	+@spec/support/full.sh $(BUILD) $(LUAS)
+
+rock: ## testing | install the source rock for every Lua, by gcc and by clang, and load it
+	@spec/support/packages.sh build dist rock
 	@spec/support/rock.sh $(LUAS)
 
-rooms: ## who may include and call whom in csrc
+dist: ## release | pack the last commit in build/dist: a source rock, and its parts; DIST_URL=
+	@spec/support/packages.sh dist
+	@spec/support/dist.sh $(BUILD)/dist
+
+rooms: ## sources | check which folder of csrc includes and calls which
 	@spec/support/packages.sh build
 	@$(MAKE) --no-print-directory all
 	@spec/support/rooms.sh $(BUILD) $(LUAS)
 
-lint: ## formats, warnings of gcc and clang, clang-tidy, luacheck, gofmt, go vet, shellcheck
+lint: ## sources | formats, warnings of gcc and clang, clang-tidy, luacheck, gofmt, shellcheck
 	@spec/support/packages.sh build test lint
 	+@spec/support/lint.sh
 
-# ---- habits ----
+# ---- installing and tidying ----
 
 LUA_ABI = $(LUA:luajit=5.1)
 LUA_DIR = $(DESTDIR)$(PREFIX)/share/lua/$(LUA_ABI)/evrec
@@ -213,11 +248,11 @@ C_DIR = $(DESTDIR)$(PREFIX)/lib/lua/$(LUA_ABI)/evrec
 INSTALL_DIRS = $(LUA_DIR) $(C_DIR) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
 
-format: ## clang-format for all C sources
+format: ## sources | format all C sources with clang-format
 	@spec/support/packages.sh lint
 	clang-format -i $(shell find csrc spec examples -name '*.[ch]')
 
-install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## for LUA (5.4), with the library and header for C, below PREFIX, DESTDIR
+install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## start | install for C and LUA (5.4), below PREFIX (/usr/local); DESTDIR=
 	install -d $(INSTALL_DIRS)
 	install -m 644 lua/evrec/*.lua $(LUA_DIR)
 	install -m 755 $(BUILD)/$(LUA)/evrec/core.so $(C_DIR)
@@ -227,19 +262,25 @@ install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## for LUA (5.4), with the library
 	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/evrec.pc
 
-uninstall: ## takes it away again
+uninstall: ## start | remove what `make install` installed
 	rm -rf $(LUA_DIR) $(C_DIR)
 	cd $(DESTDIR)$(PREFIX) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
 
-deps: ## installs the Debian packages for building and testing
+deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test
 
-help: ## this list
-	@sed -n 's/^\([a-z0-9 -]*\):.* ## /\1\t/p' Makefile | expand -t 16
+help: ## start | show this list
+	@awk -F ' ## | [|] ' '/^[a-z0-9 -]*:.* ## / { sub(/:.*/, "", $$1); \
+	  group_of = NF > 2 ? $$2 : "testing"; text[group_of] = text[group_of] sprintf("  %-22s %s\n", $$1, $$NF) } \
+	  function group(name, heading) { printf "%s\n%s\n", heading, text[name] } \
+	  END { group("start", "Getting started"); group("testing", "Testing"); \
+	  group("server", "Against a real API server, which is built the first time (15 minutes)"); \
+	  group("measuring", "Measuring"); group("sources", "Checking the sources"); group("release", "Releasing"); \
+	  print "LUAS=5.4 chooses one Lua of 5.4, 5.3 and luajit. Each target installs the packages it lacks." }' Makefile
 
-clean: ## removes all that was built
+clean: ## start | remove build/
 	rm -rf build
 
-.PHONY: all lib units fuzzers examples benches subject test asan ubsan tsan demo e2e fuzz fuzz-corpus conformance \
-  vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput rock rooms lint format deps install \
-  uninstall help clean FORCE
+.PHONY: all lib units fuzzers examples benches trace_runner test asan ubsan tsan test-arm64 test-s390x demo e2e \
+  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput full \
+  rock dist rooms lint format deps install uninstall help clean FORCE

@@ -2,30 +2,45 @@
  * evrec.h - a Kubernetes event recorder: the whole public C interface.
  *
  *   evrec_error err;
- *   evrec_sink *sink = evrec_sink_file(EVREC_STR("-"), NULL, &err);
+ *   evrec_sink *sink = evrec_sink_in_cluster(EVREC_STR(""), NULL, &err); // in a pod; evrec_sink_file to see lines of JSON
  *   evrec_broadcaster *b = evrec_broadcaster_new(NULL, &err);
  *   evrec_watch *watch = evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);
- *   evrec_recorder *r = evrec_recorder_new(b, EVREC_STR("my-operator"), EVREC_STR("node-1"), &err);
+ *   evrec_recorder_options source = { .component = EVREC_STR("my-operator"), .host = EVREC_STR("node-1") };
+ *   evrec_recorder *r = evrec_recorder_new(b, &source, &err);
  *
  *   evrec_reference pod = { .kind = EVREC_STR("Pod"), .name = EVREC_STR("web-0"), .ns = EVREC_STR("shop") };
- *   evrec_emit what = { .regarding = &pod, .type = EVREC_STR("Normal"), .reason = EVREC_STR("Started"),
- *                       .note = EVREC_STR("Started container"), .timestamp = EVREC_UNSET };
- *   evrec_recorder_emit(r, &what, &err);
+ *   evrec_emit started;
+ *   evrec_emit_init(&started);
+ *   started.regarding = &pod;
+ *   started.type = EVREC_STR("Normal");
+ *   started.reason = EVREC_STR("Started");
+ *   started.note = EVREC_STR("Started container");
+ *   evrec_recorder_emit(r, &started, &err);
  *
- *   evrec_broadcaster_shutdown(b, 2 * EVREC_SECOND);
+ *   if (evrec_broadcaster_shutdown(b, 2 * EVREC_SECOND, &err) != 0)
+ *           fprintf(stderr, "%s\n", err.message);
  *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
- * The way of an event: recorder (checks, stamps) -> broadcaster -> every watcher, and every sink's lane: correlator
+ * In a pod the account needs the verbs create and patch on events. Every constructor returns NULL on failure, and then `err`
+ * says why. To write what waits on SIGTERM, call evrec_on_signal.
+ *
+ * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
  * (aggregate, count, limit) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or poll) -> the
- * server's answer -> outbox -> lane -> correlator.
+ * server's answer -> outbox -> pipeline -> correlator.
  *
  * Threads. A broadcaster, with its recorders, watches and correlators, belongs to one thread at a time: an embedder
  * with several threads gives each its own broadcaster or holds a lock around the calls. Sinks, references, events and
- * clocks may be shared by threads. What evrec runs on threads of its own touches only what is locked inside.
+ * clocks may be shared by threads. The threads that evrec starts run no function of the embedder but its allocator.
  *
- * Ownership. A `const` pointer and an evrec_str are borrowed for the call. What a `_new` function returns is the
- * caller's, ended by `_free`; what can be shared is counted: `_retain`, `_release`. Functions that return int return
- * 0 or a negative enum evrec_code; `err` may be NULL. Nothing here aborts or prints.
+ * Forks. A forked child may go on with what the thread that forked it was using, and writes what it records itself. A
+ * broadcaster that another thread was using at that moment is of no use in the child. fork() waits while other threads
+ * of evrec's, or in evrec_broadcaster_poll, are inside libcurl: some milliseconds, a second at most. A callback must not
+ * fork a process that goes on using evrec.
+ *
+ * Ownership. A `const` pointer and an evrec_str are borrowed for the call. The result of a `_new` function belongs to
+ * the caller, who ends it with `_free`. Objects that can be shared are counted: `_retain`, `_release`. Functions that
+ * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing here aborts. Nothing prints, unless a
+ * broadcaster is `loud`.
  */
 #ifndef EVREC_H
 #define EVREC_H
@@ -33,22 +48,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define EVREC_VERSION "0.1.0"
 
-/* All of it is linked into its user; nothing is exported from a shared object but what that object itself names. */
+/* The library is static: a shared object that links it does not export these names again. */
 #pragma GCC visibility push(hidden)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- errors ---------------------------------------------------------------------------------------------------- */
 
 enum evrec_code {
 	EVREC_OK = 0,
-	EVREC_EINVALID = -1, /* the arguments: nothing was done */
+	EVREC_EINVALID = -1, /* an argument is invalid: nothing was done */
 	EVREC_EDROPPED = -2, /* the event was counted as dropped */
 	EVREC_ECLOSED = -3,  /* the broadcaster was shut down */
-	EVREC_ENOMEM = -4,
-	EVREC_ETIMEOUT = -5,
-	EVREC_ESYSTEM = -6, /* the operating system refused: errno is in the message */
+	EVREC_ENOMEM = -4,   /* no memory */
+	EVREC_ETIMEOUT = -5, /* the time was not enough */
+	EVREC_ESYSTEM = -6,  /* the operating system refused: errno is in the message */
+	EVREC_ELOST = -7,    /* events were lost, or recording calls refused */
 };
 
 typedef struct evrec_error {
@@ -56,60 +76,78 @@ typedef struct evrec_error {
 	char message[256]; /* NUL-terminated, UTF-8 */
 } evrec_error;
 
-/* The stable name of a code: "invalid", "dropped", "closed", "memory", "timeout", "system"; "ok" for 0. Any thread. */
+/*
+ * The stable name of a code: "invalid", "dropped", "closed", "memory", "timeout", "system", "lost"; "ok" for 0. Any
+ * thread.
+ */
 const char *evrec_code_name(int code);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Every allocation of the core goes through one function, with realloc's contract (size 0 frees, returns NULL).
- * Set it before anything else is called, or to NULL for the C library's. Libraries below (libcurl, jansson, SQLite) keep
- * their own. Not while any evrec object lives.
+ * Sets the function through which evrec allocates, which may be called by any thread: realloc's contract, but a size
+ * of 0 frees the block and returns NULL. NULL: the C library's realloc. Not while any evrec object lives. libcurl,
+ * jansson and SQLite keep their own allocators.
  */
 typedef void *evrec_realloc_func(void *ctx, void *block, size_t size);
 void evrec_set_allocator(evrec_realloc_func *func, void *ctx);
 
 /* ---- strings and times ----------------------------------------------------------------------------------------- */
 
-/* Bytes with a length, not necessarily NUL-terminated. { NULL, 0 } is unset; the empty string counts as unset too. */
+/* Bytes and their number, not necessarily NUL-terminated. A length of 0 means unset; `data` may then be NULL. */
 typedef struct evrec_str {
 	const char *data;
 	size_t len;
 } evrec_str;
 
+#ifdef __cplusplus
+#define EVREC_STR(literal) (evrec_str{ "" literal, sizeof(literal) - 1 })
+#else
 #define EVREC_STR(literal) ((evrec_str){ "" literal, sizeof(literal) - 1 })
+#endif
+
+/* Borrows a NUL-terminated text; NULL gives an unset string. Any thread. */
+static inline evrec_str evrec_string(const char *text)
+{
+	evrec_str string;
+
+	string.data = text;
+	string.len = text == NULL ? 0 : strlen(text);
+	return string;
+}
 
 /* Times are nanoseconds since 1970 (UTC), durations nanoseconds. */
 #define EVREC_SECOND INT64_C(1000000000)
 #define EVREC_UNSET INT64_MIN
 
 /*
- * Seconds to nanoseconds, rounded to the nearest. False where the number is not finite or outside the years 1678 to
- * 2262, which is what 64 bits hold. Any thread.
+ * Converts seconds to nanoseconds, rounded to the nearest. False: not finite, or outside of the years 1678 to 2262, the
+ * range of 64 bits. Any thread.
  */
 bool evrec_seconds_to_ns(double seconds, int64_t *ns);
 
 /* Room for an RFC 3339 time and its NUL. */
 #define EVREC_RFC3339_SIZE 32
-/* Writes RFC 3339 in UTC, whole seconds or (micro) exactly six fractional digits; returns the length. Any thread. */
+/* Writes RFC 3339 in UTC, in whole seconds or (micro) with six fractional digits; returns the length. Any thread. */
 size_t evrec_rfc3339_format(int64_t ns, bool micro, char out[EVREC_RFC3339_SIZE]);
-/* Reads RFC 3339, any offset and up to nine fractional digits. Any thread. */
+/* Reads RFC 3339 with any offset and up to nine fractional digits. False: it is none. Any thread. */
 bool evrec_rfc3339_parse(evrec_str text, int64_t *ns);
 
 /* ---- clocks ---------------------------------------------------------------------------------------------------- */
 
 typedef struct evrec_clock evrec_clock;
 
-evrec_clock *evrec_clock_real(void);        /* the one real clock; retain and release do nothing to it */
-evrec_clock *evrec_clock_fake(int64_t now); /* NULL where there is no memory */
+/* Any thread. A fake clock is counted; the real one is static, and retain and release do nothing to it. */
+evrec_clock *evrec_clock_real(void);
+evrec_clock *evrec_clock_fake(int64_t now); /* shows `now` until it is set. NULL: no memory */
 evrec_clock *evrec_clock_retain(evrec_clock *clock);
-void evrec_clock_release(evrec_clock *clock);
-int64_t evrec_clock_now(const evrec_clock *clock); /* any thread */
+void evrec_clock_release(evrec_clock *clock); /* NULL is fine */
+int64_t evrec_clock_now(const evrec_clock *clock);
 bool evrec_clock_is_fake(const evrec_clock *clock);
-/* A fake clock only; any thread. Set back, it makes nothing wait longer, as a step of the real one does not. */
+/* Sets a fake clock; does nothing to the real one. Setting it back makes no timeout longer. */
 void evrec_clock_set(evrec_clock *clock, int64_t now);
 
-/* ---- references and events (semantics 1) ------------------------------------------------------------------------ */
+/* ---- references and events -------------------------------------------------------------------------------------- */
 
 typedef struct evrec_reference {
 	evrec_str kind, api_version, name, ns, uid, resource_version, field_path;
@@ -136,34 +174,68 @@ typedef struct evrec_fields {
 	const evrec_owner *owners;
 	size_t owners_len;
 	evrec_reference regarding;
-	evrec_reference related; /* unset where its kind and name are */
+	evrec_reference related; /* unset if its kind and name are */
 	evrec_str type, reason, action, note;
 	evrec_str component, host;       /* source, deprecatedSource */
 	evrec_str controller, instance;  /* reporting controller and instance */
-	int64_t first, last, event_time; /* EVREC_UNSET where unset */
-	int32_t count;                   /* 0 where unset */
+	int64_t first, last, event_time; /* or EVREC_UNSET */
+	int32_t count;                   /* 0: unset */
 	int32_t series_count;            /* 0: no series */
 	int64_t series_last;
 } evrec_fields;
 
-/* Every field unset. An all-zero struct is not that: its times would be 1970. */
+/* Unsets every field. An all-zero struct is different: its times are 1970. Any thread. */
 void evrec_fields_init(evrec_fields *fields);
 
-/* An immutable event, counted; one block of memory with all it holds. Any thread. */
+/* An immutable event, counted, in one block of memory with all its strings. Any thread. */
 typedef struct evrec_event evrec_event;
 
-evrec_event *evrec_event_new(const evrec_fields *fields); /* copies; NULL where there is no memory */
+evrec_event *evrec_event_new(const evrec_fields *fields); /* a copy, the caller's; NULL: no memory */
 evrec_event *evrec_event_retain(evrec_event *event);
-void evrec_event_release(evrec_event *event); /* NULL is fine */
-const evrec_fields *evrec_event_fields(const evrec_event *event);
+void evrec_event_release(evrec_event *event);                     /* NULL is fine */
+const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as long as the event */
 
 enum evrec_api { EVREC_CORE_V1, EVREC_EVENTS_V1 };
+/* Reads an apiVersion, "v1" or "events.k8s.io/v1"; false: neither. Any thread. */
+bool evrec_api_parse(evrec_str api_version, enum evrec_api *api);
+
+/* The types of fields: the value in JSON, and in brackets the C type at the field's offset. */
+enum evrec_field_type {
+	EVREC_FIELD_CONSTANT,  /* the same string in every event (none) */
+	EVREC_FIELD_STRING,    /* (evrec_str) */
+	EVREC_FIELD_TIME,      /* RFC 3339 in whole seconds (int64_t) */
+	EVREC_FIELD_MICROTIME, /* RFC 3339 with six fractional digits (int64_t) */
+	EVREC_FIELD_INTEGER,   /* (int32_t) */
+	EVREC_FIELD_TRISTATE,  /* true or false (int: 0, 1, or -1 for unset) */
+	EVREC_FIELD_MAP,       /* an object of strings (evrec_map) */
+	EVREC_FIELD_OBJECT,    /* an object of `fields` (the struct that their offsets are counted in) */
+	EVREC_FIELD_OWNERS,    /* an array of objects of `fields`, each an evrec_owner (owners and owners_len) */
+};
+
+/* A field of both APIs: a row of the tables below. */
+typedef struct evrec_field evrec_field;
+struct evrec_field {
+	const char *name[2]; /* by enum evrec_api; NULL in the row that ends a table */
+	enum evrec_field_type type;
+	size_t offset;             /* in bytes, from the start of evrec_fields, evrec_reference or evrec_owner */
+	const evrec_field *fields; /* a table, of an OBJECT and of OWNERS */
+	const char *constant[2];   /* the value of a CONSTANT, by enum evrec_api */
+	bool nullable;             /* printed as null, not left out, if unset */
+	bool essential;            /* its object counts as set if one of the object's essential fields is */
+};
+/*
+ * The encoder and the decoder of JSON and the Lua binding follow these tables, so that each field is named once. A
+ * field without a value is left out of JSON and tables; an object, if it has essential fields and none of them is set.
+ * Constant; any thread.
+ */
+extern const evrec_field evrec_event_schema[];     /* of evrec_fields, in the order of core/v1 */
+extern const evrec_field evrec_reference_schema[]; /* of evrec_reference */
 
 /*
- * Names every set field in the JSON of `api`, in the order of that API's type, without building anything: the encoder
- * and the Lua tables are two such visitors. `key` is NULL for the outermost object and for elements of an array. A
- * visitor returns false to stop; evrec_event_visit then returns false. `only`, where not NULL, names the one top-level
- * field wanted. `null` is called for times that the API prints as null where unset. Any thread.
+ * Calls a function of the visitor for every set field, in the order of the API's type: a JSON encoder is such a
+ * visitor. `key` is NULL for the outermost object and for elements of an array. If a function returns false, the visit
+ * stops and evrec_fields_visit returns false. `only` is the name of the one top-level field to visit; NULL: all of
+ * them, within an outermost object. `null` is called for an unset time that the API prints as null. Any thread.
  */
 typedef struct evrec_visitor {
 	bool (*begin_object)(void *ctx, const char *key);
@@ -178,245 +250,424 @@ bool evrec_fields_visit(const evrec_fields *fields, enum evrec_api api, const ch
                         void *ctx);
 
 /*
- * The JSON of an event, NUL-terminated, freed with evrec_free; NULL where there is no memory. Any thread.
+ * The JSON of an event, NUL-terminated. The caller's, freed with evrec_free. *len, unless `len` is NULL, is set to its
+ * length without the NUL. NULL: no memory. Any thread.
  */
 char *evrec_event_json(const evrec_event *event, enum evrec_api api, size_t *len);
-void evrec_free(void *block);
-
-/* A reference, checked and copied once, to be recorded against many times. Counted; any thread. */
-typedef struct evrec_ref evrec_ref;
-evrec_ref *evrec_ref_new(const evrec_reference *reference, evrec_error *err);
-evrec_ref *evrec_ref_retain(evrec_ref *ref);
-void evrec_ref_release(evrec_ref *ref);
-const evrec_reference *evrec_ref_fields(const evrec_ref *ref);
-
-/* ---- correlator (semantics 2) ----------------------------------------------------------------------------------- */
+void evrec_free(void *block); /* NULL is fine */
 
 /*
- * Callbacks take the default's place. Each sets its results and returns true; the strings stay the callback's and must
- * live until it, or another callback of this correlator, is called again. False: the default is used.
+ * A reference that is checked and copied once, for recording many events about its object. Counted. Any thread.
+ * evrec_prepared_ref_new returns NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM.
+ */
+typedef struct evrec_prepared_ref evrec_prepared_ref;
+evrec_prepared_ref *evrec_prepared_ref_new(const evrec_reference *reference, evrec_error *err);
+evrec_prepared_ref *evrec_prepared_ref_retain(evrec_prepared_ref *ref);
+void evrec_prepared_ref_release(evrec_prepared_ref *ref);
+const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref);
+
+/* ---- correlator ------------------------------------------------------------------------------------------------- */
+
+/*
+ * client-go's CorrelatorOptions. A callback sets its results and returns true, or returns false: then the default is
+ * used. The strings belong to the callback, and must be valid until a callback of this correlator is called again.
  */
 typedef struct evrec_correlator_options {
 	size_t lru_cache_size; /* 4096 entries in each of the three caches */
 	unsigned burst_size;   /* 25 tokens */
 	double qps;            /* 1/300 tokens a second */
 	unsigned max_events;   /* 10 distinct local keys before similar events are combined */
-	int64_t max_interval;  /* 600 s */
+	int64_t max_interval;  /* 600 s, in ns: the pause after which the distinct local keys are counted anew */
 	bool (*key_func)(void *ctx, const evrec_fields *event, evrec_str *aggregate_key, evrec_str *local_key);
 	bool (*message_func)(void *ctx, const evrec_fields *event, evrec_str *message);
 	bool (*spam_key_func)(void *ctx, const evrec_fields *event, evrec_str *key);
 	void *ctx;
 } evrec_correlator_options;
 
-void evrec_correlator_options_init(evrec_correlator_options *options); /* client-go's defaults */
+void evrec_correlator_options_init(evrec_correlator_options *options); /* client-go's defaults. Any thread */
 
 enum evrec_why { EVREC_NEW, EVREC_DUPLICATE, EVREC_AGGREGATED, EVREC_RATE_LIMITED };
-const char *evrec_why_name(enum evrec_why why); /* "new", "duplicate", "aggregated", "rate_limited" */
+const char *evrec_why_name(enum evrec_why why); /* "new", "duplicate", "aggregated", "rate_limited". Any thread */
 
 typedef struct evrec_correlation {
-	evrec_fields event; /* as observed: name, count and times set; borrowed until the correlator's next call */
-	uint64_t handle;    /* the logger's entry: what a write and its answer are filed under */
-	bool patch;         /* the event is known: patch it */
+	evrec_fields event; /* with its name, count, times and message; borrowed until the correlator's next call */
+	uint64_t handle;    /* of the event's entry, for evrec_correlator_answered */
+	bool patch;         /* the event was written before: patch it */
 	bool skip;          /* no token: write nothing */
 	enum evrec_why why;
 } evrec_correlation;
 
 typedef struct evrec_correlator evrec_correlator;
 
-/* The range of an option is checked: EVREC_EINVALID names it as api.md does. */
+/*
+ * A correlator by itself, for one thread at a time. Copies `options`; NULL: the defaults. NULL, with *err set:
+ * EVREC_ENOMEM, or EVREC_EINVALID with a message that begins with the option's name: lru_cache_size is 1 to 16777216,
+ * burst_size and max_events are at least 1, qps is 0 to 1e9, max_interval (max_interval_in_seconds) is not negative.
+ */
 evrec_correlator *evrec_correlator_new(const evrec_correlator_options *options, evrec_error *err);
 void evrec_correlator_free(evrec_correlator *correlator);
 /*
- * client-go's EventCorrelate at the time `now`. An event without a name gets one, without a count 1. EVREC_ENOMEM, or
- * EVREC_EINVALID where one of its own callbacks calls it.
+ * client-go's EventCorrelate, at the time `now`. A new event gets a name if it has none, and a count of at least 1. 0,
+ * or EVREC_ENOMEM, or EVREC_EINVALID from inside a callback of this correlator.
  */
 int evrec_correlator_correlate(evrec_correlator *correlator, const evrec_fields *event, int64_t now,
                                evrec_correlation *result);
 /*
- * client-go's UpdateState: the server's answer. Never lowers a count; filed under the entry of that name, if any.
- * Errors as above.
+ * client-go's UpdateState: takes the server's answer, and updates the entry that has the answer's name, or else the
+ * entry that the answer's event has. Never lowers a count. The answer may be the event of an evrec_correlation, borrowed
+ * strings included. Errors as above.
  */
 int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fields *event);
 /*
- * The same for a write that was told by its handle: `name` where it is not empty, and the resource version. Of no
- * effect once the entry was evicted, or from inside a callback of this correlator.
+ * The same for the entry with this handle: sets its name, unless `name` is empty, and its resource version. Does
+ * nothing if the entry was evicted, or from inside a callback of this correlator.
  */
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
-/* The patch of a correlated event (semantics 2), freed with evrec_free; NULL where there is no memory. */
+/*
+ * The patch of a correlated event, as JSON in core/v1: count, lastTimestamp and, if it is set, message. Only these
+ * fields differ between two writes of an event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any
+ * thread.
+ */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 
 typedef struct evrec_correlator_stats {
-	uint64_t correlated, why[4];              /* why: by enum evrec_why */
-	uint64_t callback_errors;                 /* a callback answered false */
-	size_t aggregates, observed, rate_limits; /* entries in the three caches */
+	uint64_t correlated, why[4];          /* why: by enum evrec_why */
+	uint64_t callback_errors;             /* callbacks that returned false */
+	size_t aggregates, observed, buckets; /* entries in the three caches */
 } evrec_correlator_stats;
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
 
-/* ---- sinks (semantics 3, 5) ------------------------------------------------------------------------------------- */
+/* ---- sinks ------------------------------------------------------------------------------------------------------ */
 
-/* Where events are written; configuration only: nothing is opened before the first write. Counted; any thread. */
+/*
+ * A place that events are written to: a configuration. Nothing but a token file is opened before the first write.
+ * Counted. Any thread. The functions that make one copy their options, and return NULL, with *err set: EVREC_EINVALID
+ * (an option, or a token file that cannot be read) or EVREC_ENOMEM. `options` may be NULL for the defaults, but not those
+ * of Kubernetes, for the server has no default.
+ */
 typedef struct evrec_sink evrec_sink;
 evrec_sink *evrec_sink_retain(evrec_sink *sink);
 void evrec_sink_release(evrec_sink *sink);
 
-/* What a sink drops that has no room, EVREC_CAUSE_QUEUE_FULL. Warning events are dropped after all others. */
-enum evrec_full {
-	EVREC_DROP_NEWEST, /* what comes; for a Warning event, the newest other one */
-	EVREC_DROP_OLDEST, /* what has not happened for longest; where only Warning events wait, what comes if it is none */
+/* The write that a full sink drops, for EVREC_CAUSE_QUEUE_FULL. Warning events are dropped after all others. */
+enum evrec_overflow {
+	EVREC_DROP_NEWEST, /* the new one; if that is a Warning, the newest waiting write that is none */
+	EVREC_DROP_OLDEST, /* the one that has not happened for longest; the new one if it alone is no Warning */
 };
 
 /*
- * What may wait in memory to be written, of one broadcaster to one sink. What is under way counts, but is not dropped.
+ * Bounds on the writes that wait in memory, of one broadcaster to one sink. Writes under way count, but are not
+ * dropped.
  */
 typedef struct evrec_limits {
 	size_t max_pending; /* 10000 writes; 1 to 10 million */
 	/*
-	 * And the memory that they take, with the blocks of their events. Looked at where a write is made; one that waits
-	 * may grow with a longer message. 0, the default: 4 KiB for each of max_pending, at least 1 MiB. Of ordinary
-	 * events, which take 1.5 KB, that is never the first bound; annotations of 256 KB cannot go beyond it.
+	 * The memory of the writes and their events, in bytes, checked when a new write is made: a waiting write may
+	 * grow later, by a longer message. 0, the default: 4 KiB for each of max_pending, at least 1 MiB. An ordinary
+	 * write takes 1.5 KB, and then max_pending is reached first.
 	 */
 	size_t max_pending_bytes;
-	int64_t max_age;    /* 3600 s (--event-ttl) after its last occurrence a write is dropped, _EXPIRED; 0: never */
-	unsigned max_tries; /* so many tries that failed, and a write is dropped, _MAX_TRIES; 0, the default: never */
-	enum evrec_full full; /* EVREC_DROP_NEWEST */
+	int64_t max_age; /* 3600 s, in ns, from a write's last occurrence until it is dropped, _EXPIRED; 0: no bound */
+	unsigned max_tries;       /* failed tries until a write is dropped, _MAX_TRIES; 0, the default: no bound */
+	enum evrec_overflow full; /* EVREC_DROP_NEWEST */
 } evrec_limits;
 void evrec_limits_init(evrec_limits *limits); /* the defaults */
 
-typedef struct evrec_kubernetes_options {
-	evrec_str server;            /* https://host:port[/prefix] */
-	evrec_str token, token_file; /* at most one; the file is read again when it changes, and on a 401 */
-	evrec_str ca;                /* PEM; unset: the system's authorities */
-	evrec_str client_certificate, client_key; /* PEM, both or none */
-	bool insecure_skip_tls_verify;
-	bool threadless;        /* no thread: evrec_broadcaster_poll does the I/O, and waits for the disk of a spool */
-	unsigned max_in_flight; /* 32 requests at once, streams of one connection; 4 where there is no HTTP/2 */
+/* Room for a sink's name and its NUL. */
+#define EVREC_SINK_NAME_SIZE 64
+
+/* Options that all sinks have. */
+typedef struct evrec_sink_options {
 	evrec_limits limits;
-	int64_t timeout; /* of one request: 10 s */
+	bool threadless; /* no thread: evrec_broadcaster_poll does all I/O */
 	/*
-	 * A file of SQLite; unset: none. What could not be written by the deadline of evrec_broadcaster_shutdown, or at
-	 * exit, is kept there, and is taken up by the first recording call, poll, flush or shutdown of the next sink that has
-	 * the file, in this process or another. One sink at a time: where another has it, on_error says so, "spool", and
-	 * the sink goes on without. Neither a full disk nor a damaged file does more than that. An event in there is
-	 * removed once it was answered. So it is sent again after a crash in between; its name and its count make that the
-	 * same event, not a second one. What SQLite has open does not survive a fork: record first in the child.
+	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
+	 * are in a file of this folder, with their present counts, so that a process that is killed loses no more than
+	 * the occurrences of the last spool_after + 0.5 s. What is not written by the deadline of
+	 * evrec_broadcaster_shutdown, or at exit, goes there too. Events that are written in time touch no disk. The
+	 * next sink with this spool, in any process, sends what it finds there: it looks in its first recording call,
+	 * poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
+	 * before that it is sent again, with the same name and count, which does not make a second event. If the disk is
+	 * full, the spool keeps as many events as fit, Warnings first.
+	 *
+	 * Each sink of each process has a file of its own, so processes and sinks may share a folder. The files are
+	 * SQLite's, in WAL mode with synchronous = NORMAL: a crash of the machine may cost the last commits. Without a
+	 * thread, no poll waits for the disk (synchronous = OFF), and a crash of the machine may cost the file.
+	 *
+	 * The folder is made with mode 0700, its files with 0600. It must belong to this user or to root, and nobody else
+	 * may write to it; links, devices and other users' files in it are refused. Then, or if a file is damaged or the
+	 * disk fails, on_error gets the name "spool", and the sink goes on without the spool, and tries again every 3 s.
+	 * A file of earlier versions in place of the folder becomes a file in a new folder of that name.
 	 */
 	evrec_str spool;
-} evrec_kubernetes_options;
-void evrec_kubernetes_options_init(evrec_kubernetes_options *options);
-evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err);
+	int64_t spool_after; /* 1 s, in ns */
+	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
+	evrec_str name;
+} evrec_sink_options;
+/* Sets the defaults. Any thread. */
+void evrec_sink_options_init(evrec_sink_options *options);
 
 /*
- * One JSON event a line, appended to `path`; "-" is standard output, whose flags stay as they are. While a pipe, a
- * socket or a terminal is full, what is recorded is pending. `limits`: NULL for the defaults.
+ * A credential plugin (client.authentication.k8s.io): a command that prints an ExecCredential with a token, a client
+ * certificate, or both. It is run without a shell, with the environment that this process has when the sink is made, and
+ * KUBERNETES_EXEC_INFO; without a terminal, and with no descriptors but its standard ones. The sink's thread, or poll,
+ * runs it when an event is to be sent and there is no credential, or 90 % of the credential's life are over, and after a
+ * 401. One run at a time, for 30 s and 1 MiB of output at most; after a failure the next one waits for 1 to 30 s, events
+ * wait meanwhile, and on_error gets the name "unauthorized". No run starts before the first write.
  */
-evrec_sink *evrec_sink_file(evrec_str path, const evrec_limits *limits, evrec_error *err);
+typedef struct evrec_exec {
+	evrec_str command; /* with a slash: a path; without: it is looked up in $PATH when the sink is made */
+	const evrec_str *args;
+	size_t args_len;
+	evrec_map env;         /* added to the environment */
+	evrec_str api_version; /* "client.authentication.k8s.io/v1" or "client.authentication.k8s.io/v1beta1" */
+	bool provide_cluster_info;
+	evrec_str cluster_config; /* JSON, the field `config` of that information; may be unset */
+} evrec_exec;
 
-/* What became of a write. Zeroed before the sink is called. */
+typedef struct evrec_kubernetes_options {
+	evrec_sink_options common;
+	evrec_str server;            /* https://host:port[/prefix] */
+	evrec_str token, token_file; /* at most one of both; the file is read again when it changes, and on a 401 */
+	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
+	evrec_str client_certificate, client_key; /* PEM, both or none */
+	/*
+	 * NULL: none. Not together with token and token_file. EVREC_EINVALID, with a message that begins with "exec: ": a
+	 * field is wrong, the command is not found, or this process may start no other one (RLIMIT_NPROC is 0).
+	 */
+	const evrec_exec *exec;
+	bool insecure_skip_tls_verify;
+	unsigned max_in_flight; /* 32 requests at once, as streams of one connection; at most 4 without HTTP/2 */
+	int64_t timeout;        /* of one request: 10 s, in ns */
+} evrec_kubernetes_options;
+/* Sets the defaults. Any thread. */
+void evrec_kubernetes_options_init(evrec_kubernetes_options *options);
+evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err);
+/*
+ * A Kubernetes sink for a process in a pod. The server is KUBERNETES_SERVICE_HOST and _PORT of the environment; token and
+ * authority are `token` and `ca.crt` in `folder`: unset, /var/run/secrets/kubernetes.io/serviceaccount. `options` (NULL:
+ * the defaults) may not name a server; its token, token_file and ca take the place of the folder's. Messages of
+ * EVREC_EINVALID name the variable or file that is missing. Not while another thread changes the environment.
+ */
+evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_options *options, evrec_error *err);
+
+/*
+ * Appends one JSON event a line to the file `path`; "-" is standard output, whose file status flags are not changed.
+ * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks.
+ */
+evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err);
+
+/* The result of a write. Zeroed before the sink is called. */
 typedef struct evrec_answer {
-	int status;                /* HTTP's; 0: nothing was answered */
-	bool unsent;               /* status 0 and surely not received: not even connected */
-	bool lingers;              /* may be carried out later still, by a server that hangs: a PATCH is told again */
-	int64_t retry_after;       /* 0: not said */
+	int status;                /* of HTTP; 0: no answer */
+	bool unsent;               /* with a status of 0: the server has certainly not received the write */
+	bool maybe_late;           /* a hanging server may still do the write later: a PATCH is sent again */
+	int64_t retry_after;       /* in ns; 0: none */
 	bool terminating;          /* a 403 or 404 whose cause is NamespaceTerminating */
-	char name[256];            /* the stored event's, where told */
+	char name[256];            /* of the stored event; empty: unknown */
 	char resource_version[64]; /* likewise */
-	char message[256];         /* what went wrong, for people */
+	char message[256];         /* the error, for people */
 } evrec_answer;
 
 /*
- * client-go's EventSink. Run on the broadcaster's thread, by evrec_broadcaster_poll. patch may be NULL: then create
- * gets the event again, with its new count.
+ * client-go's EventSink. evrec_broadcaster_poll, flush and shutdown call the functions, on the broadcaster's thread.
+ * `patch` may be NULL: then `create` gets the event again, with its new count.
  */
 typedef struct evrec_sink_ops {
-	const char *name; /* static; in stats; NULL: "custom" */
+	const char *name; /* the kind of sink, static; NULL: "custom" */
 	void (*create)(void *ctx, const evrec_event *event, evrec_answer *answer);
 	void (*patch)(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *answer);
-	void (*free)(void *ctx); /* the last reference is gone; may be NULL */
+	void (*free)(void *ctx); /* called after the last release; may be NULL */
 } evrec_sink_ops;
-/* `ops` is copied. `limits`: NULL for the defaults. */
-evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_limits *limits, evrec_error *err);
+/* Copies `ops`, which get `ctx`. Such a sink never has a thread. */
+evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sink_options *options, evrec_error *err);
 
-/* ---- broadcaster, watches, recorder (semantics 4) --------------------------------------------------------------- */
+/* ---- broadcaster, watches, recorder ------------------------------------------------------------------------------ */
 
+/*
+ * A broadcaster gives every recorded event to all of its watches: sinks, functions and queues. Every function of this
+ * part and of the next is for the broadcaster's thread alone.
+ */
 typedef struct evrec_broadcaster evrec_broadcaster;
 typedef struct evrec_recorder evrec_recorder;
 typedef struct evrec_watch evrec_watch;
 
 typedef struct evrec_broadcaster_options {
-	evrec_clock *clock;       /* NULL: the real one */
+	evrec_clock *clock; /* NULL: the real one; else retained until the broadcaster and its recorders are freed */
 	size_t max_message_bytes; /* 1024; 16 to 262144 */
-	/* Called on the broadcaster's thread, inside a recording call or poll, with no lock held. Either may be NULL. */
+	/*
+	 * Either may be NULL. Called on the broadcaster's thread, from inside a recording call, poll, flush or shutdown, with
+	 * no lock held. `message`, `name`, `event` and `cause` are borrowed for the call. `name` is the kind of error, and
+	 * `cause` is what evrec_cause_name or evrec_why_name (EVREC_RATE_LIMITED) returns. A message about a sink begins with
+	 * the sink's name.
+	 */
 	void (*on_error)(void *ctx, const char *message, const char *name);
-	void (*on_drop)(void *ctx, const evrec_event *event, const char *why);
-	void *ctx;
+	void (*on_drop)(void *ctx, const evrec_event *event, const char *cause);
+	void *ctx; /* must live until evrec_broadcaster_free */
+	/*
+	 * Sums up losses and errors, except the error "thread", for evrec_broadcaster_next_line. What is lost after
+	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, is told on standard error, in a line for
+	 * each sink, and the number of losses and errors that no line has told. False, the default: evrec is silent.
+	 */
+	bool loud;
 } evrec_broadcaster_options;
-void evrec_broadcaster_options_init(evrec_broadcaster_options *options);
+void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
+/*
+ * An on_error that writes the message as a line to standard error: "evrec: name: message", with control characters
+ * escaped. Never waits: a line is lost if standard error has no room for it. `ctx` is ignored. Any thread.
+ */
+void evrec_log_stderr(void *ctx, const char *message, const char *name);
+
+/* Copies `options`; NULL: the defaults. NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM. */
 evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *options, evrec_error *err);
 /*
- * Ends it without waiting. What still waits is sent in the background for 30 s more: by its thread, or, where it has
- * none, by the polls of other broadcasters, and at exit(). What waits for a sink of the embedder's own is dropped.
- * Watches and recorders still held stay valid, and inert. Not from a callback.
+ * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
+ * thread, or, if it has none, by the polls of other broadcasters and at exit(). Writes to a sink that evrec_sink_new
+ * made are dropped. Watches and recorders that are still held stay valid: a recorder refuses with EVREC_ECLOSED, a
+ * watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 
-/* From now on, every event goes through a correlator of its own (NULL: defaults) to the sink. */
+/*
+ * Start a watch, which gets every event that is recorded from now on. The handle is the caller's, to be given up with
+ * evrec_watch_free. NULL, with *err set: EVREC_EINVALID (an option), EVREC_ENOMEM, or EVREC_ECLOSED after shutdown.
+ * From inside a callback, the watch gets no event before the next one.
+ *
+ * A sink gets events through a correlator of its own. `sink` is retained until the broadcaster forgets it (see
+ * evrec_watch_stop), and `options` (NULL: the defaults) are copied. Sinks are numbered from 1 in the order of their
+ * start. A sink keeps its number for as long as the broadcaster knows it, and a number is never given again.
+ */
 evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evrec_sink *sink,
                                                        const evrec_correlator_options *options, evrec_error *err);
-/* From now on, calls `func` for every event, in order, inside the recording call. */
+/* Calls `func` for every event, in order, inside the recording call. The event is borrowed: retain it to keep it. */
 evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*func)(void *ctx, evrec_event *event),
                                                    void *ctx, evrec_error *err);
-/* From now on, queues every event, up to `queue_length`; further ones are dropped for this watch alone, and counted. */
+/*
+ * Queues every event. `queue_length` is 1 to 10 million events; while so many wait, further ones are dropped for this
+ * watch alone, and counted.
+ */
 evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, evrec_error *err);
 
-evrec_event *evrec_watch_next(evrec_watch *watch); /* the oldest, now the caller's to release; NULL: none waits */
+/* The oldest event of a queue, now the caller's to release. NULL: none waits, or the watch is no queue. */
+evrec_event *evrec_watch_next(evrec_watch *watch);
 /*
- * No further events. A sink's waiting writes are still made; once they are, a poll gives back its memory, and its stats
- * are what is left of it. Idempotent.
+ * The watch gets no further events. The waiting writes of a sink are still made. Once all are written or dropped, a
+ * poll, flush or shutdown forgets the sink: its memory and number are gone, and its counters are a part of `ended` in
+ * evrec_stats. Idempotent. May be called from a callback.
  */
 void evrec_watch_stop(evrec_watch *watch);
-void evrec_watch_free(evrec_watch *watch); /* gives up the handle, stops nothing; NULL is fine */
+/* Gives up the handle, and stops nothing. NULL is fine. May be called after evrec_broadcaster_free. */
+void evrec_watch_free(evrec_watch *watch);
 
-/* component, host: what `kubectl get events` shows as source. Copied. */
-evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, evrec_str component, evrec_str host, evrec_error *err);
-void evrec_recorder_free(evrec_recorder *recorder); /* not from a callback */
+typedef struct evrec_recorder_options {
+	/* The event's source, which `kubectl get events` shows: at most 1024 bytes of UTF-8 each, or unset. */
+	evrec_str component, host;
+	/* Of all events of the recorder, at most 64 each. For a key that evrec_emit has too, the value of evrec_emit wins. */
+	evrec_map labels, annotations;
+} evrec_recorder_options;
+void evrec_recorder_options_init(evrec_recorder_options *options); /* unsets all. Any thread */
 
+/*
+ * Copies `options`; NULL: all unset. The recorder is the caller's. NULL, with *err set: EVREC_EINVALID, with a message
+ * that begins with the option's name, or EVREC_ENOMEM.
+ */
+evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, const evrec_recorder_options *options, evrec_error *err);
+/* NULL is fine. May be called after evrec_broadcaster_free, but not from a callback. */
+void evrec_recorder_free(evrec_recorder *recorder);
+
+/* An event to be recorded. All pointers are borrowed for the call. */
 typedef struct evrec_emit {
-	const evrec_ref *object;          /* a prepared reference, or */
-	const evrec_reference *regarding; /* one to be checked now */
+	const evrec_prepared_ref *object; /* the event's object; NULL: `regarding` is */
+	const evrec_reference *regarding; /* the event's object, to be checked by the call */
 	const evrec_reference *related;   /* may be NULL */
-	evrec_str type, reason, action, note;
+	evrec_str type;                   /* "Normal" or "Warning" */
+	evrec_str reason;                 /* 1 to 128 bytes */
+	evrec_str action;                 /* at most 128 bytes; may be unset */
+	evrec_str note;                   /* any bytes: invalid UTF-8 becomes U+FFFD; cut at max_message_bytes */
 	evrec_map annotations, labels;
-	int64_t timestamp; /* EVREC_UNSET: now */
+	int64_t timestamp; /* when it happened, in ns since 1970; EVREC_UNSET: now */
 } evrec_emit;
 
+/* Unsets every field. An all-zero struct is different: its timestamp is 1970. Any thread. */
+void evrec_emit_init(evrec_emit *emit);
+
 /*
- * Records: never blocks, never fails for reasons outside. EVREC_EINVALID (what was given), EVREC_EDROPPED (no memory,
- * or too many recorded from inside callbacks), EVREC_ECLOSED (after shutdown); each is counted. The note may be any
- * bytes: it is cleaned and cut (see README). From inside a callback of the same broadcaster it is queued.
+ * Records an event, and never blocks. 0, or EVREC_EINVALID (*emit is invalid), EVREC_EDROPPED (no memory, or too many
+ * events recorded from inside callbacks), EVREC_ECLOSED (after shutdown). Every call is counted. From inside a callback
+ * of the same broadcaster the event is copied and queued until the outermost call is done.
  */
-int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *what, evrec_error *err);
-/* Counts a call that was refused before it could be given to emit, as invalid, and says what came of it. */
+int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *emit, evrec_error *err);
+/*
+ * Counts a recording call that a binding itself found invalid. Sets *err to `message`, returns EVREC_EINVALID.
+ */
 int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_error *err);
 /*
- * Likewise one that did not come to emit for want of memory, as dropped: for bindings, which need some of their own.
- * There is no event that on_drop could be shown.
+ * Counts a recording call for which a binding itself had no memory, as dropped. Sets *err to `message`, returns
+ * EVREC_EDROPPED. on_drop is not called, for there is no event to show.
  */
 int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
-/* Runs what waits for this thread; never blocks. */
+/*
+ * Never blocks: broadcasts events that callbacks recorded, takes answers, drops and errors from all sinks and calls
+ * on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does nothing.
+ */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /*
- * Polls and waits, `timeout` of real time at most, until all is written or dropped: 0, or EVREC_ETIMEOUT. A sink's
- * functions are not interrupted, but no more of them begun; with a timeout of 0, one poll does all that is due.
+ * Polls and waits until all is written or dropped. 0: all was written, or limited in rate. EVREC_ETIMEOUT: something
+ * still waits, as `timeout` ns of real time are over, or as all that is left waits for a fake clock. EVREC_ELOST:
+ * nothing waits, but since the last flush events were dropped or recording calls were refused. Of both *err, which may
+ * be NULL, says how many, why, and gives an example or the last error. Full queues of watches do not count.
+ * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
+ * timeout. With a timeout of 0, or less, one poll does all that is due.
  */
-int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout);
+int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 /*
- * Flush, then stop; what is left goes to the sink's spool, however long the disk takes, or is dropped, cause "closed".
- * Idempotent: 0 again. Both: EVREC_EINVALID in a callback, and no callback may fork a process that goes on using evrec.
+ * Refuses further recording calls, flushes, and ends all sinks. Writes that are left then go to the sink's spool, for
+ * as long as the disk takes, or are dropped with the cause "closed". The sinks are kept for their stats. The results are
+ * those of evrec_broadcaster_flush, and of a second call those of the first; events that wait in a spool are a timeout.
  */
-int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout);
+int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
+
+/*
+ * For a broadcaster that is `loud`. The next line about losses, refused calls and errors, if one is due: of each kind of
+ * trouble the first at once, and then one line in 10 s (of the broadcaster's clock) that sums up; with `all`, also those
+ * that would have to wait. NUL-terminated UTF-8 without a newline or control characters, and without the tokens of the
+ * broadcaster's sinks. Events that were limited in rate are not told. False: no line is due, which is cheap to ask.
+ */
+#define EVREC_LINE_SIZE 1024
+bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char line[EVREC_LINE_SIZE]);
+/* The line that was taken last could not be told: counts it in `untold` of the stats, and a later line tells how many. */
+void evrec_broadcaster_not_told(evrec_broadcaster *b);
+/* Writes the line to standard error, without waiting. False: it did not take all of it at once. Any thread. */
+bool evrec_line_to_stderr(const char *line);
+/*
+ * For bindings: whether a line will show the recording call that was refused last, and has no place of it yet; and that
+ * place, such as "hook.lua:12". Copied.
+ */
+bool evrec_broadcaster_wants_place(const evrec_broadcaster *b);
+void evrec_broadcaster_set_place(evrec_broadcaster *b, const char *place);
+
+/* ---- signals ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * From now on, if one of these `n` signals (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2) comes, evrec writes or
+ * spools what waits, takes up to `timeout` ns (0 to 86400 s) for that as exit() takes 2 s, and ends the process by the
+ * signal; process 1 of a container, which the kernel spares, by _exit(128 + signal). Neither exit handlers nor anything
+ * else of the embedder's runs. A thread of evrec's does it, whatever the embedder's threads are doing. The writes to an
+ * evrec_sink_new are made only if evrec_broadcaster_poll is called meanwhile, for which the thread waits; else they go to
+ * the sink's spool, unless one of the sink's functions is running. Events that were recorded inside a callback are lost
+ * if it has not returned. A signal that comes a second time ends the process at once.
+ *
+ * A later call adds signals, and sets the timeout for all. System calls that a signal interrupts are restarted. In a
+ * forked child the default actions hold again. 0, or, with nothing changed: EVREC_EINVALID (a signal or the timeout is
+ * invalid; or the process ignores a signal, or has a handler for it), EVREC_ESYSTEM (no thread can be started). Any
+ * thread.
+ */
+int evrec_on_signal(const int *signals, size_t n, int64_t timeout, evrec_error *err);
+
+/* ---- stats ------------------------------------------------------------------------------------------------------ */
 
 /* Why an event was not written; evrec_cause_name gives the word used in stats and on_drop. */
 enum evrec_cause {
@@ -432,50 +683,79 @@ enum evrec_cause {
 	EVREC_CAUSE_MAX_TRIES,   /* "max_tries" */
 	EVREC_CAUSES
 };
-const char *evrec_cause_name(enum evrec_cause cause);
+const char *evrec_cause_name(enum evrec_cause cause); /* static. Any thread */
+
+/* How a sink is slowed down by what its server answers. */
+typedef struct evrec_throttle_stats {
+	unsigned window;    /* requests that may be under way at once; 0: paused */
+	double rate;        /* requests a second that may start; 0: not limited */
+	int64_t paused_for; /* ns until the next request may start; 0: not paused */
+	uint64_t refused;   /* requests that the server had no room for (429, 503), or did not answer in time */
+} evrec_throttle_stats;
 
 /*
- * Occurrences, each in exactly one place: received = rate_limited + created + patched + coalesced + pending + spooled +
- * the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as coalesced.
- * What is taken up from a spool is received anew: received = what was broadcast since the sink's start + restored.
+ * The counters of one sink. At every moment received = rate_limited + created + patched + coalesced + pending + spooled
+ * + the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as
+ * coalesced. An event that is taken up from a spool is received anew: received = events broadcast since the sink's
+ * start + restored. In a forked child all counters begin at 0.
  */
 typedef struct evrec_sink_stats {
-	const char *name; /* "kubernetes", "file", or what evrec_sink_ops says */
-	uint64_t received, rate_limited, created, patched, coalesced, pending;
-	uint64_t spooled;  /* at the end, for the next process */
-	uint64_t restored; /* of those received: left by an earlier one */
-	uint64_t dropped[EVREC_CAUSES];
-	uint64_t retries;        /* requests sent again */
-	uint64_t pending_writes; /* requests still to be made or under way */
-	uint64_t pending_bytes;  /* the memory that they take */
-	uint64_t errors_lost;    /* messages that on_error did not get, its queue being full */
+	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
+	size_t number;                   /* the sink's number in its broadcaster, from 1 */
+	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
+	uint64_t spooled;               /* occurrences left at the end for the next process */
+	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */
+	uint64_t dropped[EVREC_CAUSES]; /* occurrences, by enum evrec_cause */
+	uint64_t retries;               /* requests sent again */
+	uint64_t pending_writes;        /* requests still to be made or under way */
+	uint64_t pending_bytes;         /* the memory that they take */
+	uint64_t errors_lost;           /* messages that on_error did not get, its queue being full */
+	evrec_throttle_stats throttle;
 	evrec_correlator_stats correlator;
 } evrec_sink_stats;
 
-/* recorded = broadcast + queued + invalid + the sum of dropped. */
+/* At every moment recorded = broadcast + queued + invalid + the sum of dropped. */
 typedef struct evrec_stats {
-	uint64_t recorded;  /* recording calls */
-	uint64_t broadcast; /* given to the watchers and sinks */
-	uint64_t queued;    /* recorded inside a callback, not yet broadcast */
-	uint64_t invalid;
-	uint64_t dropped[EVREC_CAUSES]; /* before any sink */
-	uint64_t watch_dropped;         /* by full watches; not in the equation */
-	uint64_t callback_errors;
-	size_t sinks;
+	uint64_t recorded;              /* recording calls */
+	uint64_t broadcast;             /* events given to the watches */
+	uint64_t queued;                /* events recorded inside a callback, not yet broadcast */
+	uint64_t invalid;               /* recording calls refused with EVREC_EINVALID */
+	uint64_t dropped[EVREC_CAUSES]; /* events dropped before any sink, by enum evrec_cause */
+	uint64_t watch_dropped;         /* events dropped by full queues; not in the equation */
+	uint64_t callback_errors;       /* callbacks that failed */
+	uint64_t untold;                /* losses and errors in lines that could not be told */
+	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
+	/*
+	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The
+	 * name is empty; the number, what is pending, and the sizes of the correlator's caches are 0.
+	 */
+	evrec_sink_stats ended;
 } evrec_stats;
 void evrec_broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats);
-/* The i-th sink that was started; false past the last. */
-bool evrec_broadcaster_get_sink_stats(const evrec_broadcaster *b, size_t i, evrec_sink_stats *stats);
+/*
+ * Sets *number to the lowest number of a sink that is not below *number. False, with *number as it was, if there is
+ * none. Visits all sinks that the broadcaster knows, in the order of their start:
+ *
+ *   for (size_t number = 1; evrec_broadcaster_next_sink(b, &number); number++)
+ */
+bool evrec_broadcaster_next_sink(const evrec_broadcaster *b, size_t *number);
+/* False, with *stats as it was, if the broadcaster knows no sink of that number. */
+bool evrec_broadcaster_get_sink_stats(const evrec_broadcaster *b, size_t number, evrec_sink_stats *stats);
+/*
+ * The stats of a watch that is a sink; the final ones once the broadcaster has forgotten it, also after
+ * evrec_broadcaster_free. False if the watch is no sink, or the broadcaster was freed before it forgot the sink.
+ */
 bool evrec_watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats);
-/* Events that wait in, and that were dropped by, a queue. */
+/* The events that wait in a queue, and the number that it dropped because it was full; 0 for another watch. */
 void evrec_watch_get_queue(const evrec_watch *watch, size_t *queued, uint64_t *dropped);
 
-/* Which stage of a sink (semantics 2, 5) kept an event from being seen as it was recorded. */
+/* The stage of a sink that kept an event from being seen as it was recorded. */
 enum evrec_stage {
 	EVREC_STAGE_AGGREGATED,   /* "aggregated": it is a part of "(combined from similar events)" */
 	EVREC_STAGE_RATE_LIMITED, /* "rate_limited": no token; counted, and told by the next one that is written */
 	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
 };
+/* The word in quotes above; static. Any thread. */
 const char *evrec_stage_name(enum evrec_stage stage);
 
 /* A key is a callback's, whole; or the source, object and type in an evrec_suppressed; or was forgotten since. */
@@ -490,10 +770,10 @@ typedef struct evrec_suppressed {
 	evrec_str message;   /* the last one's, as it was or would have been written; 200 bytes of it at most */
 	uint64_t count;      /* occurrences */
 	int64_t first, last; /* when the first and the last of them were suppressed */
-	/* What similar events are known by: by default the source, object, type, reason, controller and instance. */
+	/* The key of similar events: by default the source, object, type, reason, controller and instance. */
 	enum evrec_key aggregate_kind;
 	evrec_str aggregate_key; /* of EVREC_KEY_CUSTOM */
-	/* What has tokens of its own: by default the source, object and type. */
+	/* The key that has tokens of its own: by default the source, object and type. */
 	enum evrec_key spam_kind;
 	evrec_str spam_key;
 	double tokens;      /* in its bucket now; full, where that was forgotten */
@@ -501,18 +781,22 @@ typedef struct evrec_suppressed {
 } evrec_suppressed;
 
 /*
- * Which events of an object (kind, namespace and name; uid and apiVersion where they are set; NULL: all objects) one
- * sink suppressed lately: calls `func` stage by stage, cause by cause, the most recent first, until it returns false.
- * Of each the latest 128 are remembered, until the sink was stopped and all was written. Where callbacks choose more
- * than one key for them, it is the last one's that is told. `func` must not call the broadcaster. What was refused
- * before any sink is not in here: the recording call said so. The broadcaster's thread.
+ * Tells which events of an object the sink of that number suppressed lately: calls `func` stage by stage, cause by
+ * cause, the most recent event first, until it returns false. Does nothing if the broadcaster knows no such sink.
+ * Objects are compared by kind, namespace and name, and by uid and apiVersion if `object` has them; NULL: all objects.
+ * The latest 128 of each stage and cause are remembered. If callbacks chose more than one key for an entry, it has the
+ * last one. Events that were refused before any sink are not told: the recording call said so. `func` must not call the
+ * broadcaster.
  */
-void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t sink, const evrec_reference *object,
-                               bool (*func)(void *ctx, const evrec_suppressed *what), void *ctx);
+void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t number, const evrec_reference *object,
+                               bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx);
 
-/* Counts and reports an error of a callback: for bindings, whose callbacks can fail. */
+/* Counts a callback that failed, and calls on_error with `message` and the name "callback": for bindings. */
 void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

@@ -1,12 +1,14 @@
--- Prints events as `kubectl get events` did in 2015, from a file that a file sink has written: `events_table.lua FILE`.
--- The sink appends a line for every write, so the last line of a name is how the event stands.
+-- Prints events almost as `kubectl get events` did in 2015, from a file that a file sink has written:
+-- `events_table.lua FILE`. The sink appends a line for every write, so the last line with an event's name shows its
+-- present state.
 local cjson = require "cjson"
 
-local columns = { "FIRSTSEEN", "LASTSEEN", "COUNT", "NAME", "KIND", "SUBOBJECT", "REASON", "SOURCE", "MESSAGE" }
+local columns = { "FIRSTSEEN", "LASTSEEN", "COUNT", "NAME", "KIND", "REASON", "SOURCE", "MESSAGE" }
 
 local events_table = {}
 
---- Reads the events of a file sink's file, each as it last stood, in the order in which they first appeared.
+--- Reads the events that a file sink wrote, each in its last state, in the order in which they first appeared. Raises
+--- if the file cannot be read.
 ---@param path string
 ---@return table[] events core/v1 events, as decoded from JSON
 function events_table.read(path)
@@ -24,15 +26,16 @@ local function row(event)
 	local object = event.involvedObject
 	return {
 		event.firstTimestamp:sub(12, 19), event.lastTimestamp:sub(12, 19), ("%d"):format(event.count),
-		object.name, object.kind, object.fieldPath or "", event.reason,
-		("{%s %s}"):format(event.source.component, event.source.host or ""), event.message,
+		object.name, object.kind, event.reason,
+		event.source.component .. (event.source.host and " " .. event.source.host or ""), event.message,
 	}
 end
 
 --- Lays rows of cells out in columns.
 ---@param rows string[][] the first one holds the headings
----@return string text a line a row
-function events_table.layout(rows)
+---@param limit? integer longer lines are cut, and end in "..."
+---@return string text a line for each row
+function events_table.layout(rows, limit)
 	local width, lines = {}, {}
 	for _, cells in ipairs(rows) do
 		for i, cell in ipairs(cells) do
@@ -44,12 +47,13 @@ function events_table.layout(rows)
 		for i, cell in ipairs(cells) do
 			padded[i] = cell .. (" "):rep(width[i] - #cell)
 		end
-		lines[#lines + 1] = table.concat(padded, "   "):gsub("%s+$", "")
+		local line = table.concat(padded, "  "):gsub("%s+$", "")
+		lines[#lines + 1] = limit and #line > limit and line:sub(1, limit - 3) .. "..." or line
 	end
 	return table.concat(lines, "\n")
 end
 
---- The table of 2015.
+--- Formats events as the table of 2015.
 ---@param events table[]
 ---@return string text
 function events_table.format(events)

@@ -1,4 +1,4 @@
--- The README's first script: two events about a ConfigMap, for `kubectl get events` to show.
+-- The first script of the README: records two events about a ConfigMap, which `kubectl get events` then shows.
 local evrec = require "evrec"
 
 local broadcaster = evrec.broadcaster {}
@@ -9,4 +9,8 @@ local settings = { kind = "ConfigMap", apiVersion = "v1", namespace = "default",
 recorder:event(settings, "Normal", "Reloaded", "Settings were read again")
 recorder:eventf(settings, "Warning", "BadValue", "%s: expected a number, got %q", "timeout", "soon")
 
-print(broadcaster:shutdown(5) and "written" or "not all was written in time")
+-- If an event is lost, evrec says on standard error which one, and why.
+if not broadcaster:shutdown(5) then
+	os.exit(1)
+end
+print "written"

@@ -1,5 +1,10 @@
--- A sink written in Lua: what client-go calls an EventSink. This one keeps events in a table and prints each write;
--- the event loop of a real one would call poll().
+-- A sink in Lua, which client-go calls an EventSink. It keeps events in a table, and prints each write. A real script
+-- would call poll() from its event loop.
+--
+--   $ lua5.4 examples/lua_sink.lua
+--   created  Started x1 Started container
+--   patched  {"count":2,"lastTimestamp":"2023-11-14T22:14:20Z","message":"Started container"}
+--   done: 1 created, 1 patched
 local evrec = require "evrec"
 
 local store = {}
@@ -9,7 +14,7 @@ local function key(event)
 end
 
 local sink = evrec.sink.lua {
-	-- Returns the stored event's fields, or nil, an HTTP status and perhaps the seconds to wait before the next try.
+	-- Returns the stored event, or nil, an HTTP status, and optionally the seconds to wait before the next try.
 	create = function(event)
 		if store[key(event)] then
 			return nil, 409

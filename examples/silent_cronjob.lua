@@ -1,8 +1,8 @@
--- The CronJob that fell silent: three events a minute about one object, and 25 tokens for all of them.
+-- A story: a CronJob falls silent. It has three events a minute, and a rate limit of 25 tokens for all of them.
 --
--- Once the tokens are gone there is one every five minutes, and the event that comes first each minute takes it. The
--- other reasons are counted and never seen again. evrec does as Kubernetes' own recorder does, says so, and lets a
--- script choose another key for the limit.
+-- Once the tokens are gone, the bucket gains one every five minutes, and the first event of a minute takes it. Events
+-- with the other reasons are counted, but never written again. evrec limits as client-go does, but stats() and
+-- explain() report it, and a script can choose another key for the limit.
 local evrec = require "evrec"
 local events_table = require "events_table"
 
@@ -10,6 +10,7 @@ local silent_cronjob = { minutes = 40 }
 
 local reasons = { "SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete" }
 local started = 1700000000
+local width = 100 -- columns of a line
 
 local function tell(recorder, cronjob, clock, minute)
 	recorder:eventf(cronjob, "Normal", "SuccessfulCreate", "Created job hello-%d", minute)
@@ -19,12 +20,12 @@ local function tell(recorder, cronjob, clock, minute)
 	recorder:eventf(cronjob, "Normal", "SuccessfulDelete", "Deleted job hello-%d", minute - 3)
 end
 
---- Plays it under a fake clock.
+--- Plays the story under a fake clock.
 ---@param correlator? table options of evrec.correlator
----@return table seen by reason: { minute =, message = } of the last write that a reader can see
----@return table dropped by reason: how many on_drop was told of
+---@return table seen by reason: { minute =, message = } of the last write
+---@return table dropped by reason: how many events on_drop got
 ---@return table stats of the sink
----@return table explained what broadcaster:explain says of the CronJob, of the sink
+---@return table explained the result of broadcaster:explain(cronjob) for the sink
 function silent_cronjob.play(correlator)
 	local clock, seen, dropped = evrec.fake_clock(started), {}, {}
 	local broadcaster = evrec.broadcaster {
@@ -50,17 +51,17 @@ function silent_cronjob.play(correlator)
 end
 
 local function print_seen(seen, dropped)
-	local rows = { { "REASON", "RECORDED", "SUPPRESSED", "LAST SEEN IN MINUTE", "AS" } }
+	local rows = { { "REASON", "RECORDED", "SUPPRESSED", "LAST MINUTE", "AS" } }
 	for _, reason in ipairs(reasons) do
 		rows[#rows + 1] = {
 			reason, tostring(silent_cronjob.minutes), tostring(dropped[reason] or 0),
 			tostring(seen[reason].minute), seen[reason].message,
 		}
 	end
-	print(events_table.layout(rows))
+	print(events_table.layout(rows, width))
 end
 
---- What broadcaster:explain says, for people.
+-- Prints the result of broadcaster:explain for people.
 local function print_explained(explained)
 	local rows = { { "REASON", "STAGE", "COUNT", "FIRST", "LAST", "NEXT TOKEN IN", "MESSAGE" } }
 	local function minute(time)
@@ -72,13 +73,13 @@ local function print_explained(explained)
 			("%.0f s"):format(s.next_token_in), s.message,
 		}
 	end
-	print(events_table.layout(rows))
+	print(events_table.layout(rows, width))
 	local key = explained.suppressed[1].spam_key
-	print(("\nAll of them take their tokens from one bucket: %s events of %s about %s %s/%s"):format(
+	print(("\nAll use one bucket: %s events of %s about %s %s/%s"):format(
 		key.type, key.component, key.kind, key.namespace, key.name))
 end
 
---- A bucket of tokens for every reason, where the default has one for the object.
+--- A spam_key_func that gives every reason of an object its own bucket of tokens. By default they share one.
 ---@param event table
 ---@return string key
 function silent_cronjob.by_reason(event)
@@ -86,9 +87,10 @@ function silent_cronjob.by_reason(event)
 	return table.concat({ event.source.component, object.kind, object.namespace, object.name, event.reason }, "\0")
 end
 
---- The whole demonstration.
+--- Prints the whole demonstration.
 function silent_cronjob.main()
-	print(("The CronJob that fell silent: three events a minute for %d minutes\n"):format(silent_cronjob.minutes))
+	print("Story 2, the CronJob that fell silent: why events stop, how to see it, and what helps.")
+	print(("The CronJob has three events a minute for %d minutes.\n"):format(silent_cronjob.minutes))
 	print("With the defaults of Kubernetes' own recorder:\n")
 	local seen, dropped, stats, explained = silent_cronjob.play()
 	print_seen(seen, dropped)
@@ -98,7 +100,7 @@ function silent_cronjob.main()
 	for _, s in ipairs(stats.suppressed) do
 		rows[#rows + 1] = { s.kind, s.namespace .. "/" .. s.name, s.reason, ("%d"):format(s.count), s.why }
 	end
-	print(events_table.layout(rows))
+	print(events_table.layout(rows, width))
 
 	print("\nWhat explain(cronjob) says of it:\n")
 	print_explained(explained)

@@ -1,7 +1,7 @@
--- Twenty scheduling failures become five rows: five nodes come up while five pods already wait for one.
+-- A story: five pods wait while five nodes start, and twenty scheduling failures become five rows.
 --
--- Run by itself it plays under a fake clock into a file and prints the table of 2015. With KUBECONFIG set it then
--- records the same into that cluster, at the present time.
+-- As a program it plays the story under a fake clock, into a file, and prints the table of 2015. If KUBECONFIG is set,
+-- it then records the same events into that cluster, at the present time.
 local evrec = require "evrec"
 local events_table = require "events_table"
 
@@ -15,7 +15,7 @@ local function pod(name)
 	return { kind = "Pod", apiVersion = "v1", namespace = "default", name = name }
 end
 
---- Records the story.
+--- Records the events of the story.
 ---@param broadcaster table an evrec.broadcaster
 ---@param pause fun(seconds: number) called between the steps
 function twenty_to_five.play(broadcaster, pause)
@@ -26,21 +26,21 @@ function twenty_to_five.play(broadcaster, pause)
 		kubelet[i]:event(node(i), "Normal", "Starting", "The kubelet starts")
 		pause(1)
 	end
-	local pods = { "grafana-0", "dns-9gq2v", "kibana-gziey", "elasticsearch-1", "ui-x7mwp" }
+	local pods = { "grafana-0", "dns-9gq2v", "kibana-gziey", "search-1", "ui-x7mwp" }
 	for _ = 1, 4 do
 		for _, name in ipairs(pods) do
-			scheduler:event(pod(name), "Warning", "FailedScheduling", "No node has room for this pod")
+			scheduler:event(pod(name), "Warning", "FailedScheduling", "No node has room")
 		end
 		pause(3)
 	end
 	local paused = pod("kibana-gziey")
 	paused.fieldPath = "spec.containers{pause}"
-	kubelet[4]:event(paused, "Normal", "Pulled", "Pulled the image pause:latest")
-	scheduler:event(pod("kibana-gziey"), "Normal", "Scheduled", "Assigned kibana-gziey to node-4")
+	kubelet[4]:event(paused, "Normal", "Pulled", "Image pulled")
+	scheduler:event(pod("kibana-gziey"), "Normal", "Scheduled", "Assigned to node-4")
 end
 
---- Plays it under a fake clock into a file sink.
----@return table[] events as the file holds them at the end
+--- Plays the story under a fake clock into a file sink.
+---@return table[] events in their last state
 function twenty_to_five.in_a_file()
 	local path = os.tmpname()
 	local clock = evrec.fake_clock(1423703582) -- 12 February 2015
@@ -53,8 +53,8 @@ function twenty_to_five.in_a_file()
 	return events
 end
 
---- Plays it into the cluster that the environment names.
----@return boolean ok whether all was written
+--- Plays the story into the cluster that the environment names.
+---@return boolean ok whether all events were written in time
 ---@return table stats
 function twenty_to_five.in_a_cluster()
 	local broadcaster = evrec.broadcaster {
@@ -65,9 +65,10 @@ function twenty_to_five.in_a_cluster()
 	return broadcaster:shutdown(10)
 end
 
---- The whole demonstration.
+--- Prints the whole demonstration.
 function twenty_to_five.main()
-	print("Twenty to five: 27 events about ten objects, as `kubectl get events` printed them in 2015\n")
+	print("Story 1, twenty to five: an event that happens again becomes a count, not a new row.")
+	print("20 scheduling failures among 27 events take 5 of 12 rows, as in `kubectl get events` of 2015.\n")
 	print(events_table.format(twenty_to_five.in_a_file()))
 	if (os.getenv "KUBECONFIG" or "") ~= "" then
 		local ok, stats = twenty_to_five.in_a_cluster()

@@ -10,9 +10,9 @@
 struct evrec_clock {
 	atomic_uint refs;
 	bool fake;
-	/* Of a fake clock: */
+	/* Only for a fake clock: */
 	_Atomic int64_t now;
-	_Atomic int64_t monotonic; /* goes on with it, but not back */
+	_Atomic int64_t monotonic; /* advances with `now`, and is never set back */
 };
 
 static evrec_clock real_clock;
@@ -78,13 +78,13 @@ int64_t clock_coarse(const evrec_clock *clock)
 	return clock->fake ? atomic_load(&clock->monotonic) : read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
-/* Never back: what is due in a second is so in a second, whatever hour it is then. */
-static void go_on(evrec_clock *clock, int64_t gone)
+/* Time for timeouts only advances, so that setting the clock back makes no timeout longer. */
+static void advance(evrec_clock *clock, int64_t elapsed)
 {
 	int64_t before = atomic_load(&clock->monotonic), after;
 
 	do {
-		if (__builtin_add_overflow(before, gone, &after)) {
+		if (__builtin_add_overflow(before, elapsed, &after)) {
 			after = INT64_MAX;
 		}
 	} while (!atomic_compare_exchange_weak(&clock->monotonic, &before, after));
@@ -92,13 +92,13 @@ static void go_on(evrec_clock *clock, int64_t gone)
 
 void evrec_clock_set(evrec_clock *clock, int64_t now)
 {
-	int64_t gone;
+	int64_t elapsed;
 
 	if (!clock->fake) {
 		return;
 	}
-	gone = time_since(now, atomic_exchange(&clock->now, now));
-	if (gone > 0) {
-		go_on(clock, gone);
+	elapsed = time_since(now, atomic_exchange(&clock->now, now));
+	if (elapsed > 0) {
+		advance(clock, elapsed);
 	}
 }

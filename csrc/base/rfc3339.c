@@ -26,7 +26,7 @@ bool evrec_seconds_to_ns(double seconds, int64_t *ns)
 	return true;
 }
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar, counting years from March. */
+/* Days since 1970-01-01 of a date in the Gregorian calendar. Years count from March, so that a leap day ends a year. */
 static int64_t days_from_date(int64_t year, unsigned month, unsigned day)
 {
 	int64_t era;
@@ -80,7 +80,7 @@ size_t evrec_rfc3339_format(int64_t ns, bool micro, char out[EVREC_RFC3339_SIZE]
 	return (size_t)len;
 }
 
-/* Reads exactly `digits` digits at *p, followed by `then` unless that is 0. */
+/* Reads exactly `digits` digits at *p and, unless it is 0, the character `then`. */
 static bool number(const char **p, const char *end, int digits, char then, unsigned *value)
 {
 	*value = 0;

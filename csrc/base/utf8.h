@@ -1,17 +1,18 @@
 /*
- * utf8.h - is it UTF-8, and if not, make it so. Pure; any thread.
+ * utf8.h - checks and repairs UTF-8. Pure; any thread.
  */
 #ifndef EVREC_UTF8_H
 #define EVREC_UTF8_H
 
 #include "base/base.h"
-#include "base/word.h"
+#include "base/short_bytes.h"
 
 #pragma GCC visibility push(hidden)
 
 /*
- * True for most text that there is: ASCII without NUL. False tells nothing. Eight bytes at a time, the last of them
- * perhaps a second time: a byte is neither where it has its high bit set, or gets it when one is taken from it.
+ * True if `s` is ASCII without NUL, as most text is. If false, `s` may still be valid UTF-8. The high bit of a byte
+ * that is not ASCII is set, and that of a NUL after 1 is subtracted. Checking eight bytes at a time saves 494 of 8,288
+ * instructions of a new event.
  */
 static inline bool utf8_plain(evrec_str s)
 {
@@ -20,14 +21,14 @@ static inline bool utf8_plain(evrec_str s)
 	size_t i;
 
 	if (s.len < sizeof(word)) {
-		word = s.len == 0 ? ones : word_load_short(s.data, s.len, ones);
+		word = s.len == 0 ? ones : bytes_load_short(s.data, s.len, ones);
 		return ((word | (word - ones)) & highs) == 0;
 	}
 	for (i = 0; i + sizeof(word) < s.len; i += sizeof(word)) {
-		word = word_load(s.data + i);
+		word = bytes_load8(s.data + i);
 		marked |= word | (word - ones);
 	}
-	word = word_load(s.data + s.len - sizeof(word));
+	word = bytes_load8(s.data + s.len - sizeof(word));
 	marked |= word | (word - ones);
 	return (marked & highs) == 0;
 }
@@ -35,11 +36,14 @@ static inline bool utf8_plain(evrec_str s)
 /* Well-formed by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 bool utf8_valid(evrec_str s);
 
-/* Appends `s` with every byte that is part of no character replaced by U+FFFD, as Go and so the API server do. */
+/* Appends `s` with U+FFFD for every byte that is part of no character, as Go and so the API server do. */
 void utf8_clean(struct buf *out, evrec_str s);
 
-/* The largest length <= `max` that does not cut a character of the UTF-8 string `s` in two. */
+/* The largest length in bytes, at most `max`, that does not cut a character of the UTF-8 string `s` in two. */
 size_t utf8_floor(evrec_str s, size_t max);
+
+/* Copies as much of the UTF-8 string `s` to `to`, of `size` bytes, as fits with a NUL behind it; cuts no character. */
+void utf8_copy(char *to, size_t size, evrec_str s);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /*
- * wait.h - condition variables whose deadlines are CLOCK_MONOTONIC in ns, which no one can step. Any thread.
+ * wait.h - condition variables whose deadlines are ns of CLOCK_MONOTONIC, which nobody can set. Any thread.
  */
 #ifndef EVREC_WAIT_H
 #define EVREC_WAIT_H
@@ -12,7 +12,7 @@
 
 /* Cannot fail on Linux. */
 void wait_init(pthread_cond_t *cond);
-/* With `lock` held. False where the deadline has come; true may be spurious: look at what was waited for. */
+/* Waits, with `lock` held. False: the deadline has passed. True: signalled, or woken without a reason. */
 bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline);
 
 #pragma GCC visibility pop

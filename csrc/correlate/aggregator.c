@@ -1,18 +1,18 @@
 #include "correlate/aggregator.h"
 
 /*
- * The local keys seen, oldest first, each behind its length: a set that is small by its nature (max_events), in one
- * block that stays when the record goes to another key. To compare a few of equal length is cheaper than a hash.
+ * client-go's aggregateRecord. The set of local keys is a list in one buffer, since it has at most max_events members:
+ * each local key follows its length, the oldest first.
  */
 struct aggregate {
-	int64_t last; /* when the last event came */
-	struct buf locals;
-	uint64_t locals_len; /* how many */
+	int64_t last;        /* the time of the last event */
+	struct buf locals;   /* the local keys */
+	uint64_t locals_len; /* the number of local keys */
 };
 
 typedef uint32_t local_len;
 
-/* What a record keeps of its block for another key: more than most need, and less than ten long messages take. */
+/* Bytes that an evicted entry's buffer leaves to the next key at most: enough for most keys. */
 #define LOCALS_KEPT 2048
 
 static void forget(struct aggregate *r)
@@ -76,7 +76,7 @@ static bool locals_insert(struct aggregate *r, evrec_str key)
 		return true;
 	}
 	if (key.len > UINT32_MAX / 2 || !buf_reserve(&r->locals, sizeof(len) + key.len)) {
-		r->locals.failed = false; /* what it holds is whole: only this key did not get in */
+		r->locals.failed = false; /* the buffer still holds all earlier keys whole */
 		return false;
 	}
 	buf_put(&r->locals, &len, sizeof(len));
@@ -117,8 +117,19 @@ bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_s
 	if (r->locals_len < a->max_events) {
 		return true;
 	}
-	/* The reference forgets any one of them here; the oldest is the one that can be foretold. */
+	/* client-go forgets any one of the keys (its PopAny). Forgetting the oldest is reproducible. */
 	locals_pop_oldest(r);
 	*combine = true;
+	return true;
+}
+
+bool aggregator_key(const struct aggregator *a, uint64_t handle, evrec_str *key)
+{
+	const struct aggregate *r = lru_at(a->cache, handle);
+
+	if (r == NULL) {
+		return false;
+	}
+	*key = lru_key(r);
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * aggregator.h - which events are similar enough to be told as one (semantics 2.1, client-go's EventAggregator).
- * Pure: now is an argument. One thread at a time.
+ * aggregator.h - decides which events are similar enough to be combined into one (client-go's EventAggregator).
+ * Pure: the caller passes the time. One thread at a time.
  */
 #ifndef EVREC_AGGREGATOR_H
 #define EVREC_AGGREGATOR_H
@@ -10,20 +10,24 @@
 #pragma GCC visibility push(hidden)
 
 struct aggregator {
-	struct lru *cache; /* aggregate key -> struct aggregate */
-	unsigned max_events;
-	int64_t max_interval;
+	struct lru *cache;    /* aggregate key -> struct aggregate */
+	unsigned max_events;  /* distinct local keys from which on events are combined */
+	int64_t max_interval; /* a pause in ns after which an aggregate starts anew */
 };
 
+/* False: no memory. aggregator_destroy is fine then too. */
 bool aggregator_create(struct aggregator *a, size_t cache_size, unsigned max_events, int64_t max_interval);
 void aggregator_destroy(struct aggregator *a);
 
 /*
- * Takes note of an event by its aggregate key and its local key, the part in which similar events differ. Sets
- * *combine where it is to be told as a part of the aggregate. False: no memory.
+ * Notes an event by its aggregate key and its local key, the part in which similar events differ. Sets *combine if the
+ * event is to be written as a part of the aggregate. False: no memory.
  */
 bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_str local_key, int64_t now,
                         bool *combine);
+
+/* The key of an entry, valid until the next call. False: the entry was evicted. */
+bool aggregator_key(const struct aggregator *a, uint64_t handle, evrec_str *key);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,6 @@
 /*
- * correlator.h - a correlator as a lane sees it. Pure: now is an argument. One thread at a time.
+ * correlator.h - client-go's EventCorrelator, as a sink's pipeline uses it: an event passes aggregator, event_log and
+ * spam_filter. Pure: the caller passes the time, in ns since 1970. One thread at a time.
  */
 #ifndef EVREC_CORRELATOR_H
 #define EVREC_CORRELATOR_H
@@ -10,13 +11,20 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * What evrec_correlator_correlate does, of which this is the greater part; `keys` are those of the event, which the
- * correlator takes notes in.
+ * Decides what becomes of an event: 0. `keys` are the event's, made by keys_make; the correlator keeps in them where it
+ * found its entries. *observed borrows from `event` and from the correlator, until the next call. Errors: EVREC_ENOMEM;
+ * EVREC_EINVALID from inside a callback of this correlator.
  */
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
                        struct observed *observed);
 
-/* Sets the keys of these entries, as far as they are still known, and the tokens of the second, in *what. */
+/* As evrec_correlator_answered, which is this function's public name. */
+void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
+
+/*
+ * Sets the keys of the entries with these handles, and the tokens of the second, in *what. `aggregate` and `bucket` are
+ * those of a struct observed; either entry may have been evicted since.
+ */
 void correlator_explain(const evrec_correlator *correlator, uint64_t aggregate, uint64_t bucket, int64_t now,
                         evrec_suppressed *what);
 

@@ -1,17 +1,15 @@
 #include "event/event.h"
 
-#include "base/word.h"
-
 #include <stdatomic.h>
 #include <stddef.h>
 
 struct evrec_event {
 	atomic_uint refs;
-	size_t size; /* with all that it points to */
+	size_t size; /* bytes of the block, which holds everything that the fields point to */
 	evrec_fields fields;
 };
 
-struct evrec_ref {
+struct evrec_prepared_ref {
 	atomic_uint refs;
 	evrec_reference fields;
 };
@@ -24,8 +22,9 @@ void evrec_fields_init(evrec_fields *fields)
 }
 
 /*
- * What an event or a reference points to is gathered behind it, in one block: room_of... counts the bytes, pack_...
- * copies them and makes the pointers point there. Strings are NUL-terminated, the empty one is nobody's.
+ * An event or a reference has one block of memory, with everything that it points to behind it. room_of... counts the
+ * bytes, and pack... copies them into the block and sets the pointers. Strings are NUL-terminated in the block; the
+ * empty string is a literal.
  */
 #define REFERENCE_AT(at)                                                                                               \
 	(at) + offsetof(evrec_reference, kind), (at) + offsetof(evrec_reference, api_version),                         \
@@ -54,7 +53,7 @@ static const size_t event_strings[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-static inline size_t room_of(const void *from, const size_t *strings, size_t n)
+static size_t room_of(const void *from, const size_t *strings, size_t n)
 {
 	size_t i, room = 0;
 
@@ -66,7 +65,7 @@ static inline size_t room_of(const void *from, const size_t *strings, size_t n)
 	return room;
 }
 
-static inline char *pack(char *block, void *in, const size_t *strings, size_t n)
+static char *pack(char *block, void *in, const size_t *strings, size_t n)
 {
 	size_t i;
 
@@ -77,7 +76,7 @@ static inline char *pack(char *block, void *in, const size_t *strings, size_t n)
 			s->data = "";
 			continue;
 		}
-		word_copy(block, s->data, s->len);
+		memcpy(block, s->data, s->len);
 		block[s->len] = '\0';
 		s->data = block;
 		block += s->len + 1;
@@ -85,7 +84,7 @@ static inline char *pack(char *block, void *in, const size_t *strings, size_t n)
 	return block;
 }
 
-/* An array of structs with strings: where its copy begins in the block, and how much of that all its strings take. */
+/* The bytes that an array of `n` structs takes in a block, with all their strings. */
 static size_t room_of_all(const void *array, size_t n, size_t size, const size_t *strings, size_t strings_len)
 {
 	size_t i, room = n * size;
@@ -132,7 +131,7 @@ static void pack_event(char *block, evrec_fields *f)
 	evrec_pair *labels, *annotations;
 	evrec_owner *owners;
 
-	/* What has to be aligned comes first; the sizes are multiples of a pointer's. */
+	/* Arrays come first, since they must be aligned: their sizes are multiples of a pointer's. */
 	labels = pack_array(&block, f->labels.pairs, f->labels.len * sizeof(evrec_pair));
 	annotations = pack_array(&block, f->annotations.pairs, f->annotations.len * sizeof(evrec_pair));
 	owners = pack_array(&block, f->owners, f->owners_len * sizeof(evrec_owner));
@@ -183,9 +182,9 @@ const evrec_fields *evrec_event_fields(const evrec_event *event)
 	return &event->fields;
 }
 
-evrec_ref *evrec_ref_new(const evrec_reference *reference, evrec_error *err)
+evrec_prepared_ref *evrec_prepared_ref_new(const evrec_reference *reference, evrec_error *err)
 {
-	evrec_ref *ref;
+	evrec_prepared_ref *ref;
 
 	if (check_reference(reference, "reference", err) != 0) {
 		return NULL;
@@ -201,20 +200,20 @@ evrec_ref *evrec_ref_new(const evrec_reference *reference, evrec_error *err)
 	return ref;
 }
 
-evrec_ref *evrec_ref_retain(evrec_ref *ref)
+evrec_prepared_ref *evrec_prepared_ref_retain(evrec_prepared_ref *ref)
 {
 	atomic_fetch_add_explicit(&ref->refs, 1, memory_order_relaxed);
 	return ref;
 }
 
-void evrec_ref_release(evrec_ref *ref)
+void evrec_prepared_ref_release(evrec_prepared_ref *ref)
 {
 	if (ref != NULL && atomic_fetch_sub(&ref->refs, 1) == 1) {
 		mem_free(ref);
 	}
 }
 
-const evrec_reference *evrec_ref_fields(const evrec_ref *ref)
+const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref)
 {
 	return &ref->fields;
 }

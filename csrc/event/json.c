@@ -1,19 +1,22 @@
 #include "event/event.h"
 
+#include "base/fork_lock.h"
 #include "base/utf8.h"
+#include "event/schema.h"
 
 #include <jansson.h>
+#include <pthread.h>
 
 /* object, metadata, ownerReferences, one owner */
 #define DEPTH 4
 
 struct builder {
 	json_t *root;
-	json_t *open[DEPTH]; /* borrowed from what holds them, up to the root */
+	json_t *open[DEPTH]; /* the containers that are open, the root first; only the root is owned */
 	int depth;
 };
 
-/* Puts `value`, which it takes over, into what is open. */
+/* Puts `value`, whose ownership it takes, into the innermost open container. */
 static bool put(struct builder *b, evrec_str key, json_t *value)
 {
 	json_t *parent = b->depth == 0 ? NULL : b->open[b->depth - 1];
@@ -62,7 +65,7 @@ static bool end_container(void *ctx)
 	return true;
 }
 
-/* A recorder's events are clean; those that a script made from a table need not be. */
+/* A recorder's events are valid UTF-8, but those that a script made from a table may not be. */
 static bool put_string(void *ctx, evrec_str key, evrec_str value)
 {
 	struct buf clean_key = { 0 }, clean_value = { 0 };
@@ -110,7 +113,7 @@ static int append(const char *data, size_t len, void *ctx)
 	return out->failed ? -1 : 0;
 }
 
-/* Appends the JSON of `root`, which it takes over; NULL is a failure that came before. */
+/* Appends the JSON of `root`, whose ownership it takes. NULL: building it has failed. */
 static void dump(struct buf *out, json_t *root)
 {
 	if (root == NULL || json_dump_callback(root, append, out, JSON_COMPACT) != 0) {
@@ -119,10 +122,26 @@ static void dump(struct buf *out, json_t *root)
 	json_decref(root);
 }
 
+static void seed(void)
+{
+	fork_lock_init();
+	fork_lock_enter();
+	json_object_seed(0);
+	fork_lock_leave();
+}
+
+void json_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, seed);
+}
+
 void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api)
 {
 	struct builder b = { 0 };
 
+	json_init();
 	if (!evrec_fields_visit(fields, api, NULL, &visitor, &b)) {
 		json_decref(b.root);
 		b.root = NULL;
@@ -130,23 +149,30 @@ void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api)
 	dump(out, b.root);
 }
 
+static const char *core_name(enum schema_row row)
+{
+	return evrec_event_schema[row].name[EVREC_CORE_V1];
+}
+
 void json_patch(struct buf *out, const evrec_fields *fields)
 {
-	struct builder b = { .root = json_object(), .depth = 1 };
+	struct builder b = { .depth = 1 };
 	char last[EVREC_RFC3339_SIZE];
 	bool ok;
 
+	json_init();
+	b.root = json_object();
 	b.open[0] = b.root;
-	ok = b.root != NULL && put_integer(&b, "count", fields->count);
+	ok = b.root != NULL && put_integer(&b, core_name(SCHEMA_COUNT), fields->count);
 	if (fields->last == EVREC_UNSET) {
-		ok = ok && put_null(&b, "lastTimestamp");
+		ok = ok && put_null(&b, core_name(SCHEMA_LAST));
 	} else {
 		size_t len = evrec_rfc3339_format(fields->last, false, last);
 
-		ok = ok && put_string(&b, EVREC_STR("lastTimestamp"), (evrec_str){ last, len });
+		ok = ok && put_string(&b, str_from(core_name(SCHEMA_LAST)), (evrec_str){ last, len });
 	}
 	if (fields->note.len != 0) {
-		ok = ok && put_string(&b, EVREC_STR("message"), fields->note);
+		ok = ok && put_string(&b, str_from(core_name(SCHEMA_NOTE)), fields->note);
 	}
 	if (!ok) {
 		json_decref(b.root);
@@ -155,7 +181,7 @@ void json_patch(struct buf *out, const evrec_fields *fields)
 	dump(out, b.root);
 }
 
-/* Hands out what a buffer holds, as a string of its own. */
+/* Makes the buffer's text a string that the caller owns. NULL: no memory. */
 static char *give(struct buf *out, size_t *len)
 {
 	(void)buf_cstr(out);

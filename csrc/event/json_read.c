@@ -1,107 +1,166 @@
 #include "event/event.h"
+#include "event/schema.h"
 
 #include <jansson.h>
 
-static evrec_str text(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
+/* Memory for maps and owners. It is freed once the event has copied them. */
+struct block {
+	struct block *next;
+	max_align_t room[];
+};
 
+struct reader {
+	enum evrec_api api;
+	struct block *blocks;
+	bool failed; /* there was no memory */
+};
+
+static void read_fields(struct reader *r, const json_t *object, const evrec_field *table, char *base);
+
+static void *take_room(struct reader *r, size_t size)
+{
+	struct block *block = mem_alloc(sizeof(*block) + size);
+
+	if (block == NULL) {
+		r->failed = true;
+		return NULL;
+	}
+	block->next = r->blocks;
+	r->blocks = block;
+	return block->room;
+}
+
+static void free_room(struct reader *r)
+{
+	while (r->blocks != NULL) {
+		struct block *block = r->blocks;
+
+		r->blocks = block->next;
+		mem_free(block);
+	}
+}
+
+static evrec_str text(const json_t *value)
+{
 	return (evrec_str){ json_string_value(value), json_string_length(value) };
 }
 
-static int64_t timestamp(const json_t *object, const char *key)
+static int64_t timestamp(const json_t *value)
 {
 	int64_t ns;
 
-	return evrec_rfc3339_parse(text(object, key), &ns) ? ns : EVREC_UNSET;
+	return evrec_rfc3339_parse(text(value), &ns) ? ns : EVREC_UNSET;
 }
 
-static int32_t integer(const json_t *object, const char *key)
+static int32_t integer(const json_t *value)
 {
-	json_int_t n = json_integer_value(json_object_get(object, key));
+	json_int_t n = json_integer_value(value);
 
 	return n >= 0 && n <= INT32_MAX ? (int32_t)n : 0;
 }
 
-static evrec_reference reference(const json_t *object)
+static evrec_map read_map(struct reader *r, json_t *object)
 {
-	return (evrec_reference){
-		.kind = text(object, "kind"),
-		.api_version = text(object, "apiVersion"),
-		.name = text(object, "name"),
-		.ns = text(object, "namespace"),
-		.uid = text(object, "uid"),
-		.resource_version = text(object, "resourceVersion"),
-		.field_path = text(object, "fieldPath"),
-	};
-}
-
-/* The pairs are the caller's to free, also where there was no memory for all: then the result is false. */
-static bool map(json_t *object, evrec_map *out, evrec_pair **pairs)
-{
+	const size_t size = json_object_size(object);
+	evrec_pair *pairs = size == 0 ? NULL : take_room(r, size * sizeof(*pairs));
+	evrec_map map = { pairs, 0 };
 	const char *key;
 	json_t *value;
 
-	*pairs = NULL;
-	if (json_object_size(object) == 0) {
-		return true;
+	if (pairs == NULL) {
+		return map;
 	}
-	*pairs = mem_alloc(json_object_size(object) * sizeof(**pairs));
-	if (*pairs == NULL) {
-		return false;
-	}
-	out->pairs = *pairs;
 	json_object_foreach(object, key, value)
 	{
-		(*pairs)[out->len++] =
-			(evrec_pair){ { key, strlen(key) }, { json_string_value(value), json_string_length(value) } };
+		pairs[map.len++] = (evrec_pair){ str_from(key), text(value) };
 	}
-	return true;
+	return map;
 }
 
-static void read_fields(const json_t *root, evrec_fields *f)
+static void read_owners(struct reader *r, const json_t *array, const evrec_field *table, evrec_fields *fields)
 {
-	const json_t *metadata = json_object_get(root, "metadata"), *source = json_object_get(root, "source"),
-		     *series = json_object_get(root, "series");
+	const size_t n = json_array_size(array);
+	evrec_owner *owners = n == 0 ? NULL : take_room(r, n * sizeof(*owners));
+	size_t i;
 
-	f->name = text(metadata, "name");
-	f->ns = text(metadata, "namespace");
-	f->resource_version = text(metadata, "resourceVersion");
-	f->regarding = reference(json_object_get(root, "involvedObject"));
-	f->related = reference(json_object_get(root, "related"));
-	f->type = text(root, "type");
-	f->reason = text(root, "reason");
-	f->action = text(root, "action");
-	f->note = text(root, "message");
-	f->component = text(source, "component");
-	f->host = text(source, "host");
-	f->controller = text(root, "reportingComponent");
-	f->instance = text(root, "reportingInstance");
-	f->first = timestamp(root, "firstTimestamp");
-	f->last = timestamp(root, "lastTimestamp");
-	f->event_time = timestamp(root, "eventTime");
-	f->count = integer(root, "count");
-	f->series_count = integer(series, "count");
-	f->series_last = timestamp(series, "lastObservedTime");
+	if (owners == NULL) {
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		read_fields(r, json_array_get(array, i), table, (char *)&owners[i]);
+	}
+	fields->owners = owners;
+	fields->owners_len = n;
+}
+
+/* `value` is NULL if the object lacks the field. NULL and a value of the wrong type are read as unset. */
+static void read_value(struct reader *r, json_t *value, const evrec_field *field, char *base)
+{
+	void *at = base + field->offset;
+
+	switch (field->type) {
+	case EVREC_FIELD_CONSTANT:
+		break;
+	case EVREC_FIELD_STRING:
+		*(evrec_str *)at = text(value);
+		break;
+	case EVREC_FIELD_TIME:
+	case EVREC_FIELD_MICROTIME:
+		*(int64_t *)at = timestamp(value);
+		break;
+	case EVREC_FIELD_INTEGER:
+		*(int32_t *)at = integer(value);
+		break;
+	case EVREC_FIELD_TRISTATE:
+		*(int *)at = json_is_boolean(value) ? json_is_true(value) : -1;
+		break;
+	case EVREC_FIELD_MAP:
+		*(evrec_map *)at = read_map(r, value);
+		break;
+	case EVREC_FIELD_OBJECT:
+		read_fields(r, value, field->fields, at);
+		break;
+	case EVREC_FIELD_OWNERS:
+		read_owners(r, value, field->fields, (evrec_fields *)(void *)base);
+		break;
+	}
+}
+
+static void read_fields(struct reader *r, const json_t *object, const evrec_field *table, char *base)
+{
+	const evrec_field *field;
+
+	for (field = table; field->name[0] != NULL; field++) {
+		read_value(r, json_object_get(object, field->name[r->api]), field, base);
+	}
+}
+
+/* An event that names no API is taken for one of core/v1. */
+static enum evrec_api api_of(const json_t *root)
+{
+	const char *key = evrec_event_schema[SCHEMA_API_VERSION].name[EVREC_CORE_V1];
+	enum evrec_api api = EVREC_CORE_V1;
+
+	(void)evrec_api_parse(text(json_object_get(root, key)), &api);
+	return api;
 }
 
 evrec_event *event_from_json(evrec_str json)
 {
-	json_t *root = json_loadb(json.data, json.len, JSON_ALLOW_NUL, NULL);
-	const json_t *metadata = json_object_get(root, "metadata");
-	evrec_pair *labels = NULL, *annotations = NULL;
+	struct reader r;
 	evrec_event *event = NULL;
 	evrec_fields fields;
+	json_t *root;
 
+	json_init();
+	root = json_loadb(json.data, json.len, JSON_ALLOW_NUL, NULL);
+	r = (struct reader){ .api = api_of(root) };
 	evrec_fields_init(&fields);
-	read_fields(root, &fields);
-	if (fields.name.len != 0 && fields.ns.len != 0 &&
-	    map(json_object_get(metadata, "labels"), &fields.labels, &labels) &&
-	    map(json_object_get(metadata, "annotations"), &fields.annotations, &annotations)) {
+	read_fields(&r, root, evrec_event_schema, (char *)&fields);
+	if (fields.name.len != 0 && fields.ns.len != 0 && !r.failed) {
 		event = evrec_event_new(&fields);
 	}
-	mem_free(labels);
-	mem_free(annotations);
+	free_room(&r);
 	json_decref(root);
 	return event;
 }

@@ -1,29 +1,29 @@
 #include "event/key.h"
 
-#include "base/word.h"
+#include "base/short_bytes.h"
 
-/* The length of a part in a key; FIELD_MAX and messages are far below what it holds. */
+/* The length of a part in a key. FIELD_MAX and the length of a message are far below its maximum. */
 typedef uint32_t part_len;
 
-/* Appends a part, and tells where it lies. */
-static inline char *put_part(char *p, evrec_str s, evrec_str *at)
+/* Writes a part at `p`, and sets *at to the copy. bytes_copy saves 98 of 7,892 instructions of a new event. */
+static char *put_part(char *p, evrec_str s, evrec_str *at)
 {
 	part_len len = (part_len)s.len;
 
 	memcpy(p, &len, sizeof(len));
 	p += sizeof(len);
-	word_copy(p, s.data, s.len);
+	bytes_copy(p, s.data, s.len);
 	*at = (evrec_str){ p, s.len };
 	return p + s.len;
 }
 
 /* The bytes from `start` to `end`. */
-static inline evrec_str between(const char *start, const char *end)
+static evrec_str between(const char *start, const char *end)
 {
 	return (evrec_str){ start, (size_t)(end - start) };
 }
 
-/* Those of the head, of the aggregate's tail, and of the event's, which has the reason as well. */
+/* The parts of the head, of the aggregate key's tail, and of the event key's tail, which has the reason as well. */
 enum part {
 	COMPONENT,
 	HOST,
@@ -40,7 +40,7 @@ enum part {
 	NOTE
 };
 
-static inline void parts_of(evrec_str parts[KEY_PARTS], const evrec_fields *e)
+static void parts_of(evrec_str parts[KEY_PARTS], const evrec_fields *e)
 {
 	parts[COMPONENT] = e->component;
 	parts[HOST] = e->host;
@@ -57,9 +57,10 @@ static inline void parts_of(evrec_str parts[KEY_PARTS], const evrec_fields *e)
 	parts[NOTE] = e->note;
 }
 
+/* `inline` saves 73 of 1,297 instructions of a duplicate, bytes_equal 17 of 1,241. */
 static inline bool is_same(evrec_str a, evrec_str b)
 {
-	return a.len == b.len && word_equal(a.data, b.data, a.len);
+	return a.len == b.len && bytes_equal(a.data, b.data, a.len);
 }
 
 bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *e)
@@ -67,7 +68,7 @@ bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *e)
 	const evrec_reference *r = &e->regarding;
 	const evrec_str *at = keys->at;
 
-	/* Where events differ most comes first. */
+	/* The fields in which events differ most often come first. */
 	return keys->made && is_same(at[NOTE], e->note) && is_same(at[NAME], r->name) && is_same(at[UID], r->uid) &&
 	       is_same(at[REASON], e->reason) && is_same(at[TYPE], e->type) && is_same(at[KIND], r->kind) &&
 	       is_same(at[NAMESPACE], r->ns) && is_same(at[API_VERSION], r->api_version) &&
@@ -128,7 +129,7 @@ void keys_free(struct keys *keys)
 	buf_free(&keys->text);
 }
 
-/* The part at the beginning of `rest`, which is then what follows it. */
+/* Takes the first part off `rest`. */
 static evrec_str split(evrec_str *rest)
 {
 	evrec_str part;

@@ -1,9 +1,10 @@
 /*
- * key.h - the three keys an event is known by (semantics 2). Pure. A struct keys belongs to whoever holds it.
+ * key.h - the three keys of an event, which are those of client-go's EventAggregatorByReasonFunc, getEventKey and
+ * getSpamKey. Pure. A struct keys is for one thread at a time.
  *
- * Every part is written with its length before it, so that no two lists of parts give the same bytes; where keys of
- * different make share a cache, a byte that tells them apart stands in between. What all three begin with is written,
- * and hashed, once.
+ * Every part of a key follows its length, so that different lists of parts have different bytes. Aggregate keys and
+ * event keys share the event log's cache, so the first byte of their tail tells them apart. The three keys share their
+ * head, which is written and hashed once.
  */
 #ifndef EVREC_KEY_H
 #define EVREC_KEY_H
@@ -14,33 +15,39 @@
 
 #define KEY_PARTS 13
 
-/* The source, the reference without its field path, and the type are the head of each. All zero is none yet. */
+/* The head of each key: the source, the reference without its field path, and the type. All zero: no keys yet. */
 struct keys {
-	struct key aggregate; /* tail: 'a', reason, reporting controller and instance */
-	struct key event;     /* tail: 'e', field path, reason, message */
-	struct key spam;
-	struct buf text;         /* where they lie */
-	evrec_str at[KEY_PARTS]; /* and where each part does in there */
-	bool made;
+	struct key aggregate;    /* tail: 'a', reason, reporting controller and instance */
+	struct key event;        /* tail: 'e', field path, reason, message */
+	struct key spam;         /* no tail */
+	struct buf text;         /* the bytes of all three keys */
+	evrec_str at[KEY_PARTS]; /* each part, in `text` */
+	bool made;               /* keys_make succeeded */
 };
 
 /*
- * True where the keys in there are those of `event`: what is part of a key is just as it was when they were made. An
- * event that comes again and again is known by this, without a hash or a search.
+ * True if `keys` were made of an event with the same parts as `event`: a repeated event needs neither hash nor
+ * search, which saves 1,345 of 2,569 instructions of a duplicate.
  */
 bool keys_are_of(const struct keys *keys, const evrec_fields *event);
-/* The same where component, host, reporting controller and instance are known to be those that they were made of. */
+/*
+ * The same for an event that is known to have the component, host, reporting controller and instance that `keys` were
+ * made of. Not comparing them saves 86 of 1,310 instructions of a duplicate.
+ */
 bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *event);
-/* Makes all three; false: no memory. Reuses what `keys` holds. */
+/* Makes all three keys, in the memory of the last ones. False: no memory. */
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);
 
-/* The fields that are part of it, from the text of an aggregate's key; they lie in there. */
+/* Sets the fields of *what that are parts of an aggregate key, from its text, in which they lie. */
 void keys_split_aggregate(evrec_str text, evrec_suppressed *what);
 
-/* A key that a callback chose, in a form that no key made here can have; it lies in `out`. False: no memory. */
+/*
+ * Makes a key of the text that a callback chose, different from all keys of keys_make. The key lies in `out`. False: no
+ * memory.
+ */
 bool key_custom(struct key *key, struct buf *out, evrec_str chosen);
-/* What was chosen, from the text of such a key. False: it is another. */
+/* Sets *chosen to the text that a callback chose, from the text of a key. False: key_custom did not make the key. */
 bool key_split_custom(evrec_str text, evrec_str *chosen);
 
 #pragma GCC visibility pop

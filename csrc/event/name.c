@@ -3,38 +3,39 @@
 #include <stdatomic.h>
 #include <sys/random.h>
 
-#define XXH_INLINE_ALL
+#define XXH_INLINE_ALL /* no library to link with */
 #include <xxhash.h>
 
 /*
- * The last time given out, for each of many groups of names within each of many stretches of time of about 9 s. One
- * counter would do for the real clock, but fake clocks live side by side in different years, and a name should tell
- * the time of its event where it can. Only clocks that step back, or take turns, between stretches that share a slot
- * could see a time twice.
+ * The suffixes of names are ticks: the time of the event in ns, or a later one if that was used. A slot holds the last
+ * tick that was used by a group of names within a stretch of about 9 s. One counter would be enough for the real clock.
+ * But fake clocks in one process may show different years, and a name should have the time of its event. A tick is used
+ * twice only if clocks go back and forth between two stretches that share a slot.
  */
 #define STRETCH_BITS 33
 #define SLOT_BITS 12
-static _Atomic int64_t last_used[1 << SLOT_BITS];
+static _Atomic uint64_t last_used[1 << SLOT_BITS];
 
-static int64_t stretch(int64_t tick)
+static uint64_t stretch(uint64_t tick)
 {
 	return tick >> STRETCH_BITS;
 }
 
-static int64_t unique_tick(evrec_str name, int64_t now)
+/* Unsigned, as the tick after the last time of 64 bits is later too. */
+static uint64_t unique_tick(evrec_str name, uint64_t now)
 {
 	const uint64_t hash = XXH3_64bits(name.data, name.len);
 
 	for (;;) {
-		uint64_t mixed = (hash ^ (uint64_t)stretch(now)) * UINT64_C(0x9E3779B97F4A7C15);
-		_Atomic int64_t *slot = &last_used[mixed >> (64 - SLOT_BITS)];
-		int64_t last = atomic_load_explicit(slot, memory_order_relaxed), tick = now;
+		uint64_t mixed = (hash ^ stretch(now)) * UINT64_C(0x9E3779B97F4A7C15);
+		_Atomic uint64_t *slot = &last_used[mixed >> (64 - SLOT_BITS)];
+		uint64_t last = atomic_load_explicit(slot, memory_order_relaxed), tick = now;
 
 		if (last >= now && stretch(last) == stretch(now)) {
 			tick = last + 1;
 		}
 		if (stretch(tick) != stretch(now)) {
-			now = tick; /* this stretch is used up */
+			now = tick; /* the stretch has no tick left: go on in the next one */
 			continue;
 		}
 		if (atomic_compare_exchange_weak(slot, &last, tick)) {
@@ -43,14 +44,10 @@ static int64_t unique_tick(evrec_str name, int64_t now)
 	}
 }
 
-/* Lower-case letters and digits; asked for each character of every new event's name. */
-static const bool alphanumeric[256] = {
-	['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true, ['7'] = true,
-	['8'] = true, ['9'] = true, ['a'] = true, ['b'] = true, ['c'] = true, ['d'] = true, ['e'] = true, ['f'] = true,
-	['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true, ['k'] = true, ['l'] = true, ['m'] = true, ['n'] = true,
-	['o'] = true, ['p'] = true, ['q'] = true, ['r'] = true, ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true,
-	['w'] = true, ['x'] = true, ['y'] = true, ['z'] = true,
-};
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
 
 bool is_dns_label(evrec_str s)
 {
@@ -60,14 +57,14 @@ bool is_dns_label(evrec_str s)
 		return false;
 	}
 	for (i = 0; i < s.len; i++) {
-		if (!alphanumeric[(unsigned char)s.data[i]] && s.data[i] != '-') {
+		if (!is_alphanumeric(s.data[i]) && s.data[i] != '-') {
 			return false;
 		}
 	}
 	return true;
 }
 
-/* RFC 1123, at most 253 characters: parts of letters, digits and, not at their ends, hyphens. */
+/* RFC 1123: at most 253 characters; labels of letters, digits and hyphens, which neither begin nor end a label. */
 static bool is_dns_subdomain(evrec_str s)
 {
 	char before = '.';
@@ -79,7 +76,7 @@ static bool is_dns_subdomain(evrec_str s)
 	for (i = 0; i < s.len; i++) {
 		char c = s.data[i];
 
-		if (!alphanumeric[(unsigned char)c] && (before == '.' || (c != '-' && (c != '.' || before == '-')))) {
+		if (!is_alphanumeric(c) && (before == '.' || (c != '-' && (c != '.' || before == '-')))) {
 			return false;
 		}
 		before = c;
@@ -93,8 +90,8 @@ static void put_uuid(struct buf *out)
 	unsigned char b[16];
 
 	if (getrandom(b, sizeof(b), GRND_NONBLOCK) != (ssize_t)sizeof(b)) {
-		/* Before the kernel has gathered randomness: unique within this process is what is left. */
-		int64_t tick = unique_tick(EVREC_STR(""), 0);
+		/* The kernel has no random bytes yet: make the UUID unique within this process at least. */
+		uint64_t tick = unique_tick(EVREC_STR(""), 0);
 
 		memset(b, 0, sizeof(b));
 		memcpy(b, &tick, sizeof(tick));
@@ -120,14 +117,14 @@ static void put_hex(struct buf *out, uint64_t value)
 void name_make(struct buf *out, evrec_str reference_name, int64_t now)
 {
 	size_t start = out->len;
-	int64_t tick;
+	uint64_t tick;
 
-	/* The suffix is a part by itself and always well-formed; only the length of the whole is left to check. */
+	/* The suffix is a well-formed label by itself, so only the length of the whole is left to check. */
 	if (now >= 0 && is_dns_subdomain(reference_name)) {
-		tick = unique_tick(reference_name, now);
+		tick = unique_tick(reference_name, (uint64_t)now);
 		buf_put_str(out, reference_name);
 		buf_put(out, ".", 1);
-		put_hex(out, (uint64_t)tick);
+		put_hex(out, tick);
 		if (out->len - start <= 253 || out->failed) {
 			return;
 		}

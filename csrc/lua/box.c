@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Its address is the registry's key of the anchors. */
+/* Its address is the key of the table of anchors in the registry. */
 static const char anchors_key = 0;
 
 static int box_tostring(lua_State *L)
@@ -35,7 +35,7 @@ void box_define(lua_State *L, const struct box_type *type)
 	lua_rawseti(L, -3, 1);
 	lua_pushvalue(L, -1);
 	lua_setfield(L, -3, "__index");
-	/* What a type puts there itself has the methods as its upvalue. */
+	/* The metamethods of the type get the table of methods as their upvalue. */
 	lua_pushvalue(L, -2);
 	lua_insert(L, -2);
 	luaL_setfuncs(L, type->metamethods == NULL ? none : type->metamethods, 1);
@@ -83,7 +83,9 @@ void *box_check(lua_State *L, int index, const struct box_type *type)
 	void *box = box_test(L, index, type);
 
 	if (box == NULL) {
-		lua_pushfstring(L, "expected %s, got %s", type->name, luaL_typename(L, index));
+		/* The first argument of a method is its object, and is wrong if there was a dot for the colon. */
+		lua_pushfstring(L, "expected %s, got %s%s", type->name, luaL_typename(L, index),
+		                index == 1 ? ": called with '.', use ':'" : "");
 		(void)luaL_argerror(L, index, lua_tostring(L, -1));
 	}
 	return box;
@@ -116,9 +118,14 @@ static int text_gc(lua_State *L)
 static const luaL_Reg text_metamethods[] = { { "__gc", text_gc }, { NULL, NULL } };
 static const struct box_type text_type = { "evrec.text", NULL, text_metamethods };
 
+char **box_push_owner(lua_State *L)
+{
+	return box_new(L, &text_type, sizeof(char *));
+}
+
 void box_push_text(lua_State *L, char *(*make)(const void *from, size_t *len), const void *from)
 {
-	char **text = box_new(L, &text_type, sizeof(*text));
+	char **text = box_push_owner(L);
 	size_t len;
 
 	*text = make(from, &len);

@@ -1,5 +1,6 @@
 /*
- * box.h - userdata: their types, and how callbacks find them again. One Lua state, one thread at a time.
+ * box.h - the types of userdata, and how callbacks find a userdata by its address. A Lua state is used by one thread at
+ * a time.
  */
 #ifndef EVREC_LUA_BOX_H
 #define EVREC_LUA_BOX_H
@@ -10,42 +11,52 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A type of userdata. Its metatable lies in the registry under the type's address, a key that no other library has.
- * Metamethods are in the metatable alone: `object:__gc()` finds nothing.
+ * A type of userdata. The registry holds its metatable under the type's address, a key that no other library has. The
+ * table of methods does not hold the metamethods, so a script cannot call `object:__gc()`.
  */
 struct box_type {
-	const char *name;            /* "evrec.clock": __name, and the word in messages */
-	const luaL_Reg *methods;     /* may be NULL */
-	const luaL_Reg *metamethods; /* likewise; without an __index here, methods are what is looked up */
+	const char *name;        /* such as "evrec.clock": the metatable's __name, and the type in messages */
+	const luaL_Reg *methods; /* may be NULL */
+	const luaL_Reg
+		*metamethods; /* may be NULL. Without an __index among them, fields are looked up in the methods */
 };
 
-/* Makes the metatable, once for a Lua state. */
+/* Makes the metatable if this Lua state does not have it yet. */
 void box_define(lua_State *L, const struct box_type *type);
-/* Push the table of the methods, or the metatable. The type must have been defined. */
+/* These push the table of methods, and the metatable. The type must be defined. */
 void box_push_methods(lua_State *L, const struct box_type *type);
 void box_push_metatable(lua_State *L, const struct box_type *type);
 
-/* Pushes a zeroed userdata with its metatable set: only then open what it is to own, so that __gc finds it. */
+/*
+ * Pushes a zeroed userdata with its metatable set. Open a resource that it is to own only afterwards, so that __gc
+ * frees the resource even if something raises in between.
+ */
 void *box_new(lua_State *L, const struct box_type *type, size_t size);
-/* The userdata at `index`, or NULL where it is something else. Raises nothing. */
+/* Returns the userdata at `index`, or NULL if the value is not of that type. Never raises. */
 void *box_test(lua_State *L, int index, const struct box_type *type);
-/* Likewise, but raises. */
+/* Returns the userdata at `index`. Raises if the value is not of that type. */
 void *box_check(lua_State *L, int index, const struct box_type *type);
 
 /*
- * Anchors: from the address of a userdata to the userdata, weakly, for callbacks, which have the address alone.
- * anchor_set takes it from the top of the stack and leaves it there.
+ * A weak table of anchors maps the address of a userdata to the userdata, because the core gives callbacks an address.
+ * anchor_set anchors the userdata at the top of the stack, and leaves it there. anchor_push pushes it, or nil if it was
+ * not anchored or is being collected.
  */
 void anchor_set(lua_State *L);
 void anchor_push(lua_State *L, const void *address);
 
 /*
- * Memory of evrec's, put into a string on top of the stack: freed even where there is no memory for the string.
- * `make` returns what evrec_free frees, or NULL: then this raises.
+ * Pushes a userdata that owns a block of the core's memory. The caller puts the block into the returned slot, which
+ * holds NULL until then, and the userdata's __gc calls evrec_free on it, even if something raises.
+ */
+char **box_push_owner(lua_State *L);
+/*
+ * Pushes the text that `make` returns, and frees it with evrec_free. Raises if `make` returns NULL, for want of memory.
+ * `from` must survive whatever a finalizer does.
  */
 void box_push_text(lua_State *L, char *(*make)(const void *from, size_t *len), const void *from);
 
-/* nil, or what lua-cjson decodes null to. */
+/* Whether the value is nil, nothing, or the NULL pointer that lua-cjson decodes null to. */
 static inline bool is_unset(lua_State *L, int index)
 {
 	int type = lua_type(L, index);
@@ -53,10 +64,10 @@ static inline bool is_unset(lua_State *L, int index)
 	return type <= LUA_TNIL || (type == LUA_TLIGHTUSERDATA && lua_touserdata(L, index) == NULL);
 }
 
-/* Pushes nil, the message, and the code's name. Returns 3. */
+/* Pushes nil, the message and the name of the code. Returns 3, the number of results. */
 int push_failure(lua_State *L, const evrec_error *err);
 
-/* Defines the types of this file. */
+/* Makes the table of anchors, and defines the types of box.c. */
 void box_open(lua_State *L);
 
 #pragma GCC visibility pop

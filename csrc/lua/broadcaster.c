@@ -2,10 +2,10 @@
 
 #include "lua/correlator.h"
 #include "lua/event.h"
-#include "lua/recorder.h"
+#include "lua/seconds.h"
 #include "lua/sink.h"
 #include "lua/stats.h"
-#include "lua/watch.h"
+#include "lua/telling.h"
 
 #define NAME "evrec.broadcaster"
 
@@ -24,7 +24,7 @@ static void call_on_error(lua_State *L, void *arg)
 	lua_call(L, 2, 0);
 }
 
-/* An on_error that raises is counted as every callback is, but cannot be told of it. */
+/* An on_error that raises is counted like every callback, but is not called with its own error. */
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	struct broadcaster *b = ctx;
@@ -61,18 +61,19 @@ static void on_drop(void *ctx, const evrec_event *event, const char *why)
 	(void)callback_run(&b->host, b, "on_drop", call_on_drop, &call, NULL);
 }
 
-/* ---- its life ---- */
+/* ---- creation and end ---- */
 
 struct settings {
 	evrec_broadcaster_options options;
 	evrec_correlator_options correlator;
+	bool silent; /* on_error is false */
 };
 
 static const struct option rows[] = {
 	{ "clock", OPTION_CLOCK, offsetof(struct settings, options.clock), 0, 0, NULL, false },
 	{ "max_message_bytes", OPTION_SIZE, offsetof(struct settings, options.max_message_bytes), 16, 262144, NULL,
 	  false },
-	{ "on_error", OPTION_FUNCTION, 0, 0, 0, NULL, false },
+	{ "on_error", OPTION_FUNCTION_OR_FALSE, offsetof(struct settings, silent), 0, 0, NULL, false },
 	{ "on_drop", OPTION_FUNCTION, 0, 0, 0, NULL, false },
 	{ "correlator", OPTION_TABLE, offsetof(struct settings, correlator), 0, 0, correlator_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
@@ -87,6 +88,7 @@ int broadcaster_new(lua_State *L)
 	lua_settop(L, 1);
 	evrec_broadcaster_options_init(&settings.options);
 	evrec_correlator_options_init(&settings.correlator);
+	settings.silent = false;
 	lua_newtable(L);
 	options_read(L, 1, NAME, rows, &settings, 2);
 	b = box_new(L, &broadcaster_type, sizeof(*b));
@@ -97,21 +99,30 @@ int broadcaster_new(lua_State *L)
 	settings.options.on_error = functions_have(L, 2, "on_error") ? on_error : NULL;
 	settings.options.on_drop = functions_have(L, 2, "on_drop") ? on_drop : NULL;
 	settings.options.ctx = b;
+	settings.options.loud = b->loud = !settings.silent && settings.options.on_error == NULL;
 	b->host.b = evrec_broadcaster_new(&settings.options, &err);
 	return b->host.b != NULL ? 1 : options_refused(L, NAME, &err);
 }
 
+/* Tells what is not told yet, and ends the broadcaster. No Lua runs, for the Lua state may be at its end. */
 static void end(struct broadcaster *b)
 {
 	evrec_broadcaster *core = b->host.b;
 
+	if (core != NULL && b->loud) {
+		telling_all(b, NULL);
+	}
 	b->host.b = NULL;
 	b->closing = false;
 	evrec_broadcaster_free(core);
 }
 
+/* Tells while the host has the outer call's place, so that a finalizer that runs meanwhile does not tell as well. */
 void broadcaster_leave(struct broadcaster *b, lua_State *outer)
 {
+	if (b->loud && outer == NULL) {
+		telling_due(b, b->host.L);
+	}
 	host_leave(&b->host, outer);
 	if (b->closing && outer == NULL) {
 		end(b);
@@ -124,16 +135,19 @@ static int broadcaster_gc(lua_State *L)
 	return 0;
 }
 
-/* What flush and shutdown return from now on are the counters as they stand. */
+/* Keeps the counters for later calls of flush, shutdown and stats, and ends the broadcaster. */
 static int broadcaster_close(lua_State *L)
 {
 	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
 
-	if (b->host.b == NULL || b->closing) {
+	if (!broadcaster_is_open(b)) {
 		return 0;
 	}
 	compat_getuservalue(L, 1);
-	stats_push(L, b->host.b);
+	/* stats_push may run a finalizer that closes this broadcaster. */
+	if (!stats_push(L, b) || !broadcaster_is_open(b)) {
+		return 0;
+	}
 	lua_setfield(L, -2, "stats");
 	if (b->host.L != NULL) {
 		b->closing = true;
@@ -145,13 +159,19 @@ static int broadcaster_close(lua_State *L)
 
 /* ---- methods ---- */
 
-struct broadcaster *broadcaster_check(lua_State *L)
+int broadcaster_closed(lua_State *L)
 {
 	const evrec_error closed = { EVREC_ECLOSED, "the broadcaster is closed" };
+
+	return push_failure(L, &closed);
+}
+
+struct broadcaster *broadcaster_check(lua_State *L)
+{
 	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
 
-	if (b->host.b == NULL || b->closing) {
-		(void)push_failure(L, &closed);
+	if (!broadcaster_is_open(b)) {
+		(void)broadcaster_closed(L);
 		return NULL;
 	}
 	return b;
@@ -165,9 +185,43 @@ void broadcaster_hold(lua_State *L)
 	compat_setuservalue(L, -2);
 }
 
-int broadcaster_failure(lua_State *L, const char *what, const evrec_error *err)
+int broadcaster_failure(lua_State *L, const char *function, const evrec_error *err)
 {
-	return err->code == EVREC_EINVALID ? options_refused(L, what, err) : push_failure(L, err);
+	return err->code == EVREC_EINVALID ? options_refused(L, function, err) : push_failure(L, err);
+}
+
+static bool is_started(const evrec_broadcaster *b, size_t wanted)
+{
+	size_t number = wanted;
+
+	return evrec_broadcaster_next_sink(b, &number) && number == wanted;
+}
+
+void broadcaster_forget_hooks(lua_State *L)
+{
+	struct broadcaster *b = lua_touserdata(L, 1);
+	evrec_stats stats;
+
+	if (b->host.b == NULL || b->host.L != NULL) {
+		return;
+	}
+	evrec_broadcaster_get_stats(b->host.b, &stats);
+	if (b->hooks == stats.sinks) {
+		return;
+	}
+	b->hooks = 0;
+	compat_getuservalue(L, 1);
+	for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+		const struct hooks *hooks = box_test(L, -1, &hooks_type);
+
+		if (hooks != NULL && is_started(b->host.b, hooks->number)) {
+			b->hooks++;
+		} else if (hooks != NULL) {
+			lua_pushnil(L);
+			lua_rawsetp(L, -4, hooks);
+		}
+	}
+	lua_pop(L, 1);
 }
 
 static int broadcaster_poll(lua_State *L)
@@ -181,16 +235,15 @@ static int broadcaster_poll(lua_State *L)
 	outer = broadcaster_enter(b, L);
 	evrec_broadcaster_poll(b->host.b);
 	broadcaster_leave(b, outer);
+	broadcaster_forget_hooks(L);
 	lua_pushboolean(L, 1);
 	return 1;
 }
 
-/* Of one that was ended by __close, what was counted until then. */
+/* Pushes the counters; those that __close kept if it ended the broadcaster. */
 static int push_stats(lua_State *L, const struct broadcaster *b)
 {
-	if (b->host.b != NULL) {
-		stats_push(L, b->host.b);
-	} else {
+	if (!stats_push(L, b)) {
 		compat_getuservalue(L, 1);
 		lua_getfield(L, -1, "stats");
 		lua_remove(L, -2);
@@ -198,42 +251,46 @@ static int push_stats(lua_State *L, const struct broadcaster *b)
 	return 1;
 }
 
-/* What flush and shutdown return for the core's code. */
-static int push_outcome(lua_State *L, const struct broadcaster *b, int code)
-{
-	const evrec_error inside = { EVREC_EINVALID, "called from inside a callback of this broadcaster" };
+typedef int flush_func(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 
-	if (code == EVREC_EINVALID) {
-		return push_failure(L, &inside);
-	}
-	lua_pushboolean(L, code == 0);
-	return 1 + push_stats(L, b);
-}
-
-/* Flush or shutdown, with the timeout at index 2. */
-static int settle(lua_State *L, const char *what, int (*func)(evrec_broadcaster *b, int64_t timeout))
+/* Calls flush or shutdown of the core, with the timeout at stack index 2. */
+static int wait_for_writes(lua_State *L, const char *function, flush_func *func)
 {
 	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-	int64_t timeout = seconds_check(L, 2, what, "timeout", DEFAULT_TIMEOUT);
+	int64_t timeout = seconds_check(L, 2, function, "timeout", DEFAULT_TIMEOUT);
+	evrec_error err = { 0 };
 	lua_State *outer;
 	int code = 0;
 
 	if (b->host.b != NULL) {
 		outer = broadcaster_enter(b, L);
-		code = func(b->host.b, timeout);
+		code = func(b->host.b, timeout, &err);
+		if (b->loud && outer == NULL && func == evrec_broadcaster_shutdown) {
+			telling_all(b, L);
+		}
 		broadcaster_leave(b, outer);
+		broadcaster_forget_hooks(L);
 	}
-	return push_outcome(L, b, code);
+	if (code == EVREC_EINVALID) {
+		return push_failure(L, &err);
+	}
+	lua_pushboolean(L, code == 0);
+	(void)push_stats(L, b);
+	if (code == 0) {
+		return 2;
+	}
+	lua_pushstring(L, err.message);
+	return 3;
 }
 
 static int broadcaster_flush(lua_State *L)
 {
-	return settle(L, "broadcaster:flush", evrec_broadcaster_flush);
+	return wait_for_writes(L, "broadcaster:flush", evrec_broadcaster_flush);
 }
 
 static int broadcaster_shutdown(lua_State *L)
 {
-	return settle(L, "broadcaster:shutdown", evrec_broadcaster_shutdown);
+	return wait_for_writes(L, "broadcaster:shutdown", evrec_broadcaster_shutdown);
 }
 
 static int broadcaster_stats(lua_State *L)
@@ -242,16 +299,8 @@ static int broadcaster_stats(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-	{ "start_recording_to_sink", watch_new_sink },
-	{ "start_event_watcher", watch_new_function },
-	{ "watch", watch_new_queue },
-	{ "new_recorder", recorder_new },
-	{ "poll", broadcaster_poll },
-	{ "flush", broadcaster_flush },
-	{ "shutdown", broadcaster_shutdown },
-	{ "close", broadcaster_shutdown },
-	{ "stats", broadcaster_stats },
-	{ NULL, NULL },
+	{ "poll", broadcaster_poll },      { "flush", broadcaster_flush }, { "shutdown", broadcaster_shutdown },
+	{ "close", broadcaster_shutdown }, { "stats", broadcaster_stats }, { NULL, NULL },
 };
 static const luaL_Reg metamethods[] = {
 	{ "__gc", broadcaster_gc },

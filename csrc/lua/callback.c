@@ -11,7 +11,10 @@ struct frame {
 	void *arg;
 };
 
-/* Stack: the frame, the owner, which has to outlive its call, its functions, the function. */
+/*
+ * Runs protected. Pushes above the frame at stack index 1: the owner, which must stay alive during the call, the table
+ * of its functions (CALLBACK_FUNCTIONS), and the function to call.
+ */
 static int run(lua_State *L)
 {
 	const struct frame *frame = lua_touserdata(L, 1);
@@ -69,11 +72,14 @@ bool callback_run(struct host *host, const void *owner, const char *name, callba
 
 struct question {
 	const evrec_fields *event;
-	int answers; /* how many strings are wanted */
+	int answers; /* how many strings the function must return, 1 or 2 */
 	evrec_str *first, *second;
 };
 
-/* An answer stays alive in the user value until the same function gives another. */
+/*
+ * Keeps an answer alive in the table of functions, under a name that no function has, until the next answer replaces
+ * it.
+ */
 static evrec_str keep(lua_State *L, int index, const char *as)
 {
 	evrec_str s;

@@ -1,10 +1,11 @@
 /*
- * callback.h - from the core back into Lua.
+ * callback.h - calls from the core back into Lua.
  *
- * The core's callbacks run inside a call that Lua made (record, poll, flush, ...): on the Lua thread that made it, which
- * the host remembers meanwhile. They run protected, with no lock held, and cannot yield. What owns Lua functions is a
- * userdata that keeps them in its user value by name, and that is anchored (box.h): closures which refer to their own
- * broadcaster are collected with it.
+ * The core calls back inside a call that Lua made (record, poll, flush, ...). The host remembers the lua_State of that
+ * call, and the callback runs on it: protected, with no lock held, unable to yield.
+ *
+ * The owner of Lua functions is a userdata. Its user value is a table with the functions by name, and the userdata is
+ * anchored (box.h). So the collector can free a function that refers to its own broadcaster together with it.
  */
 #ifndef EVREC_LUA_CALLBACK_H
 #define EVREC_LUA_CALLBACK_H
@@ -13,13 +14,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What calls back: a broadcaster, or a correlator by itself. */
+/* The object whose core calls back: a broadcaster, or a correlator without one. */
 struct host {
-	lua_State *L;         /* of the innermost call under way; NULL: there is none */
-	evrec_broadcaster *b; /* counts and reports what callbacks do wrong; NULL: nobody does here */
+	lua_State *L;         /* of the innermost call under way; NULL: no call is under way */
+	evrec_broadcaster *b; /* counts and reports callbacks that fail; NULL: of a correlator, which does not */
 };
 
-/* Around each call of the core that may call back. Between the two nothing raises. */
+/* Enclose each call of the core that may call back. Nothing between the two may raise. host_enter returns `outer`. */
 static inline lua_State *host_enter(struct host *host, lua_State *L)
 {
 	lua_State *outer = host->L;
@@ -33,37 +34,44 @@ static inline void host_leave(struct host *host, lua_State *outer)
 	host->L = outer;
 }
 
-/* Calls the function at the top of the stack, with its owner's user value at CALLBACK_FUNCTIONS. May raise. */
+/*
+ * Calls the function at the top of the stack. The table of its owner's functions is at stack index CALLBACK_FUNCTIONS.
+ * May raise.
+ */
 typedef void callback_body(lua_State *L, void *arg);
 #define CALLBACK_FUNCTIONS 3
 
 #define CALLBACK_MESSAGE 256
 
 /*
- * Looks up the function `name` of `owner`, and calls the body, protected. False where that raised: what it said is in
- * `message`, where not NULL, and was counted and reported.
+ * Finds the function `name` of `owner`, the address of a userdata, and runs `body` protected. If that raises, counts
+ * and reports the error, copies it to `message`, unless NULL, and returns false.
  */
 bool callback_run(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
                   char message[CALLBACK_MESSAGE]);
-/* The same without counting and reporting. */
+/* Does the same without counting and reporting. `message` must not be NULL. */
 bool callback_try(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
                   char message[CALLBACK_MESSAGE]);
 
-/* Whether the table of functions at `functions` has that one. */
+/* Whether the table of functions at stack index `functions` has one of that name. */
 bool functions_have(lua_State *L, int functions, const char *name);
 
 /* ---- the callbacks of a correlator ---- */
 
-/* The first field of a userdata that owns them: the ctx of evrec_correlator_options, and of a sink in Lua. */
+/*
+ * The ctx of evrec_correlator_options, and of a sink in Lua. The first field of the userdata that owns the functions,
+ * so that both have one address.
+ */
 struct hooks {
 	struct host *host;
-	evrec_sink *sink;   /* in Lua: owned */
-	bool patch, update; /* it has these functions */
+	evrec_sink *sink;   /* owned, of a sink in Lua; else NULL */
+	size_t number;      /* of the sink in its broadcaster; SIZE_MAX: the sink was not started */
+	bool patch, update; /* whether a sink in Lua has these functions */
 };
 
 /*
- * Points the options at the functions that the table at `functions` holds: key_func, message_func, spam_key_func.
- * `hooks` will have that table as its user value.
+ * Sets the callbacks of the options, for those of key_func, message_func and spam_key_func that the table at stack
+ * index `functions` holds. The caller makes that table the user value of the hooks' userdata.
  */
 void hooks_set(lua_State *L, int functions, struct hooks *hooks, evrec_correlator_options *options);
 

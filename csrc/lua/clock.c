@@ -1,6 +1,6 @@
 #include "lua/clock.h"
 
-#include "lua/options.h"
+#include "lua/seconds.h"
 
 int clock_new_real(lua_State *L)
 {
@@ -23,26 +23,23 @@ static evrec_clock *check_clock(lua_State *L)
 {
 	evrec_clock **box = box_check(L, 1, &clock_type);
 
-	/* Only a finalizer at the end of a Lua state meets one that is gone. */
+	/* NULL: the clock was collected, and a finalizer at the end of the Lua state still uses it. */
 	return *box != NULL ? *box : evrec_clock_real();
 }
 
-static evrec_clock *check_fake(lua_State *L, const char *what)
+static evrec_clock *check_fake(lua_State *L, const char *function)
 {
 	evrec_clock *clock = check_clock(L);
 
 	if (!evrec_clock_is_fake(clock)) {
-		luaL_error(L, "%s: not a fake clock", what);
+		luaL_error(L, "%s: not a fake clock", function);
 	}
 	return clock;
 }
 
-/* Whole seconds by themselves: nanoseconds since 1970 are more than a double holds. */
 static int clock_now(lua_State *L)
 {
-	int64_t now = evrec_clock_now(check_clock(L));
-
-	lua_pushnumber(L, (lua_Number)(now / EVREC_SECOND) + (lua_Number)(now % EVREC_SECOND) / 1e9);
+	seconds_push(L, evrec_clock_now(check_clock(L)));
 	return 1;
 }
 
@@ -59,7 +56,7 @@ static int clock_advance(lua_State *L)
 	evrec_clock *clock = check_fake(L, "clock:advance");
 	int64_t by, now;
 
-	/* Backwards too: real clocks are stepped. */
+	/* A negative number is legal: a step of the real clock can go backwards, too. */
 	if (lua_type(L, 2) != LUA_TNUMBER || !evrec_seconds_to_ns((double)lua_tonumber(L, 2), &by)) {
 		return luaL_error(L, "clock:advance: 'seconds': expected a finite number of seconds");
 	}

@@ -10,13 +10,13 @@
 
 extern const struct box_type clock_type;
 
-/* The clock of the userdata at `index`, which must be of that type; borrowed. */
+/* Returns the clock of the userdata at `index`, which must be of clock_type. Borrowed. */
 static inline evrec_clock *clock_at(lua_State *L, int index)
 {
 	return *(evrec_clock **)lua_touserdata(L, index);
 }
 
-/* Lua: evrec.clock() -> clock */
+/* Lua: evrec.clock() -> clock, the real one */
 int clock_new_real(lua_State *L);
 /* Lua: evrec.fake_clock(seconds) -> clock; raises on misuse */
 int clock_new_fake(lua_State *L);

@@ -1,5 +1,5 @@
 /*
- * compat.h - one source for Lua 5.4, 5.3 and LuaJIT 2.1: what one of them lacks, or calls by another name.
+ * compat.h - functions that Lua 5.4, 5.3 or LuaJIT 2.1 lacks, or has under another name.
  */
 #ifndef EVREC_LUA_COMPAT_H
 #define EVREC_LUA_COMPAT_H
@@ -9,15 +9,20 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+/* Only LuaJIT's headers define LUA_LJDIR; it has functions that other Luas 5.1 lack. */
+#if !(LUA_VERSION_NUM == 501 && defined(LUA_LJDIR)) && LUA_VERSION_NUM != 503 && LUA_VERSION_NUM != 504
+#error "evrec is for Lua 5.4, Lua 5.3 and LuaJIT 2.1. For LuaJIT, let LUA_INCDIR be the folder of its headers."
+#endif
+
 /*
  * compat_newuserdata    a userdata with room for one user value
- * compat_setuservalue   pops a table, which the userdata at `index` then keeps alive
- * compat_getuservalue   pushes it; it must have been set
+ * compat_setuservalue   pops a table, and makes it the user value of the userdata at `index`
+ * compat_getuservalue   pushes the user value, which must have been set
  * compat_rawget         lua_rawget, which returns the value's type
- * compat_gc_owed        tells a running collector of kilobytes that it does not see, so that it does not come too late.
- *                       Nothing on LuaJIT, whose collector would begin anew each time
- * compat_cpcall         calls f(lightuserdata) without results; where it raises, leaves the error on the stack. Needs
- *                       three free slots and no memory of its own that could be refused outside of the protection.
+ * compat_gc_owed        tells the collector, unless it is stopped, of kilobytes that Lua did not allocate, so that it
+ *                       collects earlier. Does nothing on LuaJIT, where each call would begin a new cycle
+ * compat_cpcall         calls f(lightuserdata) protected, without results. Returns false if f raises, and leaves the
+ *                       error on the stack. Needs three free stack slots. Allocates nothing outside of the protection
  */
 #if LUA_VERSION_NUM >= 504
 

@@ -2,12 +2,12 @@
 
 #include "lua/clock.h"
 #include "lua/event.h"
-#include "lua/stats.h"
+#include "lua/table.h"
 
 #define NAME "evrec.correlator"
 
 struct correlator {
-	struct hooks hooks; /* first: the address that callbacks get */
+	struct hooks hooks; /* first, so that callbacks get the address of the userdata */
 	struct host host;
 	evrec_correlator *correlator;
 	evrec_clock *clock;
@@ -69,7 +69,10 @@ static struct correlator *check_correlator(lua_State *L)
 	return c;
 }
 
-/* The event at stack index 2. It needs what tells objects apart (semantics 1). */
+/*
+ * Returns the event at stack index 2. Its object must have a kind, which is a part of every key. NULL, with *err set:
+ * it is no such event.
+ */
 static const evrec_fields *check_event(lua_State *L, evrec_error *err)
 {
 	const evrec_fields *fields;
@@ -93,47 +96,77 @@ static int push_core_failure(lua_State *L, int code)
 	return push_failure(L, &err);
 }
 
-static char *patch_json(const void *fields, size_t *len)
+/* A correlation in memory that no later call of the correlator changes. */
+struct result {
+	evrec_event **event;
+	char **patch; /* the slot holds NULL: no patch */
+	size_t patch_len;
+	bool skip;
+	enum evrec_why why;
+};
+
+/* Copies the correlation, which borrows memory of the correlator until its next call. False: no memory. */
+static bool take_result(struct result *r, const evrec_correlation *correlation)
 {
-	return evrec_fields_patch(fields, len);
+	*r->event = evrec_event_new(&correlation->event);
+	r->patch_len = 0;
+	if (correlation->patch) {
+		*r->patch = evrec_fields_patch(&correlation->event, &r->patch_len);
+	}
+	r->skip = correlation->skip;
+	r->why = correlation->why;
+	return *r->event != NULL && (*r->patch != NULL || !correlation->patch);
 }
 
-/* A plain table: { event =, patch =, skip =, why = }. */
-static void push_result(lua_State *L, const evrec_correlation *result)
+/* Pushes { event =, patch =, skip =, why = }. The userdata of the event is at stack index `event`. */
+static void push_result(lua_State *L, const struct result *r, int event)
 {
 	lua_createtable(L, 0, 4);
-	event_push_copy(L, &result->event);
+	lua_pushvalue(L, event);
 	lua_setfield(L, -2, "event");
-	if (result->patch) {
-		box_push_text(L, patch_json, &result->event);
+	if (*r->patch != NULL) {
+		lua_pushlstring(L, *r->patch, r->patch_len);
 		lua_setfield(L, -2, "patch");
+		evrec_free(*r->patch);
+		*r->patch = NULL;
 	}
-	lua_pushboolean(L, result->skip);
+	lua_pushboolean(L, r->skip);
 	lua_setfield(L, -2, "skip");
-	lua_pushstring(L, evrec_why_name(result->why));
+	lua_pushstring(L, evrec_why_name(r->why));
 	lua_setfield(L, -2, "why");
 }
 
+/*
+ * Makes the userdata that will own the result before it correlates: making them may run a finalizer, which may
+ * correlate another event and so change this correlation.
+ */
 static int correlator_correlate(lua_State *L)
 {
 	struct correlator *c = check_correlator(L);
 	const evrec_fields *event;
-	evrec_correlation result;
+	evrec_correlation correlation;
+	struct result result;
 	lua_State *outer;
 	evrec_error err;
-	int code;
+	int code, index;
 
 	event = check_event(L, &err);
 	if (event == NULL) {
 		return push_failure(L, &err);
 	}
+	result.event = event_push(L);
+	index = lua_gettop(L);
+	result.patch = box_push_owner(L);
 	outer = host_enter(&c->host, L);
-	code = evrec_correlator_correlate(c->correlator, event, evrec_clock_now(c->clock), &result);
+	code = evrec_correlator_correlate(c->correlator, event, evrec_clock_now(c->clock), &correlation);
 	host_leave(&c->host, outer);
 	if (code != 0) {
 		return push_core_failure(L, code);
 	}
-	push_result(L, &result);
+	if (!take_result(&result, &correlation)) {
+		return luaL_error(L, NAME ": no memory");
+	}
+	push_result(L, &result, index);
 	return 1;
 }
 
@@ -161,14 +194,14 @@ void correlator_push_stats(lua_State *L, const evrec_correlator_stats *stats)
 	int why;
 
 	lua_newtable(L);
-	stats_set(L, "correlated", stats->correlated);
+	table_set_count(L, "correlated", stats->correlated);
 	for (why = 0; why < 4; why++) {
-		stats_set(L, evrec_why_name((enum evrec_why)why), stats->why[why]);
+		table_set_count(L, evrec_why_name((enum evrec_why)why), stats->why[why]);
 	}
-	stats_set(L, "callback_errors", stats->callback_errors);
-	stats_set(L, "aggregates", stats->aggregates);
-	stats_set(L, "observed", stats->observed);
-	stats_set(L, "rate_limits", stats->rate_limits);
+	table_set_count(L, "callback_errors", stats->callback_errors);
+	table_set_count(L, "aggregates", stats->aggregates);
+	table_set_count(L, "observed", stats->observed);
+	table_set_count(L, "buckets", stats->buckets);
 }
 
 static int correlator_stats(lua_State *L)

@@ -11,13 +11,13 @@
 
 extern const struct box_type correlator_type;
 
-/* Rows that read into an evrec_correlator_options; the functions go to the table of functions. */
+/* The options of a correlator, read into an evrec_correlator_options. Functions go to the table of functions. */
 extern const struct option correlator_rows[];
 
 /* Lua: evrec.correlator(options) -> correlator; raises on misuse */
 int correlator_new(lua_State *L);
 
-/* Pushes a correlator's counters, a table. */
+/* Pushes a table of the counters. */
 void correlator_push_stats(lua_State *L, const evrec_correlator_stats *stats);
 
 #pragma GCC visibility pop

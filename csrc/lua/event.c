@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lua/seconds.h"
+
 evrec_event **event_push(lua_State *L)
 {
 	evrec_event **slot = box_new(L, &event_type, sizeof(*slot));
 
-	/* What the userdata holds is fifty times its size. */
+	/* An event takes about fifty times the memory of its userdata, and Lua counts only the latter. */
 	compat_gc_owed(L, 1);
 	return slot;
 }
@@ -63,7 +65,10 @@ struct builder {
 	int depth;
 };
 
-/* Puts the value at the top into the table below it, under `key`, or at its end; the outermost value just stays. */
+/*
+ * Pops the value at the top of the stack, and puts it into the table below, under `key`, or, if NULL, at the end.
+ * Leaves the outermost value where it is.
+ */
 static void attach(const struct builder *b, const char *key, size_t len)
 {
 	if (b->depth == 0) {
@@ -155,15 +160,26 @@ static evrec_event *check_event(lua_State *L)
 
 static enum evrec_api check_api(lua_State *L)
 {
-	const char *api = lua_isnoneornil(L, 2) ? "v1" : luaL_checkstring(L, 2);
+	enum evrec_api api = EVREC_CORE_V1;
+	evrec_str version;
 
-	if (strcmp(api, "v1") == 0) {
-		return EVREC_CORE_V1;
+	if (!lua_isnoneornil(L, 2)) {
+		version.data = luaL_checklstring(L, 2, &version.len);
+		luaL_argcheck(L, evrec_api_parse(version, &api), 2, "expected \"v1\" or \"events.k8s.io/v1\"");
 	}
-	if (strcmp(api, "events.k8s.io/v1") != 0) {
-		luaL_argerror(L, 2, "expected \"v1\" or \"events.k8s.io/v1\"");
+	return api;
+}
+
+int event_time(lua_State *L)
+{
+	const evrec_fields *fields = evrec_event_fields(check_event(L));
+
+	if (fields->first == EVREC_UNSET) {
+		lua_pushnil(L);
+	} else {
+		seconds_push(L, fields->first);
 	}
-	return EVREC_EVENTS_V1;
+	return 1;
 }
 
 static int event_to_table(lua_State *L)
@@ -193,7 +209,7 @@ static int event_to_json(lua_State *L)
 	return 1;
 }
 
-/* A method, or the one field asked for. */
+/* Pushes the method or the field of that name. The table of methods is the upvalue. */
 static int event_index(lua_State *L)
 {
 	const evrec_event *event = check_event(L);

@@ -1,5 +1,5 @@
 /*
- * event.h - evrec.event(table) and the event userdata: an immutable event, seen as core/v1 JSON would be.
+ * event.h - evrec.event(table), and the userdata of an immutable event, whose fields have their core/v1 JSON names.
  */
 #ifndef EVREC_LUA_EVENT_H
 #define EVREC_LUA_EVENT_H
@@ -10,30 +10,36 @@
 
 extern const struct box_type event_type;
 
-/* Pushes an event userdata that holds none yet: the caller puts one into the slot returned, which then owns it. */
+/* Pushes a userdata without an event. The caller puts an event into the returned slot, which then owns it. */
 evrec_event **event_push(lua_State *L);
-/* Pushes an event that is a copy of `fields`. Raises where there is no memory. */
+/* Pushes an event with a copy of `fields`. Raises if there is no memory. */
 void event_push_copy(lua_State *L, const evrec_fields *fields);
 
-/* Lua: evrec.event(table) -> event; raises on misuse, naming the field */
+/* Lua: evrec.event(table) -> event; raises on misuse, and the message names the field */
 int event_new(lua_State *L);
 
+/* Lua: core.event_time(event) -> seconds since 1970 when it happened first, or nil */
+int event_time(lua_State *L);
+
 /*
- * An event userdata, or a table that evrec.event takes, at `index`. Its fields stay valid while what this leaves on the
- * top of the stack does. NULL where it is neither: err says why. Raises nothing.
+ * Reads the event at `index`, a userdata or a table that evrec.event takes. Pushes one value, and returns fields that
+ * are valid while that value is on the stack. NULL, with *err set, if the value is no event. Never raises.
  */
 const evrec_fields *event_at(lua_State *L, int index, evrec_error *err);
 
 /*
- * Reads the table at `index` into `fields`, borrowed from what this leaves on the stack. Raises, naming the field.
+ * Reads the table at `index` into `fields`, which borrow from values that this function leaves on the stack. Raises on
+ * misuse, and the message names the field.
  */
 void event_read(lua_State *L, int index, evrec_fields *fields);
 
 /*
- * Copies a table of strings at the top of the stack into a userdata that takes its place. Raises a message without a
- * subject, such as "expected a table of strings".
+ * Copies the table of strings at the top of the stack, and replaces it by a userdata that holds the copy. Raises on
+ * misuse. The message lacks the name of the field, such as "expected a table of strings", and the caller adds it.
  */
 evrec_map map_read(lua_State *L);
+/* Lua: (table, evrec_map *) -> userdata; map_read as a function to be called protected, which sets *map */
+int map_read_call(lua_State *L);
 
 #pragma GCC visibility pop
 

@@ -3,96 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum field_type { TEXT, TIME, COUNT, TRISTATE, MAP, OWNERS, OBJECT, IGNORED };
-
-/* A field of a table: what it must hold, and where that goes, counted from where the table goes. */
-struct field {
-	const char *name;
-	enum field_type type;
-	size_t offset;
-	const struct field *fields; /* of an OBJECT */
-};
-
-#define AT(member) offsetof(evrec_fields, member)
-
-static const struct field reference_fields[] = {
-	{ "kind", TEXT, offsetof(evrec_reference, kind), NULL },
-	{ "apiVersion", TEXT, offsetof(evrec_reference, api_version), NULL },
-	{ "name", TEXT, offsetof(evrec_reference, name), NULL },
-	{ "namespace", TEXT, offsetof(evrec_reference, ns), NULL },
-	{ "uid", TEXT, offsetof(evrec_reference, uid), NULL },
-	{ "resourceVersion", TEXT, offsetof(evrec_reference, resource_version), NULL },
-	{ "fieldPath", TEXT, offsetof(evrec_reference, field_path), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-static const struct field owner_fields[] = {
-	{ "kind", TEXT, offsetof(evrec_owner, kind), NULL },
-	{ "apiVersion", TEXT, offsetof(evrec_owner, api_version), NULL },
-	{ "name", TEXT, offsetof(evrec_owner, name), NULL },
-	{ "uid", TEXT, offsetof(evrec_owner, uid), NULL },
-	{ "controller", TRISTATE, offsetof(evrec_owner, controller), NULL },
-	{ "blockOwnerDeletion", TRISTATE, offsetof(evrec_owner, block_owner_deletion), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-static const struct field metadata_fields[] = {
-	{ "name", TEXT, AT(name), NULL },
-	{ "namespace", TEXT, AT(ns), NULL },
-	{ "resourceVersion", TEXT, AT(resource_version), NULL },
-	{ "labels", MAP, AT(labels), NULL },
-	{ "annotations", MAP, AT(annotations), NULL },
-	{ "ownerReferences", OWNERS, AT(owners), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-static const struct field source_fields[] = {
-	{ "component", TEXT, AT(component), NULL },
-	{ "host", TEXT, AT(host), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-static const struct field series_fields[] = {
-	{ "count", COUNT, AT(series_count), NULL },
-	{ "lastObservedTime", TIME, AT(series_last), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-/* What the two APIs call alike. */
-#define COMMON_FIELDS                                                                                                  \
-	{ "kind", IGNORED, 0, NULL }, { "apiVersion", IGNORED, 0, NULL }, { "metadata", OBJECT, 0, metadata_fields },  \
-		{ "related", OBJECT, AT(related), reference_fields }, { "action", TEXT, AT(action), NULL },            \
-		{ "reason", TEXT, AT(reason), NULL }, { "type", TEXT, AT(type), NULL },                                \
-		{ "eventTime", TIME, AT(event_time), NULL }, { "series", OBJECT, 0, series_fields },                   \
-	{                                                                                                              \
-		"reportingInstance", TEXT, AT(instance), NULL                                                          \
-	}
-
-static const struct field core_fields[] = {
-	COMMON_FIELDS,
-	{ "involvedObject", OBJECT, AT(regarding), reference_fields },
-	{ "message", TEXT, AT(note), NULL },
-	{ "source", OBJECT, 0, source_fields },
-	{ "firstTimestamp", TIME, AT(first), NULL },
-	{ "lastTimestamp", TIME, AT(last), NULL },
-	{ "count", COUNT, AT(count), NULL },
-	{ "reportingComponent", TEXT, AT(controller), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-static const struct field events_fields[] = {
-	COMMON_FIELDS,
-	{ "regarding", OBJECT, AT(regarding), reference_fields },
-	{ "note", TEXT, AT(note), NULL },
-	{ "deprecatedSource", OBJECT, 0, source_fields },
-	{ "deprecatedFirstTimestamp", TIME, AT(first), NULL },
-	{ "deprecatedLastTimestamp", TIME, AT(last), NULL },
-	{ "deprecatedCount", COUNT, AT(count), NULL },
-	{ "reportingController", TEXT, AT(controller), NULL },
-	{ NULL, TEXT, 0, NULL },
-};
-
-/* Where a value was found, for messages: a list that leads from the inside out. */
+/* The place of a value in the event, for messages: its name, and the place of the table that holds it. */
 struct place {
 	const struct place *in;
 	const char *name;
@@ -120,7 +31,8 @@ static void refuse(lua_State *L, const struct place *place, const char *expected
 	luaL_error(L, "evrec.event: field '%s': expected %s, got %s", lua_tostring(L, -1), expected, got);
 }
 
-static void read_fields(lua_State *L, const struct place *place, const struct field *fields, char *into);
+static void read_fields(lua_State *L, const struct place *place, enum evrec_api api, const evrec_field *table,
+                        char *into);
 
 static evrec_str read_text(lua_State *L, const struct place *place)
 {
@@ -143,7 +55,7 @@ static int64_t read_time(lua_State *L, const struct place *place)
 	return ns;
 }
 
-/* lua-cjson decodes integers to floats. */
+/* Accepts floats, too, because lua-cjson decodes integers to floats. */
 static int32_t read_count(lua_State *L, const struct place *place)
 {
 	double count = lua_type(L, -1) == LUA_TNUMBER ? (double)lua_tonumber(L, -1) : -1.0;
@@ -154,7 +66,7 @@ static int32_t read_count(lua_State *L, const struct place *place)
 	return (int32_t)count;
 }
 
-/* What a map is copied to: pairs, and behind them the bytes that they point to. */
+/* The size of the copy of a map: pairs, followed by the bytes that they point to. */
 struct map_size {
 	size_t pairs, bytes;
 };
@@ -193,7 +105,7 @@ static evrec_str copy(lua_State *L, int index, char **to)
 
 evrec_map map_read(lua_State *L)
 {
-	struct map_size size;
+	struct map_size room, size;
 	evrec_pair *pairs;
 	size_t i = 0;
 	char *bytes;
@@ -203,10 +115,16 @@ evrec_map map_read(lua_State *L)
 		lua_pushfstring(L, "expected a table of strings, got %s", luaL_typename(L, -1));
 		(void)lua_error(L);
 	}
-	size = map_measure(L);
-	pairs = lua_newuserdata(L, size.pairs * sizeof(*pairs) + size.bytes + 1);
-	bytes = (char *)(pairs + size.pairs);
+	room = map_measure(L);
+	pairs = lua_newuserdata(L, room.pairs * sizeof(*pairs) + room.bytes + 1);
 	lua_insert(L, -2);
+	/* Making the userdata may have run a finalizer, which may have changed the table. */
+	size = map_measure(L);
+	if (size.pairs > room.pairs || size.bytes > room.bytes) {
+		lua_pushliteral(L, "changed while it was read");
+		(void)lua_error(L);
+	}
+	bytes = (char *)(pairs + room.pairs);
 	lua_pushnil(L);
 	while (lua_next(L, -2) != 0) {
 		if (!is_unset(L, -1)) {
@@ -220,7 +138,7 @@ evrec_map map_read(lua_State *L)
 	return (evrec_map){ pairs, size.pairs };
 }
 
-static int map_read_protected(lua_State *L)
+int map_read_call(lua_State *L)
 {
 	evrec_map *map = lua_touserdata(L, 2);
 
@@ -231,7 +149,7 @@ static int map_read_protected(lua_State *L)
 
 static void read_map(lua_State *L, const struct place *place, evrec_map *map)
 {
-	lua_pushcfunction(L, map_read_protected);
+	lua_pushcfunction(L, map_read_call);
 	lua_insert(L, -2);
 	lua_pushlightuserdata(L, map);
 	if (lua_pcall(L, 2, 1, 0) != 0) {
@@ -240,7 +158,8 @@ static void read_map(lua_State *L, const struct place *place, evrec_map *map)
 	}
 }
 
-static void read_owners(lua_State *L, const struct place *place, evrec_fields *fields)
+static void read_owners(lua_State *L, const struct place *place, enum evrec_api api, const evrec_field *table,
+                        evrec_fields *fields)
 {
 	const struct place element = { place, "[]" };
 	const int array = lua_gettop(L);
@@ -256,83 +175,148 @@ static void read_owners(lua_State *L, const struct place *place, evrec_fields *f
 		owners[i] = (evrec_owner){ .controller = -1, .block_owner_deletion = -1 };
 		luaL_checkstack(L, LUA_MINSTACK, "ownerReferences");
 		lua_rawgeti(L, array, (int)i + 1);
-		read_fields(L, &element, owner_fields, (char *)&owners[i]);
+		read_fields(L, &element, api, table, (char *)&owners[i]);
 	}
 	fields->owners = owners;
 	fields->owners_len = n;
 }
 
-/* The value at the top of the stack, which stays there, and is set. */
-static void read_value(lua_State *L, const struct place *place, const struct field *field, char *into)
+/* Reads the value at the top of the stack, which must not be unset, and leaves it there. */
+static void read_value(lua_State *L, const struct place *place, enum evrec_api api, const evrec_field *field,
+                       char *into)
 {
 	void *at = into + field->offset;
 
 	switch (field->type) {
-	case TEXT:
+	case EVREC_FIELD_CONSTANT:
+		(void)read_text(L, place);
+		break;
+	case EVREC_FIELD_STRING:
 		*(evrec_str *)at = read_text(L, place);
 		break;
-	case TIME:
+	case EVREC_FIELD_TIME:
+	case EVREC_FIELD_MICROTIME:
 		*(int64_t *)at = read_time(L, place);
 		break;
-	case COUNT:
+	case EVREC_FIELD_INTEGER:
 		*(int32_t *)at = read_count(L, place);
 		break;
-	case TRISTATE:
+	case EVREC_FIELD_TRISTATE:
 		if (!lua_isboolean(L, -1)) {
 			refuse(L, place, "a boolean");
 		}
 		*(int *)at = lua_toboolean(L, -1);
 		break;
-	case MAP:
+	case EVREC_FIELD_MAP:
 		read_map(L, place, at);
 		break;
-	case OWNERS:
-		read_owners(L, place, (evrec_fields *)(void *)into);
+	case EVREC_FIELD_OBJECT:
+		read_fields(L, place, api, field->fields, at);
 		break;
-	case OBJECT:
-		read_fields(L, place, field->fields, at);
-		break;
-	case IGNORED:
-		(void)read_text(L, place);
+	case EVREC_FIELD_OWNERS:
+		read_owners(L, place, api, field->fields, (evrec_fields *)(void *)into);
 		break;
 	}
 }
 
-/* The table at the top of the stack, where what was read from it is left too. */
-static void read_fields(lua_State *L, const struct place *place, const struct field *fields, char *into)
+/* A name that a field has besides its own in `api`: in the other API, or in emit; NULL: it has no i-th. */
+static const char *other_name(const evrec_field *field, enum evrec_api api, int i)
 {
-	const int table = lua_gettop(L);
-	const struct field *field;
+	const char *other = field->name[api == EVREC_CORE_V1 ? EVREC_EVENTS_V1 : EVREC_CORE_V1];
+	const bool regarding = strcmp(field->name[EVREC_EVENTS_V1], "regarding") == 0;
 
-	if (!lua_istable(L, table)) {
-		refuse(L, place, "a table");
+	if (i == 0) {
+		return strcmp(other, field->name[api]) == 0 ? NULL : other;
 	}
-	for (field = fields; field->name != NULL; field++) {
-		const struct place inner = { place, field->name };
+	return i == 1 && regarding ? "object" : NULL;
+}
 
-		luaL_checkstack(L, LUA_MINSTACK, "event");
-		lua_getfield(L, table, field->name);
+/* Pushes the value under another name of a field. If the field is set, a metatable is not asked for a second value. */
+static void get_other(lua_State *L, int index, const char *name)
+{
+	if (is_unset(L, -1)) {
+		lua_getfield(L, index, name);
+	} else {
+		lua_pushstring(L, name);
+		lua_rawget(L, index);
+	}
+}
+
+/*
+ * Pushes the value that the table at `index` has for the field, by whatever name. Sets *name to that name. False, and
+ * nothing is pushed: it is unset.
+ */
+static bool push_field(lua_State *L, int index, const struct place *place, const evrec_field *field, enum evrec_api api,
+                       const char **name)
+{
+	const char *next;
+	int i;
+
+	*name = field->name[api];
+	lua_getfield(L, index, *name);
+	for (i = 0; (next = other_name(field, api, i)) != NULL; i++) {
+		get_other(L, index, next);
 		if (is_unset(L, -1)) {
 			lua_pop(L, 1);
+		} else if (is_unset(L, -2)) {
+			lua_remove(L, -2);
+			*name = next;
 		} else {
-			read_value(L, &inner, field, into);
+			const struct place inner = { place, *name };
+
+			push_place(L, &inner);
+			luaL_error(L, "evrec.event: '%s' and '%s' are the same field: give one of them",
+			           lua_tostring(L, -1), next);
 		}
 	}
+	if (is_unset(L, -1)) {
+		lua_pop(L, 1);
+		return false;
+	}
+	return true;
+}
+
+/* Reads the Lua table at the top of the stack. Leaves it, and all values read from it, on the stack. */
+static void read_fields(lua_State *L, const struct place *place, enum evrec_api api, const evrec_field *table,
+                        char *into)
+{
+	const int index = lua_gettop(L);
+	const evrec_field *field;
+
+	if (!lua_istable(L, index)) {
+		refuse(L, place, "a table");
+	}
+	for (field = table; field->name[api] != NULL; field++) {
+		struct place inner = { place, NULL };
+
+		luaL_checkstack(L, LUA_MINSTACK, "event");
+		if (push_field(L, index, place, field, api, &inner.name)) {
+			read_value(L, &inner, api, field, into);
+		}
+	}
+}
+
+/* The API of the event in the table at the top of the stack: core/v1 if its apiVersion names no API. */
+static enum evrec_api api_of(lua_State *L)
+{
+	enum evrec_api api = EVREC_CORE_V1;
+	evrec_str version;
+
+	lua_getfield(L, -1, "apiVersion");
+	if (lua_type(L, -1) == LUA_TSTRING) {
+		version.data = lua_tolstring(L, -1, &version.len);
+		(void)evrec_api_parse(version, &api);
+	}
+	lua_pop(L, 1);
+	return api;
 }
 
 void event_read(lua_State *L, int index, evrec_fields *fields)
 {
 	const struct place outermost = { NULL, NULL };
-	const char *api = NULL;
 
 	evrec_fields_init(fields);
 	luaL_checkstack(L, LUA_MINSTACK, "event");
 	lua_pushvalue(L, index);
-	if (lua_istable(L, -1)) {
-		lua_getfield(L, -1, "apiVersion");
-		api = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-		lua_pop(L, 1);
-	}
-	read_fields(L, &outermost, api != NULL && strcmp(api, "events.k8s.io/v1") == 0 ? events_fields : core_fields,
-	            (char *)fields);
+	read_fields(L, &outermost, lua_istable(L, -1) ? api_of(L) : EVREC_CORE_V1, evrec_event_schema, (char *)fields);
 }

@@ -10,12 +10,15 @@
 #include "lua/explain.h"
 #include "lua/recorder.h"
 #include "lua/reference.h"
+#include "lua/signal.h"
 #include "lua/sink.h"
+#include "lua/suggest.h"
+#include "lua/telling.h"
 #include "lua/watch.h"
 
 __attribute__((visibility("default"))) int luaopen_evrec_core(lua_State *L);
 
-/* A thread of evrec's may outlive the Lua state: lua_close must not unload what it runs. */
+/* Keeps lua_close from unloading this library, because a thread that runs its code may outlive the Lua state. */
 static void stay_loaded(void)
 {
 	union {
@@ -25,7 +28,10 @@ static void stay_loaded(void)
 	Dl_info info;
 
 	if (dladdr(here.address, &info) != 0 && info.dli_fname != NULL) {
-		/* Never closed: that is what it is for. Where evrec is a part of the program itself there is nothing to do. */
+		/*
+		 * The handle is never closed, so the library stays loaded. If evrec is a part of the program itself,
+		 * nothing can unload it, and the result does not matter.
+		 */
 		(void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE | RTLD_NOLOAD);
 	}
 }
@@ -36,9 +42,33 @@ static void set_function(lua_State *L, const char *name, lua_CFunction f)
 	lua_setfield(L, -2, name);
 }
 
+/* Adds the methods of a broadcaster that make objects of types which refer to broadcasters. */
+static void add_broadcaster_methods(lua_State *L)
+{
+	static const luaL_Reg methods[] = {
+		{ "start_recording_to_sink", watch_new_sink },
+		{ "start_event_watcher", watch_new_function },
+		{ "watch", watch_new_queue },
+		{ "new_recorder", recorder_new },
+		{ NULL, NULL },
+	};
+
+	box_push_methods(L, &broadcaster_type);
+	luaL_setfuncs(L, methods, 0);
+	lua_pop(L, 1);
+}
+
+/* Lua: core.is_broadcaster(value) -> boolean */
+static int is_broadcaster(lua_State *L)
+{
+	luaL_checkany(L, 1);
+	lua_pushboolean(L, box_test(L, 1, &broadcaster_type) != NULL);
+	return 1;
+}
+
 /*
- * evrec.core, which lua/evrec/init.lua makes the public module of: constructors, `version`, `null` (what lua-cjson
- * decodes null to), and `broadcaster_methods`, to which methods written in Lua are added.
+ * Opens evrec.core, of which lua/evrec/init.lua makes the public module: constructors, `version`, `null` (the value
+ * that lua-cjson decodes null to), and `broadcaster_methods`, a table to which init.lua adds methods written in Lua.
  */
 int luaopen_evrec_core(lua_State *L)
 {
@@ -54,6 +84,7 @@ int luaopen_evrec_core(lua_State *L)
 		box_define(L, types[i]);
 	}
 	recorder_define(L);
+	add_broadcaster_methods(L);
 	lua_newtable(L);
 	lua_pushliteral(L, EVREC_VERSION);
 	lua_setfield(L, -2, "version");
@@ -65,13 +96,18 @@ int luaopen_evrec_core(lua_State *L)
 	lua_pushcclosure(L, reference_new, UP_REFERENCE_LAST);
 	lua_setfield(L, -2, "reference");
 	set_function(L, "event", event_new);
+	set_function(L, "event_time", event_time);
 	set_function(L, "clock", clock_new_real);
 	set_function(L, "fake_clock", clock_new_fake);
 	set_function(L, "correlator", correlator_new);
 	set_function(L, "broadcaster", broadcaster_new);
 	set_function(L, "explain", broadcaster_explain);
+	set_function(L, "on_signal", signal_watch);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);
+	set_function(L, "set_logger", telling_set_logger);
+	set_function(L, "suggest", suggest_call);
+	set_function(L, "is_broadcaster", is_broadcaster);
 	return 1;
 }

@@ -5,32 +5,20 @@
 #include <string.h>
 
 #include "lua/clock.h"
+#include "lua/event.h"
+#include "lua/seconds.h"
+#include "lua/suggest.h"
 
 struct reading {
 	lua_State *L;
-	const char *what;
-	const char *path; /* of the options' table within the caller's: "correlator.", or "" */
+	const char *function;
+	const char *path; /* the place of the table being read: "correlator.", or "" for the outermost */
 	int functions;
 };
 
 static void refuse(const struct reading *r, const char *name, const char *expected, const char *got)
 {
-	luaL_error(r->L, "%s: option '%s%s': expected %s, got %s", r->what, r->path, name, expected, got);
-}
-
-/* What a message says about the value at the top where a number is wanted: the number that it is, else its type. */
-static const char *wrong_number(lua_State *L)
-{
-	char text[32];
-	double number;
-
-	if (lua_type(L, -1) != LUA_TNUMBER) {
-		return luaL_typename(L, -1);
-	}
-	number = (double)lua_tonumber(L, -1);
-	(void)snprintf(text, sizeof(text), "%.14g", number);
-	/* The sign of a NaN says nothing. */
-	return lua_pushfstring(L, "%s", isnan(number) ? "nan" : text);
+	luaL_error(r->L, "%s: option '%s%s': expected %s, got %s", r->function, r->path, name, expected, got);
 }
 
 static void refuse_number(const struct reading *r, const struct option *o, const char *kind)
@@ -42,7 +30,7 @@ static void refuse_number(const struct reading *r, const struct option *o, const
 	} else {
 		(void)snprintf(expected, sizeof(expected), "%s from %.14g to %.14g", kind, o->min, o->max);
 	}
-	refuse(r, o->name, expected, wrong_number(r->L));
+	refuse(r, o->name, expected, number_describe(r->L));
 }
 
 static double number(const struct reading *r, const struct option *o, const char *kind)
@@ -74,6 +62,24 @@ static void expect(const struct reading *r, const struct option *o, int type, co
 
 static void read_rows(const struct reading *r, const struct option *rows, char *into);
 
+/*
+ * Replaces the table at `index`, or nil, by a copy. Reading the copy may run finalizers, which may change the table of
+ * the caller, but not the copy.
+ */
+static void copy_table(lua_State *L, int index)
+{
+	lua_newtable(L);
+	if (lua_istable(L, index)) {
+		lua_pushnil(L);
+		while (lua_next(L, index) != 0) {
+			lua_pushvalue(L, -2);
+			lua_insert(L, -2);
+			lua_rawset(L, -4);
+		}
+	}
+	lua_replace(L, index);
+}
+
 static void read_table(const struct reading *r, const struct option *o, char *into)
 {
 	struct reading inner = *r;
@@ -86,7 +92,44 @@ static void read_table(const struct reading *r, const struct option *o, char *in
 	lua_pop(r->L, 2);
 }
 
-/* The value is at the top of the stack, and stays there. */
+/* Stack: the table of options, the name of the option, its value. The table then holds the copy of the map. */
+static void read_map(const struct reading *r, const struct option *o, evrec_map *map)
+{
+	lua_State *L = r->L;
+
+	lua_pushvalue(L, -2);
+	lua_pushcfunction(L, map_read_call);
+	lua_pushvalue(L, -3);
+	lua_pushlightuserdata(L, map);
+	if (lua_pcall(L, 2, 1, 0) != 0) {
+		luaL_error(L, "%s: option '%s%s': %s", r->function, r->path, o->name, lua_tostring(L, -1));
+	}
+	lua_rawset(L, -5);
+}
+
+/* The value, a table, becomes a copy in the table that it is in, which keeps the strings that are borrowed from it. */
+static void read_copied_table(const struct reading *r, const struct option *o, char *into)
+{
+	lua_State *L = r->L;
+
+	if (!lua_istable(L, -1)) {
+		refuse(r, o->name, "a string or a table", luaL_typename(L, -1));
+	}
+	copy_table(L, lua_gettop(L));
+	lua_pushstring(L, o->name);
+	lua_pushvalue(L, -2);
+	lua_rawset(L, -5);
+	read_table(r, o, into);
+}
+
+static void read_function(const struct reading *r, const struct option *o, const char *expected)
+{
+	expect(r, o, LUA_TFUNCTION, expected);
+	lua_pushvalue(r->L, -1);
+	lua_setfield(r->L, r->functions, o->name);
+}
+
+/* Reads the value at the top of the stack, and leaves it there. The table that it is in is two places below. */
 static void read_value(const struct reading *r, const struct option *o, char *into)
 {
 	lua_State *L = r->L;
@@ -122,20 +165,35 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 		}
 		*(evrec_clock **)at = clock_at(L, -1);
 		break;
+	case OPTION_FUNCTION_OR_FALSE:
+		if (lua_isboolean(L, -1) && !lua_toboolean(L, -1)) {
+			*(bool *)at = true;
+		} else {
+			read_function(r, o, "a function or false");
+		}
+		break;
+	case OPTION_MAP:
+		read_map(r, o, at);
+		break;
 	case OPTION_FUNCTION:
-		expect(r, o, LUA_TFUNCTION, "a function");
-		lua_pushvalue(L, -1);
-		lua_setfield(L, r->functions, o->name);
+		read_function(r, o, "a function");
 		break;
 	case OPTION_TABLE:
 		read_table(r, o, at);
+		break;
+	case OPTION_STRING_OR_TABLE:
+		if (lua_type(L, -1) == LUA_TSTRING) {
+			str->data = lua_tolstring(L, -1, &str->len);
+		} else {
+			read_copied_table(r, o, at);
+		}
 		break;
 	case OPTION_ROWS:
 		break;
 	}
 }
 
-/* Finds the row of the key at -2 of the stack, moving *into along with the list that has it. */
+/* Finds the row of that name. Sets *into to the struct that the offset of the row counts from. NULL: there is none. */
 static const struct option *find(const struct option *rows, const char *name, char **into)
 {
 	const struct option *o;
@@ -156,14 +214,32 @@ static const struct option *find(const struct option *rows, const char *name, ch
 	return NULL;
 }
 
-static void unknown(const struct reading *r)
+static void consider(struct suggestion *s, const struct option *rows)
 {
+	const struct option *o;
+
+	for (o = rows; o->name != NULL; o++) {
+		if (o->type == OPTION_ROWS) {
+			consider(s, o->rows);
+		} else {
+			suggest_consider(s, o->name);
+		}
+	}
+}
+
+static void unknown(const struct reading *r, const struct option *rows)
+{
+	struct suggestion s;
 	lua_State *L = r->L;
 
 	if (lua_type(L, -2) != LUA_TSTRING) {
-		luaL_error(L, "%s: options are named by strings, found %s as a name", r->what, luaL_typename(L, -2));
+		luaL_error(L, "%s: options are named by strings, found %s as a name", r->function,
+		           luaL_typename(L, -2));
 	}
-	luaL_error(L, "%s: unknown option '%s%s'", r->what, r->path, lua_tostring(L, -2));
+	s = suggest_begin(lua_tostring(L, -2));
+	consider(&s, rows);
+	suggest_push(L, &s, r->path);
+	luaL_error(L, "%s: unknown option '%s%s'%s", r->function, r->path, s.word, lua_tostring(L, -1));
 }
 
 static void check_required(const struct reading *r, const struct option *rows)
@@ -175,14 +251,14 @@ static void check_required(const struct reading *r, const struct option *rows)
 			lua_pushstring(r->L, o->name);
 			lua_rawget(r->L, -2);
 			if (is_unset(r->L, -1)) {
-				luaL_error(r->L, "%s: option '%s%s' is missing", r->what, r->path, o->name);
+				luaL_error(r->L, "%s: option '%s%s' is missing", r->function, r->path, o->name);
 			}
 			lua_pop(r->L, 1);
 		}
 	}
 }
 
-/* The table is at the top of the stack, and stays there. */
+/* Reads the table at the top of the stack, and leaves it there. */
 static void read_rows(const struct reading *r, const struct option *rows, char *into)
 {
 	lua_State *L = r->L;
@@ -198,7 +274,7 @@ static void read_rows(const struct reading *r, const struct option *rows, char *
 			o = strlen(name) == lua_rawlen(L, -2) ? find(rows, name, &at) : NULL;
 		}
 		if (o == NULL) {
-			unknown(r);
+			unknown(r, rows);
 		} else if (!is_unset(L, -1)) {
 			read_value(r, o, at);
 		}
@@ -207,52 +283,27 @@ static void read_rows(const struct reading *r, const struct option *rows, char *
 	check_required(r, rows);
 }
 
-void options_read(lua_State *L, int index, const char *what, const struct option *rows, void *into, int functions)
+void options_read(lua_State *L, int index, const char *function, const struct option *rows, void *into, int functions)
 {
-	struct reading r = { L, what, "", functions };
+	struct reading r = { L, function, "", functions };
 
 	luaL_checkstack(L, LUA_MINSTACK, "options");
-	if (lua_isnoneornil(L, index)) {
-		lua_newtable(L);
-	} else if (lua_istable(L, index)) {
-		lua_pushvalue(L, index);
-	} else {
-		luaL_error(L, "%s: expected a table of options, got %s", what, luaL_typename(L, index));
+	if (!lua_isnoneornil(L, index) && !lua_istable(L, index)) {
+		luaL_error(L, "%s: expected a table of options, got %s", function, luaL_typename(L, index));
 	}
+	copy_table(L, index);
+	lua_pushvalue(L, index);
 	read_rows(&r, rows, into);
 	lua_pop(L, 1);
 }
 
-int options_refused(lua_State *L, const char *what, const evrec_error *err)
+int options_refused(lua_State *L, const char *function, const evrec_error *err)
 {
 	const char *colon = strchr(err->message, ':');
 
 	if (err->code != EVREC_EINVALID || colon == NULL) {
-		return luaL_error(L, "%s: %s", what, err->message);
+		return luaL_error(L, "%s: %s", function, err->message);
 	}
 	lua_pushlstring(L, err->message, (size_t)(colon - err->message));
-	return luaL_error(L, "%s: option '%s'%s", what, lua_tostring(L, -1), colon);
-}
-
-const char *seconds_read(lua_State *L, int index, int64_t *ns)
-{
-	double seconds = lua_type(L, index) == LUA_TNUMBER ? (double)lua_tonumber(L, index) : -1.0;
-
-	return seconds >= 0 && evrec_seconds_to_ns(seconds, ns) ? NULL : "a number of seconds >= 0";
-}
-
-int64_t seconds_check(lua_State *L, int index, const char *what, const char *name, int64_t missing)
-{
-	const char *expected;
-	int64_t ns = 0;
-
-	if (missing != EVREC_UNSET && lua_isnoneornil(L, index)) {
-		return missing;
-	}
-	expected = seconds_read(L, index, &ns);
-	if (expected != NULL) {
-		lua_settop(L, index);
-		luaL_error(L, "%s: '%s': expected %s, got %s", what, name, expected, wrong_number(L));
-	}
-	return ns;
+	return luaL_error(L, "%s: option '%s'%s", function, lua_tostring(L, -1), colon);
 }

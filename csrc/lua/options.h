@@ -1,5 +1,5 @@
 /*
- * options.h - tables of options, read by a list of rows: a constructor's misuse raises, and the message names the option.
+ * options.h - reads a table of options, described by an array of rows. Misuse raises, and the message names the option.
  *
  *   static const struct option rows[] = {
  *   	{ "path", OPTION_STRING, offsetof(struct settings, path), .required = true },
@@ -16,20 +16,23 @@
 #pragma GCC visibility push(hidden)
 
 enum option_type {
-	OPTION_STRING,   /* evrec_str, borrowed from the table */
+	OPTION_STRING,   /* evrec_str, borrowed from the copy of the table; not in the rows of an OPTION_TABLE */
 	OPTION_BOOLEAN,  /* bool */
 	OPTION_UNSIGNED, /* unsigned: an integer from min to max */
-	OPTION_SIZE,     /* size_t: likewise */
+	OPTION_SIZE,     /* size_t: an integer from min to max */
 	OPTION_NUMBER,   /* double, from min to max */
-	OPTION_DURATION, /* int64_t of nanoseconds, given in seconds, from min to max */
-	OPTION_CLOCK,    /* evrec_clock *, borrowed from the userdata */
-	OPTION_FUNCTION, /* kept in the table `functions` under its name; nothing at the offset */
-	OPTION_TABLE,    /* a table with `rows` of its own, whose offsets count from this one's */
-	OPTION_ROWS,     /* no option: `rows` which this list has too */
+	OPTION_DURATION, /* int64_t, nanoseconds: given as seconds from min to max */
+	OPTION_CLOCK,    /* evrec_clock *, borrowed from the copy of the table */
+	OPTION_MAP,      /* evrec_map: a table of strings, borrowed like a string */
+	OPTION_FUNCTION, /* stored in the table `functions` under its name; the offset is unused */
+	OPTION_FUNCTION_OR_FALSE, /* likewise; of false, sets the bool at the offset */
+	OPTION_TABLE,             /* a table of options, described by `rows`, whose offsets count from this offset */
+	OPTION_STRING_OR_TABLE, /* a string, or a table as OPTION_TABLE, which may have strings; both count from this offset */
+	OPTION_ROWS,            /* no option: includes `rows`, whose offsets count from this offset */
 };
 
 struct option {
-	const char *name;
+	const char *name; /* NULL in the row that ends an array */
 	enum option_type type;
 	size_t offset;
 	double min, max; /* of numbers */
@@ -38,22 +41,16 @@ struct option {
 };
 
 /*
- * Reads the options at `index`, a table, or nil for none, into the struct `into`, which holds the defaults. `what` is
- * who asks. `functions` is the stack index of a table, 0 where no row is a function. nil and lua-cjson's null are unset.
- * Raises where an option is unknown, of a wrong type, out of its range, or missing. Metatables are not asked.
+ * Reads the table of options at the absolute stack index `index`, or nil for no options, into the struct `into`, which
+ * holds the defaults. Replaces the table on the stack by a copy: the strings that `into` borrows are valid while the
+ * copy is there, even if a finalizer changes the table of the caller. `function` names the called Lua function in
+ * messages. `functions` is the stack index of a table for functions, or 0 if no row is one. nil and lua-cjson's
+ * null are unset. Raises if an option is unknown, of a wrong type, out of its range, or missing. Ignores metatables.
  */
-void options_read(lua_State *L, int index, const char *what, const struct option *rows, void *into, int functions);
+void options_read(lua_State *L, int index, const char *function, const struct option *rows, void *into, int functions);
 
-/* Raises what the core said against options, `option: why`, in the same form. Does not return. */
-int options_refused(lua_State *L, const char *what, const evrec_error *err);
-
-/*
- * Seconds at stack index `index` in nanoseconds: a number, finite, not negative. Where it is something else, NULL is not
- * returned but what was expected, for a message. Raises nothing.
- */
-const char *seconds_read(lua_State *L, int index, int64_t *ns);
-/* The same for an argument of that name: raises. nil: `missing` nanoseconds, where that is not EVREC_UNSET. */
-int64_t seconds_check(lua_State *L, int index, const char *what, const char *name, int64_t missing);
+/* Raises an error of the core, `option: why`, in the form of options_read. Does not return. */
+int options_refused(lua_State *L, const char *function, const evrec_error *err);
 
 #pragma GCC visibility pop
 

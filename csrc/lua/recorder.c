@@ -4,9 +4,10 @@
 
 #include "lua/options.h"
 #include "lua/recording.h"
+#include "lua/suggest.h"
 
 enum recorder_upvalue {
-	UP_EMIT_FIELDS = UP_RECORDING_LAST + 1, /* the fields that emit takes: places by name, names by place */
+	UP_EMIT_FIELDS = UP_RECORDING_LAST + 1, /* a table of the fields of emit: numbers by name, names by number */
 	UP_LAST = UP_EMIT_FIELDS
 };
 
@@ -17,8 +18,8 @@ static int recorder_event(lua_State *L)
 	if (!recording_begin(L, &r, 5, 0)) {
 		return 3;
 	}
-	if (!recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
-	    !recording_string(&r, 4, "reason", &r.what.reason) || !recording_string(&r, 5, "message", &r.what.note)) {
+	if (!recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.emit.type) ||
+	    !recording_string(&r, 4, "reason", &r.emit.reason) || !recording_string(&r, 5, "message", &r.emit.note)) {
 		return recording_refuse(&r);
 	}
 	return recording_make(&r);
@@ -31,8 +32,8 @@ static int recorder_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 5, RECORDING_SLOTS)) {
 		return 3;
 	}
-	if (!recording_format(&r, 5) || !recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.what.type) ||
-	    !recording_string(&r, 4, "reason", &r.what.reason)) {
+	if (!recording_format(&r, 5) || !recording_object(&r, 2) || !recording_string(&r, 3, "type", &r.emit.type) ||
+	    !recording_string(&r, 4, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
 	}
 	return recording_make(&r);
@@ -46,8 +47,8 @@ static int recorder_annotated_eventf(lua_State *L)
 		return 3;
 	}
 	if (!recording_format(&r, 6) || !recording_object(&r, 2) ||
-	    !recording_map(&r, 3, "annotations", &r.what.annotations) ||
-	    !recording_string(&r, 4, "type", &r.what.type) || !recording_string(&r, 5, "reason", &r.what.reason)) {
+	    !recording_map(&r, 3, "annotations", &r.emit.annotations) ||
+	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
 	}
 	return recording_make(&r);
@@ -61,20 +62,61 @@ static int recorder_past_eventf(lua_State *L)
 		return 3;
 	}
 	if (!recording_format(&r, 6) || !recording_object(&r, 2) || !recording_time(&r, 3) ||
-	    !recording_string(&r, 4, "type", &r.what.type) || !recording_string(&r, 5, "reason", &r.what.reason)) {
+	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
 	}
 	return recording_make(&r);
 }
 
-enum emit_field { REGARDING = 1, RELATED, TYPE, REASON, ACTION, NOTE, ANNOTATIONS, LABELS, TIMESTAMP, FIELDS_END };
+/* The fields of emit. The last two are other names of fields before them. */
+enum emit_field {
+	REGARDING = 1,
+	RELATED,
+	TYPE,
+	REASON,
+	ACTION,
+	NOTE,
+	ANNOTATIONS,
+	LABELS,
+	TIMESTAMP,
+	OBJECT,
+	MESSAGE,
+	FIELDS_END
+};
 static const char *const emit_names[FIELDS_END] = {
-	[REGARDING] = "regarding", [RELATED] = "related",         [TYPE] = "type",
-	[REASON] = "reason",       [ACTION] = "action",           [NOTE] = "note",
-	[LABELS] = "labels",       [ANNOTATIONS] = "annotations", [TIMESTAMP] = "timestamp",
+	[REGARDING] = "regarding", [RELATED] = "related", [TYPE] = "type",       [REASON] = "reason",
+	[ACTION] = "action",       [NOTE] = "note",       [LABELS] = "labels",   [ANNOTATIONS] = "annotations",
+	[TIMESTAMP] = "timestamp", [OBJECT] = "object",   [MESSAGE] = "message",
 };
 
-/* Puts the fields of the table at stack index 2 at `base` and the number of each. */
+/* The field that a name stands for. */
+static int field_of(int name)
+{
+	return name == OBJECT ? REGARDING : name == MESSAGE ? NOTE : name;
+}
+
+static bool refuse_name(struct recording *r)
+{
+	lua_State *L = r->L;
+	struct suggestion s;
+	int i;
+
+	r->err.code = EVREC_EINVALID;
+	if (lua_type(L, -2) != LUA_TSTRING) {
+		(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field: a %s", luaL_typename(L, -2));
+		return false;
+	}
+	s = suggest_begin(lua_tostring(L, -2));
+	for (i = 1; i < FIELDS_END; i++) {
+		suggest_consider(&s, emit_names[i]);
+	}
+	(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field '%.64s'%s%s%s", s.word,
+	               s.best == NULL ? "" : ": did you mean '", s.best == NULL ? "" : s.best,
+	               s.best == NULL ? "" : "'?");
+	return false;
+}
+
+/* Copies each field of the table at stack index 2 to the stack index `base` plus the number of its name. */
 static bool spread(struct recording *r, int base)
 {
 	lua_State *L = r->L;
@@ -89,24 +131,21 @@ static bool spread(struct recording *r, int base)
 		place = (int)lua_tointeger(L, -1);
 		lua_pop(L, 1);
 		if (place == 0) {
-			r->err.code = EVREC_EINVALID;
-			(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field '%s'",
-			               lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
-			return false;
+			return refuse_name(r);
 		}
 		lua_replace(L, base + place);
 	}
 	return true;
 }
 
-/* A metatable may know more fields. */
+/* Asks the metatable of the table at stack index 2 for the fields that the table lacks. */
 static bool ask_metatable(struct recording *r, int base)
 {
 	lua_State *L = r->L;
 	int i, status;
 
 	for (i = 1; i < FIELDS_END; i++) {
-		if (lua_isnil(L, base + i)) {
+		if (lua_isnil(L, base + field_of(i))) {
 			lua_pushvalue(L, lua_upvalueindex(UP_GET));
 			lua_pushvalue(L, 2);
 			lua_rawgeti(L, lua_upvalueindex(UP_EMIT_FIELDS), i);
@@ -120,6 +159,33 @@ static bool ask_metatable(struct recording *r, int base)
 	return true;
 }
 
+/* Moves a field that was given by another name to its own place. */
+static bool join_names(struct recording *r, int base)
+{
+	lua_State *L = r->L;
+	int i;
+
+	for (i = OBJECT; i < FIELDS_END; i++) {
+		const int field = base + field_of(i);
+
+		if (is_unset(L, base + i)) {
+			continue;
+		}
+		if (!is_unset(L, field)) {
+			r->err.code = EVREC_EINVALID;
+			(void)snprintf(r->err.message, sizeof(r->err.message),
+			               "'%s' and '%s' are the same field: give one of them", emit_names[field_of(i)],
+			               emit_names[i]);
+			return false;
+		}
+		lua_pushvalue(L, base + i);
+		lua_replace(L, field);
+		lua_pushnil(L);
+		lua_replace(L, base + i);
+	}
+	return true;
+}
+
 static bool read_emit(struct recording *r)
 {
 	lua_State *L = r->L;
@@ -129,22 +195,22 @@ static bool read_emit(struct recording *r)
 	if (!lua_istable(L, 2)) {
 		return refuse_type(L, 2, "emit", "", "a table", &r->err);
 	}
-	if (!spread(r, base)) {
+	if (!spread(r, base) || !join_names(r, base)) {
 		return false;
 	}
 	if (lua_getmetatable(L, 2)) {
 		lua_pop(L, 1);
-		if (!ask_metatable(r, base)) {
+		if (!ask_metatable(r, base) || !join_names(r, base)) {
 			return false;
 		}
 	}
 	return recording_object(r, base + REGARDING) && recording_related(r, base + RELATED) &&
-	       recording_string(r, base + TYPE, "type", &r->what.type) &&
-	       recording_string(r, base + REASON, "reason", &r->what.reason) &&
-	       recording_optional(r, base + ACTION, "action", &r->what.action) &&
-	       recording_string(r, base + NOTE, "note", &r->what.note) &&
-	       recording_map(r, base + ANNOTATIONS, "annotations", &r->what.annotations) &&
-	       recording_map(r, base + LABELS, "labels", &r->what.labels) &&
+	       recording_string(r, base + TYPE, "type", &r->emit.type) &&
+	       recording_string(r, base + REASON, "reason", &r->emit.reason) &&
+	       recording_optional(r, base + ACTION, "action", &r->emit.action) &&
+	       recording_string(r, base + NOTE, "note", &r->emit.note) &&
+	       recording_map(r, base + ANNOTATIONS, "annotations", &r->emit.annotations) &&
+	       recording_map(r, base + LABELS, "labels", &r->emit.labels) &&
 	       (is_unset(L, base + TIMESTAMP) || recording_time(r, base + TIMESTAMP));
 }
 
@@ -160,20 +226,20 @@ static int recorder_emit(lua_State *L)
 
 /* ---- the userdata ---- */
 
-struct settings {
-	evrec_str component, host;
-};
+#define AT(member) offsetof(evrec_recorder_options, member)
 
 static const struct option rows[] = {
-	{ "component", OPTION_STRING, offsetof(struct settings, component), 0, 0, NULL, false },
-	{ "host", OPTION_STRING, offsetof(struct settings, host), 0, 0, NULL, false },
+	{ "component", OPTION_STRING, AT(component), 0, 0, NULL, false },
+	{ "host", OPTION_STRING, AT(host), 0, 0, NULL, false },
+	{ "labels", OPTION_MAP, AT(labels), 0, 0, NULL, false },
+	{ "annotations", OPTION_MAP, AT(annotations), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int recorder_new(lua_State *L)
 {
-	const char *what = "broadcaster:new_recorder";
-	struct settings settings = { { NULL, 0 }, { NULL, 0 } };
+	const char *function = "broadcaster:new_recorder";
+	evrec_recorder_options options;
 	struct broadcaster *b = broadcaster_check(L);
 	struct recorder *recorder;
 	evrec_error err;
@@ -182,13 +248,17 @@ int recorder_new(lua_State *L)
 		return 3;
 	}
 	lua_settop(L, 2);
-	options_read(L, 2, what, rows, &settings, 0);
+	evrec_recorder_options_init(&options);
+	options_read(L, 2, function, rows, &options, 0);
 	recorder = box_new(L, &recorder_type, sizeof(*recorder));
 	recorder->type = &recorder_type;
 	broadcaster_hold(L);
 	recorder->b = b;
-	recorder->recorder = evrec_recorder_new(b->host.b, settings.component, settings.host, &err);
-	return recorder->recorder != NULL ? 1 : broadcaster_failure(L, what, &err);
+	if (!broadcaster_is_open(b)) {
+		return broadcaster_closed(L);
+	}
+	recorder->recorder = evrec_recorder_new(b->host.b, &options, &err);
+	return recorder->recorder != NULL ? 1 : broadcaster_failure(L, function, &err);
 }
 
 static int recorder_gc(lua_State *L)

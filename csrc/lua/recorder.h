@@ -1,5 +1,5 @@
 /*
- * recorder.h - recorders, whose methods never raise, whatever they are given.
+ * recorder.h - the userdata of a recorder. Its methods never raise, whatever their arguments are.
  */
 #ifndef EVREC_LUA_RECORDER_H
 #define EVREC_LUA_RECORDER_H
@@ -11,16 +11,16 @@
 extern const struct box_type recorder_type;
 
 struct recorder {
-	/* recorder_type: tells a recorder from other userdata sooner than its metatable does. */
+	/* &recorder_type. A method knows by it, faster than by the metatable, that it was called on a recorder. */
 	const struct box_type *type;
-	struct broadcaster *b; /* held by the user value */
+	struct broadcaster *b; /* alive as long as the recorder: its user value holds the broadcaster */
 	evrec_recorder *recorder;
 };
 
-/* Lua method of a broadcaster: (options) -> recorder, or nil, message, name; raises on misuse. */
+/* Lua: broadcaster:new_recorder(options) -> recorder; nil, message, name; raises on misuse */
 int recorder_new(lua_State *L);
 
-/* Defines the type: its methods have upvalues. */
+/* Defines recorder_type, whose methods have upvalues, which box_define does not set. */
 void recorder_define(lua_State *L);
 
 #pragma GCC visibility pop

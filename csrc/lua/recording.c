@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "lua/event.h"
-#include "lua/options.h"
+#include "lua/seconds.h"
+#include "lua/telling.h"
 
 /* ---- results ---- */
 
@@ -26,8 +27,17 @@ static int fail(lua_State *L, evrec_error *err)
 	return 3;
 }
 
+/* Tells what is due after a call that the core counted, but that was no call of recording_make. */
+static void tell(lua_State *L, struct broadcaster *b)
+{
+	if (b->loud && b->host.b != NULL) {
+		broadcaster_leave(b, broadcaster_enter(b, L));
+	}
+}
+
 int recording_refuse(struct recording *r)
 {
+	struct broadcaster *b = r->recorder->b;
 	char message[sizeof(r->err.message)];
 
 	memcpy(message, r->err.message, sizeof(message));
@@ -35,7 +45,9 @@ int recording_refuse(struct recording *r)
 		(void)evrec_recorder_drop(r->recorder->recorder, message, &r->err);
 	} else {
 		(void)evrec_recorder_refuse(r->recorder->recorder, message, &r->err);
+		telling_refused(b, r->L);
 	}
+	tell(r->L, b);
 	return fail(r->L, &r->err);
 }
 
@@ -43,8 +55,11 @@ int recording_make(struct recording *r)
 {
 	struct broadcaster *b = r->recorder->b;
 	lua_State *outer = broadcaster_enter(b, r->L);
-	int code = evrec_recorder_emit(r->recorder->recorder, &r->what, &r->err);
+	int code = evrec_recorder_emit(r->recorder->recorder, &r->emit, &r->err);
 
+	if (code == EVREC_EINVALID) {
+		telling_refused(b, r->L);
+	}
 	broadcaster_leave(b, outer);
 	if (code != 0) {
 		return fail(r->L, &r->err);
@@ -65,7 +80,8 @@ static bool wrong(struct recording *r, const char *message)
 bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder)
 {
 	if (recorder == NULL) {
-		(void)wrong(r, "not called as a recorder's method");
+		(void)wrong(r, "called with '.', use ':', as in recorder:event(object, ...)");
+		telling_refused_by_none(L, r->err.message);
 	} else if (recorder->recorder == NULL) {
 		r->err = (evrec_error){ EVREC_ECLOSED, "the recorder was collected" };
 	} else {
@@ -82,7 +98,7 @@ bool recording_optional(struct recording *r, int index, const char *name, evrec_
 
 bool recording_related(struct recording *r, int index)
 {
-	const evrec_ref *ref = NULL;
+	const evrec_prepared_ref *ref = NULL;
 
 	if (is_unset(r->L, index)) {
 		return true;
@@ -90,13 +106,13 @@ bool recording_related(struct recording *r, int index)
 	if (!reference_read(r->L, index, "related", &ref, &r->related, &r->err)) {
 		return false;
 	}
-	r->what.related = ref != NULL ? evrec_ref_fields(ref) : &r->related;
+	r->emit.related = ref != NULL ? evrec_prepared_ref_fields(ref) : &r->related;
 	return true;
 }
 
 bool recording_time(struct recording *r, int index)
 {
-	const char *expected = seconds_read(r->L, index, &r->what.timestamp);
+	const char *expected = seconds_read(r->L, index, &r->emit.timestamp);
 
 	if (expected == NULL) {
 		return true;
@@ -111,15 +127,6 @@ bool recording_raised(struct recording *r, int status, const char *name)
 	(void)snprintf(r->err.message, sizeof(r->err.message), "%s: %s", name,
 	               lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "raised an error");
 	return false;
-}
-
-static int map(lua_State *L)
-{
-	evrec_map *out = lua_touserdata(L, 2);
-
-	lua_settop(L, 1);
-	*out = map_read(L);
-	return 1;
 }
 
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out)
@@ -137,17 +144,16 @@ bool recording_map(struct recording *r, int index, const char *name, evrec_map *
 	return status == 0 || recording_raised(r, status, name);
 }
 
-/* The format at `index`, and its arguments up to the top of the stack. */
 bool recording_format(struct recording *r, int index)
 {
 	lua_State *L = r->L;
 	const int last = lua_gettop(L);
 	int i, status;
 
-	if (!recording_string(r, index, "format", &r->what.note)) {
+	if (!recording_string(r, index, "format", &r->emit.note)) {
 		return false;
 	}
-	if (memchr(r->what.note.data, '%', r->what.note.len) == NULL) {
+	if (memchr(r->emit.note.data, '%', r->emit.note.len) == NULL) {
 		return true;
 	}
 	if (!lua_checkstack(L, RECORDING_SLOTS + last)) {
@@ -162,7 +168,7 @@ bool recording_format(struct recording *r, int index)
 	if (status != 0) {
 		return recording_raised(r, status, "format");
 	}
-	return recording_string(r, -1, "format", &r->what.note);
+	return recording_string(r, -1, "format", &r->emit.note);
 }
 
 void recording_push_upvalues(lua_State *L)
@@ -172,7 +178,7 @@ void recording_push_upvalues(lua_State *L)
 	lua_getglobal(L, "string");
 	lua_getfield(L, -1, "format");
 	lua_remove(L, -2);
-	lua_pushcfunction(L, map);
+	lua_pushcfunction(L, map_read_call);
 	lua_pushcfunction(L, failure);
 	lua_pushliteral(L, "no memory");
 	lua_pushliteral(L, "dropped");

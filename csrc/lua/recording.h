@@ -1,8 +1,8 @@
 /*
- * recording.h - one recording call: its arguments, read without raising whatever they are, and its results.
+ * recording.h - one recording call: reads its arguments, of any type, without raising, and pushes its results.
  *
- * Recording allocates nothing in Lua where the object is a table without a metatable, or a reference, and the message is
- * given. Whatever else can raise, or run out of memory, is a function called protected.
+ * A call allocates no Lua memory if its object is a reference, or a table without a metatable, and its message needs no
+ * formatting. Code that can raise, or run out of memory, runs as a protected call of a function that is an upvalue.
  */
 #ifndef EVREC_LUA_RECORDING_H
 #define EVREC_LUA_RECORDING_H
@@ -12,11 +12,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The upvalues of a recorder's methods, in the order in which recording_push_upvalues pushes them. */
+/* The upvalues of the methods of a recorder, in the order in which recording_push_upvalues pushes them. */
 enum recording_upvalue {
 	UP_FORMAT = UP_REFERENCE_LAST + 1, /* string.format */
-	UP_MAP,                            /* copies a map */
-	UP_FAILURE,                        /* makes nil, message, name */
+	UP_MAP,                            /* a function that copies a map */
+	UP_FAILURE,                        /* a function that returns nil, message, name */
 	UP_NO_MEMORY,                      /* "no memory" */
 	UP_DROPPED,                        /* "dropped" */
 	UP_RECORDING_LAST = UP_DROPPED
@@ -24,30 +24,34 @@ enum recording_upvalue {
 
 void recording_push_upvalues(lua_State *L);
 
-/* While the arguments are read everything stays on the stack until the call is made. */
+/* `emit` borrows from values on the Lua stack, which stay there until recording_make or recording_refuse. */
 struct recording {
 	lua_State *L;
 	struct recorder *recorder;
-	evrec_emit what;
+	evrec_emit emit;
 	evrec_reference regarding, related;
 	evrec_error err;
 };
 
-/* What recording_begin does where `recorder` is none (NULL), or was collected, or there is no room: returns false. */
+/*
+ * The slow path of recording_begin, out of line: self is no recorder (NULL), was collected, or the stack cannot grow.
+ * Pushes nil, message, name, and returns false.
+ */
 bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder);
 
 /*
- * Begins a call that takes that many arguments, self included: missing ones become nil. It will need so many slots of
- * the stack: 0, the 20 that any C function has, is enough for the arguments and one reference; RECORDING_SLOTS for two,
- * the fields of emit, two maps, and what is pushed to do all that. False where self is no recorder, or there is no room,
- * which is counted: then the method returns the three values pushed.
+ * Begins a call with that many arguments, self included. Missing arguments become nil. `slots` is how many stack slots
+ * the call needs: 0, for the 20 that every C function has, suffices for the arguments and one reference;
+ * RECORDING_SLOTS for two references, the fields of emit, two maps, and the calls that read them. Returns false if self
+ * is no recorder, or if the stack cannot grow, which counts as a drop. Then the method returns the three values that
+ * were pushed.
  */
 #define RECORDING_SLOTS (2 * REFERENCE_SLOTS + 48)
 static inline bool recording_begin(lua_State *L, struct recording *r, int arguments, int slots)
 {
 	struct recorder *recorder = lua_touserdata(L, 1);
 
-	/* A light userdata has no length. */
+	/* The length of a light userdata is 0, so the pointer is not dereferenced. */
 	if (recorder == NULL || lua_rawlen(L, 1) != sizeof(*recorder) || recorder->type != &recorder_type) {
 		return recording_decline(L, r, NULL);
 	}
@@ -56,12 +60,12 @@ static inline bool recording_begin(lua_State *L, struct recording *r, int argume
 	}
 	r->L = L;
 	r->recorder = recorder;
-	/* Field by field, as any other way takes longer. */
-	r->what.object = NULL;
-	r->what.regarding = r->what.related = NULL;
-	r->what.action = (evrec_str){ NULL, 0 };
-	r->what.annotations = r->what.labels = (evrec_map){ NULL, 0 };
-	r->what.timestamp = EVREC_UNSET;
+	/* Faster than an assignment of the whole struct, which is large. */
+	r->emit.object = NULL;
+	r->emit.regarding = r->emit.related = NULL;
+	r->emit.action = (evrec_str){ NULL, 0 };
+	r->emit.annotations = r->emit.labels = (evrec_map){ NULL, 0 };
+	r->emit.timestamp = EVREC_UNSET;
 	if (lua_gettop(L) < arguments) {
 		lua_settop(L, arguments);
 	}
@@ -69,13 +73,13 @@ static inline bool recording_begin(lua_State *L, struct recording *r, int argume
 }
 
 /*
- * These read the argument at `index`. False: r->err says what is wrong with it. Those of something optional take nil for
- * unset.
+ * These read the argument at `index`. They return false, with r->err set, if it is wrong. Optional arguments are unset
+ * if they are nil.
  */
 static inline bool recording_object(struct recording *r, int index)
 {
-	r->what.regarding = &r->regarding;
-	return reference_read(r->L, index, "object", &r->what.object, &r->regarding, &r->err);
+	r->emit.regarding = &r->regarding;
+	return reference_read(r->L, index, "object", &r->emit.object, &r->regarding, &r->err);
 }
 bool recording_related(struct recording *r, int index); /* optional */
 static inline bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
@@ -89,13 +93,16 @@ static inline bool recording_string(struct recording *r, int index, const char *
 bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out);
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out); /* optional */
 bool recording_time(struct recording *r, int index);
-/* The note, from the format at `index` and its arguments, up to the top of the stack: to be read first. */
+/* Formats the note. `index` is that of the format; its arguments end at the top of the stack, so this comes first. */
 bool recording_format(struct recording *r, int index);
 
-/* For what a protected function raised, now at the top of the stack; `status` is lua_pcall's. Returns false. */
+/* Sets r->err to the error at the top of the stack, for which lua_pcall returned `status`. Returns false. */
 bool recording_raised(struct recording *r, int status, const char *name);
 
-/* The ends of a call: counted as invalid, or as dropped, or made. Both return how many results were pushed. */
+/*
+ * The ends of a call. recording_refuse counts it as dropped or invalid, as r->err says; recording_make records the
+ * event. Both push the results, and return how many they are.
+ */
 int recording_refuse(struct recording *r);
 int recording_make(struct recording *r);
 

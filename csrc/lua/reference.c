@@ -23,17 +23,21 @@ void reference_push_upvalues(lua_State *L)
 	lua_pushliteral(L, "metadata");
 }
 
-bool refuse_type(lua_State *L, int index, const char *what, const char *name, const char *expected, evrec_error *err)
+bool refuse_type(lua_State *L, int index, const char *argument, const char *name, const char *expected,
+                 evrec_error *err)
 {
 	err->code = EVREC_EINVALID;
-	(void)snprintf(err->message, sizeof(err->message), "%s%s: expected %s, got %s", what, name, expected,
+	(void)snprintf(err->message, sizeof(err->message), "%s%s: expected %s, got %s", argument, name, expected,
 	               luaL_typename(L, index));
 	return false;
 }
 
-/* Asks the metatable for the key whose place nil has at the top of the stack. Returns the answer's type, or FAILED. */
+/*
+ * Replaces the nil at the top of the stack by the value that the metatable has for that key. Returns the type of the
+ * value, or FAILED, with *err set.
+ */
 #define FAILED (-2)
-static int ask_metatable(lua_State *L, int table, int key, const char *what, evrec_error *err)
+static int ask_metatable(lua_State *L, int table, int key, const char *argument, evrec_error *err)
 {
 	int status;
 
@@ -46,20 +50,20 @@ static int ask_metatable(lua_State *L, int table, int key, const char *what, evr
 		return lua_type(L, -1);
 	}
 	err->code = status == LUA_ERRMEM ? EVREC_EDROPPED : EVREC_EINVALID;
-	(void)snprintf(err->message, sizeof(err->message), "%s: %s", what,
+	(void)snprintf(err->message, sizeof(err->message), "%s: %s", argument,
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "its metatable raised an error");
 	return FAILED;
 }
 
-/* A table, and whether it has a metatable, which a table that lacks a field is asked for only once. */
-struct table {
+/* A table, and whether it has a metatable, which is found out once for all fields. */
+struct id_table {
 	int index;
 	bool asks;
 };
 
-static inline struct table table_at(lua_State *L, int index)
+static inline struct id_table table_at(lua_State *L, int index)
 {
-	struct table table = { index, lua_getmetatable(L, index) != 0 };
+	struct id_table table = { index, lua_getmetatable(L, index) != 0 };
 
 	if (table.asks) {
 		lua_pop(L, 1);
@@ -68,20 +72,20 @@ static inline struct table table_at(lua_State *L, int index)
 }
 
 /*
- * Pushes the field whose name is the upvalue `key`, and returns its type. A metatable is asked, protected. FAILED where
- * that raised: `err` says what.
+ * Pushes the field whose name is the upvalue `key`, and returns its type. If the table lacks the field, asks the
+ * metatable in a protected call. Returns FAILED, with *err set, if that raises.
  */
-static inline int push_field(lua_State *L, struct table table, int key, const char *what, evrec_error *err)
+static inline int push_field(lua_State *L, struct id_table table, int key, const char *argument, evrec_error *err)
 {
 	int type;
 
 	lua_pushvalue(L, lua_upvalueindex(key));
 	type = compat_rawget(L, table.index);
-	return type == LUA_TNIL && table.asks ? ask_metatable(L, table.index, key, what, err) : type;
+	return type == LUA_TNIL && table.asks ? ask_metatable(L, table.index, key, argument, err) : type;
 }
 
-/* A field that is neither a string nor nil: something else that stands for unset, or `err` says what is wrong. */
-static bool accept_other(lua_State *L, int type, int key, const char *what, evrec_error *err)
+/* Checks a field that is neither a string nor nil. Null stands for unset; false, with *err set, for anything else. */
+static bool accept_other(lua_State *L, int type, int key, const char *argument, evrec_error *err)
 {
 	static const char *const names[] = {
 		[UP_KIND] = ".kind",
@@ -93,23 +97,24 @@ static bool accept_other(lua_State *L, int type, int key, const char *what, evre
 		[UP_FIELD_PATH] = ".fieldPath",
 	};
 
-	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, what, names[key], "a string", err));
+	return type != FAILED && (is_unset(L, -1) || refuse_type(L, -1, argument, names[key], "a string", err));
 }
 
-static inline bool read_string(lua_State *L, struct table table, int key, const char *what, evrec_str *out,
+static inline bool read_string(lua_State *L, struct id_table table, int key, const char *argument, evrec_str *out,
                                evrec_error *err)
 {
-	const int type = push_field(L, table, key, what, err);
+	const int type = push_field(L, table, key, argument, err);
 
 	if (type == LUA_TSTRING) {
 		out->data = lua_tolstring(L, -1, &out->len);
 		return true;
 	}
 	*out = (evrec_str){ NULL, 0 };
-	return type == LUA_TNIL || accept_other(L, type, key, what, err);
+	return type == LUA_TNIL || accept_other(L, type, key, argument, err);
 }
 
-static bool read_userdata(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_error *err)
+static bool read_userdata(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref,
+                          evrec_error *err)
 {
 	bool same = false;
 
@@ -118,51 +123,51 @@ static bool read_userdata(lua_State *L, int index, const char *what, const evrec
 		lua_pop(L, 1);
 	}
 	if (same) {
-		*ref = *(evrec_ref **)lua_touserdata(L, index);
+		*ref = *(evrec_prepared_ref **)lua_touserdata(L, index);
 	}
-	/* NULL: collected at the end of the Lua state. */
-	return (same && *ref != NULL) || refuse_type(L, index, what, "", "an object or a reference", err);
+	/* NULL: the reference was collected, and a finalizer at the end of the Lua state still uses it. */
+	return (same && *ref != NULL) || refuse_type(L, index, argument, "", "an object or a reference", err);
 }
 
-bool reference_read(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_reference *r,
+bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref, evrec_reference *r,
                     evrec_error *err)
 {
-	struct table object, metadata;
+	struct id_table object, metadata;
 	int type;
 
 	if (!lua_istable(L, index)) {
-		return read_userdata(L, index, what, ref, err);
+		return read_userdata(L, index, argument, ref, err);
 	}
 	*ref = NULL;
 	object = metadata = table_at(L, index);
-	type = push_field(L, object, UP_METADATA, what, err);
+	type = push_field(L, object, UP_METADATA, argument, err);
 	if (type == FAILED) {
 		return false;
 	}
 	if (type == LUA_TTABLE) {
 		if (lua_rawequal(L, -1, index)) {
-			return refuse_type(L, -1, what, ".metadata", "a table other than the object", err);
+			return refuse_type(L, -1, argument, ".metadata", "a table other than the object", err);
 		}
 		metadata = table_at(L, lua_gettop(L));
 		r->field_path = (evrec_str){ NULL, 0 };
 	} else if (type != LUA_TNIL && !is_unset(L, -1)) {
-		return refuse_type(L, -1, what, ".metadata", "a table", err);
+		return refuse_type(L, -1, argument, ".metadata", "a table", err);
 	}
-	return read_string(L, object, UP_KIND, what, &r->kind, err) &&
-	       read_string(L, object, UP_API_VERSION, what, &r->api_version, err) &&
-	       read_string(L, metadata, UP_NAME, what, &r->name, err) &&
-	       read_string(L, metadata, UP_NAMESPACE, what, &r->ns, err) &&
-	       read_string(L, metadata, UP_UID, what, &r->uid, err) &&
-	       read_string(L, metadata, UP_RESOURCE_VERSION, what, &r->resource_version, err) &&
-	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, what, &r->field_path, err));
+	return read_string(L, object, UP_KIND, argument, &r->kind, err) &&
+	       read_string(L, object, UP_API_VERSION, argument, &r->api_version, err) &&
+	       read_string(L, metadata, UP_NAME, argument, &r->name, err) &&
+	       read_string(L, metadata, UP_NAMESPACE, argument, &r->ns, err) &&
+	       read_string(L, metadata, UP_UID, argument, &r->uid, err) &&
+	       read_string(L, metadata, UP_RESOURCE_VERSION, argument, &r->resource_version, err) &&
+	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, argument, &r->field_path, err));
 }
 
 int reference_new(lua_State *L)
 {
-	const evrec_ref *other = NULL;
+	const evrec_prepared_ref *other = NULL;
 	evrec_reference reference;
 	evrec_error err;
-	evrec_ref **box;
+	evrec_prepared_ref **box;
 
 	luaL_checkany(L, 1);
 	lua_settop(L, 1);
@@ -175,33 +180,20 @@ int reference_new(lua_State *L)
 		return 1;
 	}
 	box = box_new(L, &reference_type, sizeof(*box));
-	*box = evrec_ref_new(&reference, &err);
+	*box = evrec_prepared_ref_new(&reference, &err);
 	return *box != NULL ? 1 : luaL_error(L, "evrec.reference: %s", err.message);
 }
 
-static const struct {
-	const char *name;
-	size_t offset;
-} fields[] = {
-	{ "kind", offsetof(evrec_reference, kind) },
-	{ "apiVersion", offsetof(evrec_reference, api_version) },
-	{ "name", offsetof(evrec_reference, name) },
-	{ "namespace", offsetof(evrec_reference, ns) },
-	{ "uid", offsetof(evrec_reference, uid) },
-	{ "resourceVersion", offsetof(evrec_reference, resource_version) },
-	{ "fieldPath", offsetof(evrec_reference, field_path) },
-};
-
-/* Fields of a reference read as those of a table would. */
+/* Returns the field of that name, or nothing. */
 static int reference_index(lua_State *L)
 {
-	evrec_ref **box = box_check(L, 1, &reference_type);
+	evrec_prepared_ref **box = box_check(L, 1, &reference_type);
 	const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-	size_t i;
+	const evrec_field *field;
 
-	for (i = 0; *box != NULL && i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (strcmp(fields[i].name, key) == 0) {
-			const char *at = (const char *)evrec_ref_fields(*box) + fields[i].offset;
+	for (field = evrec_reference_schema; *box != NULL && field->name[EVREC_CORE_V1] != NULL; field++) {
+		if (strcmp(field->name[EVREC_CORE_V1], key) == 0) {
+			const char *at = (const char *)evrec_prepared_ref_fields(*box) + field->offset;
 			const evrec_str *value = (const evrec_str *)(const void *)at;
 
 			if (value->len != 0) {
@@ -220,14 +212,14 @@ static int reference_newindex(lua_State *L)
 
 static int reference_tostring(lua_State *L)
 {
-	evrec_ref **box = box_check(L, 1, &reference_type);
+	evrec_prepared_ref **box = box_check(L, 1, &reference_type);
 	const evrec_reference *r;
 
 	if (*box == NULL) {
 		lua_pushliteral(L, "evrec.reference");
 		return 1;
 	}
-	r = evrec_ref_fields(*box);
+	r = evrec_prepared_ref_fields(*box);
 	lua_pushfstring(L, "evrec.reference: %s %s%s%s", r->kind.data, r->ns.data, r->ns.len != 0 ? "/" : "",
 	                r->name.data);
 	return 1;
@@ -235,9 +227,9 @@ static int reference_tostring(lua_State *L)
 
 static int reference_gc(lua_State *L)
 {
-	evrec_ref **box = lua_touserdata(L, 1);
+	evrec_prepared_ref **box = lua_touserdata(L, 1);
 
-	evrec_ref_release(*box);
+	evrec_prepared_ref_release(*box);
 	*box = NULL;
 	return 0;
 }

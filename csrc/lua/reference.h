@@ -1,8 +1,8 @@
 /*
- * reference.h - object references: evrec.reference(object), and reading one from what a recording call is given.
+ * reference.h - object references: evrec.reference(object), and reading the objects of recording calls.
  *
- * Reading is in the way of every event: names of fields come from the upvalues of the C function that reads, where they
- * are interned already, and the values stay on the Lua stack, which keeps them alive while the core borrows them.
+ * Every recording call reads a reference, so reading is fast: the names of fields are upvalues of the C function that
+ * reads, where they are interned already. The values stay on the Lua stack, which keeps them alive while the core borrows them.
  */
 #ifndef EVREC_LUA_REFERENCE_H
 #define EVREC_LUA_REFERENCE_H
@@ -29,20 +29,22 @@ enum reference_upvalue {
 };
 void reference_push_upvalues(lua_State *L);
 
-/* How many stack slots one reading may leave taken. The caller has seen to it that they, and four more, are there. */
+/* How many values one reading may leave on the stack. The caller makes room for them, and for four more. */
 #define REFERENCE_SLOTS 8
 
-/* "what name: expected ..., got ..." into err; returns false. `index` is the culprit's. */
-bool refuse_type(lua_State *L, int index, const char *what, const char *name, const char *expected, evrec_error *err);
+/* Sets *err to "<argument><name>: expected <expected>, got <type of the value at index>". Returns false. */
+bool refuse_type(lua_State *L, int index, const char *argument, const char *name, const char *expected,
+                 evrec_error *err);
 
 /*
- * Reads the object at `index`: sets *ref where it is a userdata of evrec.reference, else *reference, borrowed from the
- * Lua stack. Raises nothing. False: err says what is wrong.
+ * Reads the object at `index`. If it is a userdata of evrec.reference, sets *ref, else sets *ref to NULL, and
+ * *reference, which borrows from values left on the Lua stack. Returns false, with *err set, if it is no object. Never
+ * raises. `argument` names the argument in messages.
  */
-bool reference_read(lua_State *L, int index, const char *what, const evrec_ref **ref, evrec_reference *reference,
-                    evrec_error *err);
+bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref,
+                    evrec_reference *reference, evrec_error *err);
 
-/* Lua: evrec.reference(object) -> reference; raises on misuse. Has the upvalues above. */
+/* Lua: evrec.reference(object) -> reference; raises on misuse. Needs the upvalues above. */
 int reference_new(lua_State *L);
 
 #pragma GCC visibility pop

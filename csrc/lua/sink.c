@@ -5,22 +5,25 @@
 #include <string.h>
 
 #include "lua/event.h"
+#include "lua/exec.h"
 #include "lua/options.h"
+#include "lua/seconds.h"
 
 struct sink {
-	evrec_sink *sink;    /* NULL: written in Lua, the functions are in the user value */
-	evrec_limits limits; /* of one in Lua */
+	evrec_sink *sink;           /* NULL: of a sink in Lua, or collected */
+	bool in_lua;                /* its user value is a table of its functions, and of the strings of `options` */
+	evrec_sink_options options; /* of a sink in Lua; the core copied those of others */
 };
 
-/* ---- a sink in Lua, as the core calls it ---- */
+/* ---- the functions of a sink in Lua, called by the core ---- */
 
 struct write {
 	evrec_event *event;
-	const evrec_str *patch; /* NULL: not asked for */
+	const evrec_str *patch; /* NULL: the function gets the event alone */
 	evrec_answer *answer;
 };
 
-/* A string field of the table at the top of the stack, into room for it. One that does not fit is none. */
+/* Copies a string field of the table at the top of the stack to `to`. Leaves `to` alone if the string does not fit. */
 static void copy_field(lua_State *L, const char *name, char *to, size_t size)
 {
 	size_t len;
@@ -51,7 +54,10 @@ static void stored(lua_State *L, int index, evrec_answer *answer)
 	lua_pop(L, 1);
 }
 
-/* nil, status, retry_after. What is no HTTP status of a failure is as if nothing had been answered. */
+/*
+ * Reads a failure: nil, status, retry_after, of which the status is at stack index `status`. If it is not the number of
+ * an HTTP failure, the server did not answer.
+ */
 static void failed(lua_State *L, int status, evrec_answer *answer)
 {
 	double number = lua_type(L, status) == LUA_TNUMBER ? (double)lua_tonumber(L, status) : 0;
@@ -116,7 +122,7 @@ static void lua_patch(void *ctx, const evrec_event *event, evrec_str patch, evre
 
 static const evrec_sink_ops lua_ops = { .name = "lua", .create = lua_create, .patch = lua_patch };
 
-/* ---- what a broadcaster needs ---- */
+/* ---- hooks: one for each start of a sink in a broadcaster ---- */
 
 static int hooks_gc(lua_State *L)
 {
@@ -136,6 +142,7 @@ struct hooks *hooks_push(lua_State *L, struct host *host)
 	struct hooks *hooks = box_new(L, &hooks_type, sizeof(*hooks));
 
 	hooks->host = host;
+	hooks->number = SIZE_MAX;
 	anchor_set(L);
 	lua_pushvalue(L, 4);
 	compat_setuservalue(L, -2);
@@ -151,6 +158,10 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 	if (sink->sink != NULL) {
 		return sink->sink;
 	}
+	if (!sink->in_lua) {
+		*err = (evrec_error){ EVREC_EINVALID, "the sink was collected" };
+		return NULL;
+	}
 	compat_getuservalue(L, index);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		lua_getfield(L, -1, names[i]);
@@ -159,26 +170,35 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 	lua_pop(L, 1);
 	hooks->patch = functions_have(L, functions, "patch");
 	hooks->update = functions_have(L, functions, "update");
-	hooks->sink = evrec_sink_new(&lua_ops, hooks, &sink->limits, err);
+	hooks->sink = evrec_sink_new(&lua_ops, hooks, &sink->options, err);
 	return hooks->sink;
 }
 
 /* ---- constructors ---- */
 
-struct limit_settings {
-	evrec_limits limits;
+/* The options of every sink. */
+struct common_settings {
+	evrec_sink_options options;
 	evrec_str full;
 };
 
-#define LIMIT(member) offsetof(struct limit_settings, limits.member)
+#define COMMON(member) offsetof(struct common_settings, options.member)
 
-/* Of every sink. */
-static const struct option limit_rows[] = {
-	{ "max_pending", OPTION_SIZE, LIMIT(max_pending), 1, 1e7, NULL, false },
-	{ "max_pending_bytes", OPTION_SIZE, LIMIT(max_pending_bytes), 1, (double)(SIZE_MAX / 2), NULL, false },
-	{ "max_age", OPTION_DURATION, LIMIT(max_age), 0, 1e9, NULL, false },
-	{ "max_tries", OPTION_UNSIGNED, LIMIT(max_tries), 0, 1e9, NULL, false },
-	{ "full", OPTION_STRING, offsetof(struct limit_settings, full), 0, 0, NULL, false },
+/* Offsets from the member `spool`. */
+static const struct option spool_rows[] = {
+	{ "path", OPTION_STRING, 0, 0, 0, NULL, true },
+	{ "after", OPTION_DURATION, COMMON(spool_after) - COMMON(spool), 0, 1e9, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+static const struct option common_rows[] = {
+	{ "max_pending", OPTION_SIZE, COMMON(limits.max_pending), 1, 1e7, NULL, false },
+	{ "max_pending_bytes", OPTION_SIZE, COMMON(limits.max_pending_bytes), 1, (double)(SIZE_MAX / 2), NULL, false },
+	{ "max_age", OPTION_DURATION, COMMON(limits.max_age), 0, 1e9, NULL, false },
+	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
+	{ "full", OPTION_STRING, offsetof(struct common_settings, full), 0, 0, NULL, false },
+	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 0, 0, spool_rows, false },
+	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
@@ -187,18 +207,18 @@ static bool is_word(const evrec_str *s, const char *word)
 	return s->len == strlen(word) && memcmp(s->data, word, s->len) == 0;
 }
 
-/* What those rows have read; raises where `full` is neither of its words. */
-static const evrec_limits *check_limits(lua_State *L, const char *what, struct limit_settings *settings)
+/* Sets the option `full` by the word that was read for it. Raises if it is an unknown word. */
+static const evrec_sink_options *check_common(lua_State *L, const char *function, struct common_settings *settings)
 {
 	const evrec_str *full = &settings->full;
 
 	if (is_word(full, "drop_oldest")) {
-		settings->limits.full = EVREC_DROP_OLDEST;
+		settings->options.limits.full = EVREC_DROP_OLDEST;
 	} else if (full->data != NULL && !is_word(full, "drop_newest")) {
-		luaL_error(L, "%s: option 'full': expected \"drop_newest\" or \"drop_oldest\", got \"%s\"", what,
+		luaL_error(L, "%s: option 'full': expected \"drop_newest\" or \"drop_oldest\", got \"%s\"", function,
 		           full->data);
 	}
-	return &settings->limits;
+	return &settings->options;
 }
 
 static struct sink *push_sink(lua_State *L)
@@ -208,23 +228,41 @@ static struct sink *push_sink(lua_State *L)
 
 static const struct option lua_rows[] = {
 	{ "create", OPTION_FUNCTION, 0, 0, 0, NULL, true }, { "update", OPTION_FUNCTION, 0, 0, 0, NULL, false },
-	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false }, { "limits", OPTION_ROWS, 0, 0, 0, limit_rows, false },
+	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false }, { "common", OPTION_ROWS, 0, 0, 0, common_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
+/* Lets the core check the options, so that the constructor raises. sink_open makes the sinks that are used. */
+static void check_lua_options(lua_State *L, const char *function, const evrec_sink_options *options)
+{
+	evrec_error err;
+	evrec_sink *trial = evrec_sink_new(&lua_ops, NULL, options, &err);
+
+	if (trial == NULL) {
+		options_refused(L, function, &err);
+	}
+	evrec_sink_release(trial);
+}
+
 int sink_new_lua(lua_State *L)
 {
-	const char *what = "evrec.sink.lua";
-	struct limit_settings settings = { .full = { NULL, 0 } };
+	const char *function = "evrec.sink.lua";
+	struct common_settings settings = { .full = { NULL, 0 } };
 	struct sink *sink;
 
 	lua_settop(L, 1);
 	lua_newtable(L);
-	evrec_limits_init(&settings.limits);
-	options_read(L, 1, what, lua_rows, &settings, 2);
-	(void)check_limits(L, what, &settings);
+	evrec_sink_options_init(&settings.options);
+	options_read(L, 1, function, lua_rows, &settings, 2);
+	check_lua_options(L, function, check_common(L, function, &settings));
+	/* The strings that settings.options borrow, or the table with one, live as long as the sink's user value. */
+	lua_getfield(L, 1, "spool");
+	lua_setfield(L, 2, "spool");
+	lua_getfield(L, 1, "name");
+	lua_setfield(L, 2, "name");
 	sink = push_sink(L);
-	sink->limits = settings.limits;
+	sink->in_lua = true;
+	sink->options = settings.options;
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
 	return 1;
@@ -232,34 +270,34 @@ int sink_new_lua(lua_State *L)
 
 struct file_settings {
 	evrec_str path;
-	struct limit_settings limits;
+	struct common_settings common;
 };
 
 static const struct option file_rows[] = {
 	{ "path", OPTION_STRING, offsetof(struct file_settings, path), 0, 0, NULL, true },
-	{ "limits", OPTION_ROWS, offsetof(struct file_settings, limits), 0, 0, limit_rows, false },
+	{ "common", OPTION_ROWS, offsetof(struct file_settings, common), 0, 0, common_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int sink_new_file(lua_State *L)
 {
-	const char *what = "evrec.sink.file";
+	const char *function = "evrec.sink.file";
 	struct file_settings settings = { .path = { NULL, 0 } };
 	struct sink *sink;
 	evrec_error err;
 
 	lua_settop(L, 1);
-	evrec_limits_init(&settings.limits.limits);
-	options_read(L, 1, what, file_rows, &settings, 0);
-	(void)check_limits(L, what, &settings.limits);
+	evrec_sink_options_init(&settings.common.options);
+	options_read(L, 1, function, file_rows, &settings, 0);
+	(void)check_common(L, function, &settings.common);
 	sink = push_sink(L);
-	sink->sink = evrec_sink_file(settings.path, &settings.limits.limits, &err);
-	return sink->sink != NULL ? 1 : options_refused(L, what, &err);
+	sink->sink = evrec_sink_file(settings.path, &settings.common.options, &err);
+	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
 }
 
 struct kubernetes_settings {
 	evrec_kubernetes_options options;
-	struct limit_settings limits;
+	struct common_settings common;
 	bool thread;
 };
 
@@ -274,29 +312,35 @@ static const struct option kubernetes_rows[] = {
 	{ "client_key", OPTION_STRING, AT(client_key), 0, 0, NULL, false },
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
-	{ "limits", OPTION_ROWS, offsetof(struct kubernetes_settings, limits), 0, 0, limit_rows, false },
+	{ "common", OPTION_ROWS, offsetof(struct kubernetes_settings, common), 0, 0, common_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
-	{ "spool", OPTION_STRING, AT(spool), 0, 0, NULL, false },
 	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int sink_new_kubernetes(lua_State *L)
 {
-	const char *what = "evrec.sink.kubernetes";
+	const char *function = "evrec.sink.kubernetes";
 	struct kubernetes_settings settings = { .thread = true };
 	struct sink *sink;
 	evrec_error err;
+	evrec_exec exec;
 
-	lua_settop(L, 1);
+	lua_settop(L, 2);
 	evrec_kubernetes_options_init(&settings.options);
-	evrec_limits_init(&settings.limits.limits);
-	options_read(L, 1, what, kubernetes_rows, &settings, 0);
-	settings.options.limits = *check_limits(L, what, &settings.limits);
-	settings.options.threadless = !settings.thread;
+	evrec_sink_options_init(&settings.common.options);
+	options_read(L, 1, function, kubernetes_rows, &settings, 0);
+	settings.options.common = *check_common(L, function, &settings.common);
+	settings.options.common.threadless = !settings.thread;
 	sink = push_sink(L);
+	if (!lua_isnil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		exec_read(L, 2, &exec);
+		settings.options.exec = &exec;
+		lua_pushvalue(L, 3);
+	}
 	sink->sink = evrec_sink_kubernetes(&settings.options, &err);
-	return sink->sink != NULL ? 1 : options_refused(L, what, &err);
+	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
 }
 
 static int sink_gc(lua_State *L)

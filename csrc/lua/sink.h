@@ -1,5 +1,5 @@
 /*
- * sink.h - evrec.sink.kubernetes, .file, .lua: userdata that say where events are written.
+ * sink.h - evrec.sink.kubernetes, evrec.sink.file and evrec.sink.lua: userdata that describe where events are written.
  */
 #ifndef EVREC_LUA_SINK_H
 #define EVREC_LUA_SINK_H
@@ -10,21 +10,23 @@
 
 extern const struct box_type sink_type, hooks_type;
 
-/* Lua: the constructors; they raise on misuse. */
-int sink_new_kubernetes(lua_State *L); /* what lua/evrec/kubernetes.lua made of the user's options */
+/* Lua: (options) -> sink; these raise on misuse. */
+/* lua/evrec/kubernetes.lua calls it with complete options, and the table of exec_read or nil. */
+int sink_new_kubernetes(lua_State *L);
 int sink_new_file(lua_State *L);
 int sink_new_lua(lua_State *L);
 
 /*
- * What a broadcaster calls for one of its sinks: pushes a userdata, anchored, whose user value is the table of functions
- * at stack index 4.
+ * Pushes the hooks of a sink that is about to start in a broadcaster: an anchored userdata, whose user value is the
+ * table of functions at stack index 4.
  */
 struct hooks *hooks_push(lua_State *L, struct host *host);
 
 /*
- * The core's sink of the userdata at `index`, for one broadcaster; borrowed, valid while the userdata and the hooks are.
- * That of a sink in Lua is made here: it calls back through the hooks, to whose functions, at stack index `functions`,
- * it adds its own. NULL: err.
+ * Returns the core's sink for the userdata at `index`, to be started in one broadcaster. Borrowed: valid while the
+ * userdata and the hooks live. The core's sink of a sink in Lua is made here, is owned by the hooks, and calls back
+ * through them; its functions are added to the table at stack index `functions`. NULL, with *err set, if the userdata
+ * was collected, or there is no memory.
  */
 evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int functions, evrec_error *err);
 

@@ -1,43 +1,72 @@
 #include "lua/stats.h"
 
 #include "lua/correlator.h"
-#include "lua/explain.h"
+#include "lua/suppressed.h"
+#include "lua/table.h"
 
-/* Every cause is there, also those of which there was none: a dashboard's columns do not come and go. */
+/* Sets every cause, zeros included, so that the columns of a dashboard do not come and go. */
 static void set_dropped(lua_State *L, const char *name, const uint64_t dropped[EVREC_CAUSES])
 {
 	int i;
 
 	lua_createtable(L, 0, EVREC_CAUSES);
 	for (i = 0; i < EVREC_CAUSES; i++) {
-		stats_set(L, evrec_cause_name((enum evrec_cause)i), dropped[i]);
+		table_set_count(L, evrec_cause_name((enum evrec_cause)i), dropped[i]);
 	}
 	lua_setfield(L, -2, name);
 }
 
-void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
+static void set_throttle(lua_State *L, const evrec_throttle_stats *throttle)
+{
+	lua_createtable(L, 0, 4);
+	table_set_count(L, "window", throttle->window);
+	table_set_number(L, "rate", throttle->rate);
+	table_set_seconds(L, "paused_for", throttle->paused_for);
+	table_set_count(L, "refused", throttle->refused);
+	lua_setfield(L, -2, "throttle");
+}
+
+static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 {
 	lua_newtable(L);
-	lua_pushstring(L, stats->name);
-	lua_setfield(L, -2, "name");
-	stats_set(L, "received", stats->received);
-	stats_set(L, "rate_limited", stats->rate_limited);
-	stats_set(L, "created", stats->created);
-	stats_set(L, "patched", stats->patched);
-	stats_set(L, "coalesced", stats->coalesced);
-	stats_set(L, "pending", stats->pending);
-	stats_set(L, "spooled", stats->spooled);
-	stats_set(L, "restored", stats->restored);
-	stats_set(L, "pending_writes", stats->pending_writes);
-	stats_set(L, "pending_bytes", stats->pending_bytes);
-	stats_set(L, "retries", stats->retries);
-	stats_set(L, "errors_lost", stats->errors_lost);
+	table_set_count(L, "received", stats->received);
+	table_set_count(L, "rate_limited", stats->rate_limited);
+	table_set_count(L, "created", stats->created);
+	table_set_count(L, "patched", stats->patched);
+	table_set_count(L, "coalesced", stats->coalesced);
+	table_set_count(L, "pending", stats->pending);
+	table_set_count(L, "spooled", stats->spooled);
+	table_set_count(L, "restored", stats->restored);
+	table_set_count(L, "pending_writes", stats->pending_writes);
+	table_set_count(L, "pending_bytes", stats->pending_bytes);
+	table_set_count(L, "retries", stats->retries);
+	table_set_count(L, "errors_lost", stats->errors_lost);
+	set_throttle(L, &stats->throttle);
 	set_dropped(L, "dropped", stats->dropped);
 	correlator_push_stats(L, &stats->correlator);
 	lua_setfield(L, -2, "correlator");
 }
 
-/* The sums over all sinks. */
+void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
+{
+	push_counters(L, stats);
+	table_set_word(L, "name", stats->name);
+	table_set_count(L, "number", stats->number);
+}
+
+static void set_suppressed(lua_State *L, const struct snapshot_sink *sink)
+{
+	size_t i;
+
+	lua_newtable(L);
+	for (i = 0; i < sink->suppressed_len; i++) {
+		suppressed_push_summary(L, &sink->suppressed[i]);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	lua_setfield(L, -2, "suppressed");
+}
+
+/* Adds the counters that stats() has sums of. */
 static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 {
 	int i;
@@ -55,50 +84,69 @@ static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 	}
 }
 
-/* Sets `sinks`, and adds them up. */
-static void set_sinks(lua_State *L, const evrec_broadcaster *b, evrec_sink_stats *sum)
+/* Sets the field `sinks`, and adds the counters of every sink to *sum. */
+static void set_sinks(lua_State *L, const struct snapshot *snapshot, evrec_sink_stats *sum)
 {
-	evrec_sink_stats one;
 	size_t i;
 
 	lua_newtable(L);
-	for (i = 0; evrec_broadcaster_get_sink_stats(b, i, &one); i++) {
-		add(sum, &one);
-		stats_push_sink(L, &one);
-		explain_push_rate_limited(L, b, i);
-		lua_setfield(L, -2, "suppressed");
+	for (i = 0; i < snapshot->stats.sinks; i++) {
+		const struct snapshot_sink *sink = &snapshot->sinks[i];
+
+		add(sum, &sink->stats);
+		stats_push_sink(L, &sink->stats);
+		set_suppressed(L, sink);
 		lua_rawseti(L, -2, (int)i + 1);
 	}
 	lua_setfield(L, -2, "sinks");
 }
 
-void stats_push(lua_State *L, const evrec_broadcaster *b)
+static bool is_rate_limited(const evrec_suppressed *suppressed)
 {
+	return suppressed->stage == EVREC_STAGE_RATE_LIMITED;
+}
+
+static void push(lua_State *L, const struct snapshot *snapshot)
+{
+	const evrec_stats *stats = &snapshot->stats;
 	evrec_sink_stats sum = { 0 };
-	evrec_stats stats;
 	int i;
 
-	luaL_checkstack(L, LUA_MINSTACK, "stats");
-	evrec_broadcaster_get_stats(b, &stats);
 	for (i = 0; i < EVREC_CAUSES; i++) {
-		sum.dropped[i] = stats.dropped[i];
+		sum.dropped[i] = stats->dropped[i];
 	}
 	lua_newtable(L);
-	stats_set(L, "recorded", stats.recorded);
-	stats_set(L, "broadcast", stats.broadcast);
-	stats_set(L, "queued", stats.queued);
-	stats_set(L, "invalid", stats.invalid);
-	stats_set(L, "watch_dropped", stats.watch_dropped);
-	stats_set(L, "callback_errors", stats.callback_errors);
-	set_dropped(L, "refused", stats.dropped);
-	set_sinks(L, b, &sum);
-	stats_set(L, "rate_limited", sum.rate_limited);
-	stats_set(L, "created", sum.created);
-	stats_set(L, "patched", sum.patched);
-	stats_set(L, "coalesced", sum.coalesced);
-	stats_set(L, "pending", sum.pending);
-	stats_set(L, "spooled", sum.spooled);
-	stats_set(L, "restored", sum.restored);
-	stats_set(L, "retries", sum.retries);
+	table_set_count(L, "recorded", stats->recorded);
+	table_set_count(L, "broadcast", stats->broadcast);
+	table_set_count(L, "queued", stats->queued);
+	table_set_count(L, "invalid", stats->invalid);
+	table_set_count(L, "watch_dropped", stats->watch_dropped);
+	table_set_count(L, "callback_errors", stats->callback_errors);
+	table_set_count(L, "untold", stats->untold);
+	set_dropped(L, "refused", stats->dropped);
+	push_counters(L, &stats->ended);
+	lua_setfield(L, -2, "ended");
+	add(&sum, &stats->ended);
+	set_sinks(L, snapshot, &sum);
+	table_set_count(L, "rate_limited", sum.rate_limited);
+	table_set_count(L, "created", sum.created);
+	table_set_count(L, "patched", sum.patched);
+	table_set_count(L, "coalesced", sum.coalesced);
+	table_set_count(L, "pending", sum.pending);
+	table_set_count(L, "spooled", sum.spooled);
+	table_set_count(L, "restored", sum.restored);
+	table_set_count(L, "retries", sum.retries);
 	set_dropped(L, "dropped", sum.dropped);
+}
+
+bool stats_push(lua_State *L, const struct broadcaster *b)
+{
+	const struct snapshot *snapshot = snapshot_push(L, b, NULL, is_rate_limited);
+
+	if (snapshot == NULL) {
+		return false;
+	}
+	push(L, snapshot);
+	lua_remove(L, -2);
+	return true;
 }

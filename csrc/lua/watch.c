@@ -5,22 +5,25 @@
 #include "lua/broadcaster.h"
 #include "lua/correlator.h"
 #include "lua/event.h"
+#include "lua/seconds.h"
 #include "lua/sink.h"
 #include "lua/stats.h"
+#include "lua/table.h"
 
 #define NAME "evrec.watch"
 
 enum kind { SINK, FUNCTION, QUEUE };
 
 struct watch {
-	struct broadcaster *b; /* held by the user value; not to be looked at in __gc */
+	struct broadcaster
+		*b; /* the user value holds it; __gc must not use it, for it may have been collected before */
 	evrec_watch *watch;
 	enum kind kind;
 };
 
 /* ---- starting ---- */
 
-/* Pushes a watch without anything to watch yet. The broadcaster is at stack index 1. */
+/* Pushes a watch that is not started yet. The broadcaster is at stack index 1. */
 static struct watch *push_watch(lua_State *L, struct broadcaster *b, enum kind kind)
 {
 	struct watch *watch = box_new(L, &watch_type, sizeof(*watch));
@@ -31,7 +34,7 @@ static struct watch *push_watch(lua_State *L, struct broadcaster *b, enum kind k
 	return watch;
 }
 
-/* The broadcaster keeps the userdata at `index` alive. */
+/* Lets the broadcaster at stack index 1 keep the userdata at `index` alive. */
 static void keep(lua_State *L, int index)
 {
 	index = lua_absindex(L, index);
@@ -60,12 +63,13 @@ static void copy_function(lua_State *L, int from, int to, const char *name)
 	lua_setfield(L, to, name);
 }
 
-/* Stack: broadcaster, sink, options; the sink's functions at 4, with the callbacks of its correlator added. */
+/* Stack: 1 the broadcaster, 2 the sink, 3 the options, 4 the functions of the sink and of its correlator. */
 int watch_new_sink(lua_State *L)
 {
-	const char *what = "broadcaster:start_recording_to_sink";
+	const char *function = "broadcaster:start_recording_to_sink";
 	struct broadcaster *b = broadcaster_check(L);
 	evrec_correlator_options options;
+	evrec_sink_stats stats = { 0 };
 	struct hooks *hooks;
 	struct watch *watch;
 	evrec_sink *sink;
@@ -83,17 +87,28 @@ int watch_new_sink(lua_State *L)
 	copy_function(L, 5, 4, "message_func");
 	copy_function(L, 5, 4, "spam_key_func");
 	lua_settop(L, 4);
-	options_read(L, 3, what, sink_rows, &options, 4);
+	options_read(L, 3, function, sink_rows, &options, 4);
 	hooks = hooks_push(L, &b->host);
 	sink = sink_open(L, 2, hooks, 4, &err);
 	if (sink == NULL) {
-		return broadcaster_failure(L, what, &err);
+		return broadcaster_failure(L, function, &err);
 	}
 	hooks_set(L, 4, hooks, &options);
 	keep(L, -1);
 	watch = push_watch(L, b, SINK);
+	if (!broadcaster_is_open(b)) {
+		forget(L, 1, hooks);
+		return broadcaster_closed(L);
+	}
 	watch->watch = evrec_broadcaster_start_recording_to_sink(b->host.b, sink, &options, &err);
-	return watch->watch != NULL ? 1 : broadcaster_failure(L, what, &err);
+	if (watch->watch == NULL) {
+		forget(L, 1, hooks);
+		return broadcaster_failure(L, function, &err);
+	}
+	(void)evrec_watch_get_sink_stats(watch->watch, &stats);
+	hooks->number = stats.number;
+	b->hooks++;
+	return 1;
 }
 
 static void call_watcher(lua_State *L, void *arg)
@@ -111,7 +126,7 @@ static void show_event(void *ctx, evrec_event *event)
 	(void)callback_run(&watch->b->host, watch, "event watcher", call_watcher, event, NULL);
 }
 
-/* The watch itself is what owns the function; the broadcaster keeps it until it is stopped. */
+/* The watch holds the function, and the broadcaster holds the watch until it is stopped. */
 int watch_new_function(lua_State *L)
 {
 	struct broadcaster *b = broadcaster_check(L);
@@ -130,6 +145,10 @@ int watch_new_function(lua_State *L)
 	lua_setfield(L, -2, "event watcher");
 	lua_settop(L, 3);
 	keep(L, 3);
+	if (!broadcaster_is_open(b)) {
+		forget(L, 1, watch);
+		return broadcaster_closed(L);
+	}
 	watch->watch = evrec_broadcaster_start_event_watcher(b->host.b, show_event, watch, &err);
 	if (watch->watch == NULL) {
 		forget(L, 1, watch);
@@ -151,7 +170,7 @@ static const struct option queue_rows[] = {
 
 int watch_new_queue(lua_State *L)
 {
-	const char *what = "broadcaster:watch";
+	const char *function = "broadcaster:watch";
 	struct queue_settings settings = { 1000, EVREC_STR("drop") };
 	struct broadcaster *b = broadcaster_check(L);
 	struct watch *watch;
@@ -161,21 +180,24 @@ int watch_new_queue(lua_State *L)
 		return 3;
 	}
 	lua_settop(L, 2);
-	options_read(L, 2, what, queue_rows, &settings, 0);
+	options_read(L, 2, function, queue_rows, &settings, 0);
 	if (settings.full.len == 4 && memcmp(settings.full.data, "wait", 4) == 0) {
-		return luaL_error(L, "%s: option 'full': \"wait\" is impossible: recording never blocks", what);
+		return luaL_error(L, "%s: option 'full': \"wait\" is impossible: recording never blocks", function);
 	}
 	if (settings.full.len != 4 || memcmp(settings.full.data, "drop", 4) != 0) {
-		return luaL_error(L, "%s: option 'full': expected \"drop\"", what);
+		return luaL_error(L, "%s: option 'full': expected \"drop\"", function);
 	}
 	watch = push_watch(L, b, QUEUE);
+	if (!broadcaster_is_open(b)) {
+		return broadcaster_closed(L);
+	}
 	watch->watch = evrec_broadcaster_watch(b->host.b, settings.length, &err);
-	return watch->watch != NULL ? 1 : broadcaster_failure(L, what, &err);
+	return watch->watch != NULL ? 1 : broadcaster_failure(L, function, &err);
 }
 
 /* ---- methods ---- */
 
-/* NULL only once the end of the Lua state has come. */
+/* Raises if the watch was collected: a finalizer at the end of the Lua state still uses it. */
 static struct watch *check_watch(lua_State *L)
 {
 	struct watch *watch = box_check(L, 1, &watch_type);
@@ -194,7 +216,7 @@ static int watch_next(lua_State *L)
 	size_t queued;
 
 	if (watch->kind != QUEUE) {
-		return luaL_error(L, NAME ": next is for what broadcaster:watch returned");
+		return luaL_error(L, NAME ": next works on a watch of broadcaster:watch alone");
 	}
 	evrec_watch_get_queue(watch->watch, &queued, &dropped);
 	if (queued == 0) {
@@ -203,6 +225,9 @@ static int watch_next(lua_State *L)
 	}
 	slot = event_push(L);
 	*slot = evrec_watch_next(watch->watch);
+	if (*slot == NULL) {
+		lua_pushnil(L); /* event_push ran a finalizer, which took the last event */
+	}
 	return 1;
 }
 
@@ -228,42 +253,46 @@ static int watch_stop(lua_State *L)
 static int watch_stats(lua_State *L)
 {
 	const struct watch *watch = check_watch(L);
-	const evrec_error closed = { EVREC_ECLOSED, "the broadcaster is closed" };
 	evrec_sink_stats stats;
 	uint64_t dropped;
 	size_t queued;
 
 	if (watch->kind == SINK) {
 		if (!evrec_watch_get_sink_stats(watch->watch, &stats)) {
-			return push_failure(L, &closed);
+			return broadcaster_closed(L);
 		}
 		stats_push_sink(L, &stats);
 		return 1;
 	}
 	evrec_watch_get_queue(watch->watch, &queued, &dropped);
 	lua_newtable(L);
-	stats_set(L, "queued", queued);
-	stats_set(L, "dropped", dropped);
+	table_set_count(L, "queued", queued);
+	table_set_count(L, "dropped", dropped);
 	return 1;
 }
 
-/* Stops it; and what a sink has been given by then is under way. */
+/* Stops the watch, and flushes the broadcaster if the watch is a sink. */
 static int watch_close(lua_State *L)
 {
 	const struct watch *watch = check_watch(L);
 	int64_t timeout = seconds_check(L, 2, "watch:close", "timeout", DEFAULT_TIMEOUT);
 	struct broadcaster *b = watch->b;
+	evrec_error err;
 	int code = 0;
 
 	stop(L, watch);
 	if (watch->kind == SINK && b->host.b != NULL) {
 		lua_State *outer = broadcaster_enter(b, L);
 
-		code = evrec_broadcaster_flush(b->host.b, timeout);
+		code = evrec_broadcaster_flush(b->host.b, timeout, &err);
 		broadcaster_leave(b, outer);
 	}
 	lua_pushboolean(L, code == 0);
-	return 1;
+	if (code == 0) {
+		return 1;
+	}
+	lua_pushstring(L, err.message);
+	return 2;
 }
 
 static int watch_mark_end(lua_State *L)
@@ -276,7 +305,7 @@ static int watch_mark_end(lua_State *L)
 	return 0;
 }
 
-/* Nobody can read a queue any more; what else was started goes on without its handle. */
+/* Stops a queue, which nothing can read any more. A sink or a function goes on without the handle. */
 static int watch_gc(lua_State *L)
 {
 	struct watch *watch = lua_touserdata(L, 1);

@@ -1,5 +1,5 @@
 /*
- * watch.h - what b:start_recording_to_sink, b:start_event_watcher and b:watch return.
+ * watch.h - the userdata that start_recording_to_sink, start_event_watcher and watch of a broadcaster return.
  */
 #ifndef EVREC_LUA_WATCH_H
 #define EVREC_LUA_WATCH_H
@@ -10,7 +10,7 @@
 
 extern const struct box_type watch_type;
 
-/* Lua methods of a broadcaster: -> watch, or nil, message, name; they raise on misuse. */
+/* Lua: methods of a broadcaster -> watch; nil, message, name; they raise on misuse */
 int watch_new_sink(lua_State *L);     /* (sink, options) */
 int watch_new_function(lua_State *L); /* (function) */
 int watch_new_queue(lua_State *L);    /* (options) */

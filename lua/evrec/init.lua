@@ -1,8 +1,10 @@
--- evrec: a Kubernetes event recorder. meta.lua describes all of it.
+-- The module evrec, a Kubernetes event recorder. lua/evrec/meta.lua documents it.
 local core = require "evrec.core"
+local host = require "evrec.host"
 local kubernetes = require "evrec.kubernetes"
 local logging = require "evrec.logging"
 local metrics = require "evrec.metrics"
+local testing = require "evrec.testing"
 
 local version = "0.1.0"
 
@@ -11,13 +13,27 @@ if core.version ~= version then
 		.. "library that it has loaded: restart it, a reload is not enough"):format(version, tostring(core.version)), 0)
 end
 
+local logger = host.logger()
+if logger then
+	core.set_logger(logger)
+end
+
 local methods = core.broadcaster_methods
 methods.start_logging = logging.start
 methods.start_structured_logging = logging.start_structured
 methods.explain = function(broadcaster, object)
 	return core.explain(broadcaster, object ~= nil and core.reference(object) or nil)
 end
-methods.metrics = function(broadcaster) return metrics.format(broadcaster:stats()) end
+methods.metrics = metrics.one
+
+local function on_signal(signals)
+	local program = host.name()
+	local ok, result, message, name = pcall(core.on_signal, signals, program ~= "lua" and program or nil)
+	if not ok then
+		error(result, 2)
+	end
+	return result, message, name
+end
 
 return {
 	_VERSION = version,
@@ -27,6 +43,9 @@ return {
 	fake_clock = core.fake_clock,
 	correlator = core.correlator,
 	broadcaster = core.broadcaster,
+	on_signal = on_signal,
+	metrics = metrics.all,
+	testing = testing,
 	sink = {
 		kubernetes = kubernetes.sink,
 		file = core.sink_file,

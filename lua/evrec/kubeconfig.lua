@@ -1,6 +1,11 @@
--- Kubeconfig files: read, merged as kubectl merges them, and turned into the options of a Kubernetes sink. What goes
--- wrong is raised as a message without a position, which never holds a token or a key.
+-- Reads kubeconfig files, merges them as kubectl does, and turns a context into options of a Kubernetes sink. Functions
+-- raise errors as messages without a position. No message ever holds a token or a key.
+local exec = require "evrec.exec"
+
 local kubeconfig = {}
+
+-- A Secret cannot hold a larger file, and no real kubeconfig has a tenth of these levels.
+local max_bytes, max_depth = 1024 * 1024, 100
 
 local function fail(message, ...)
 	error(message:format(...), 0)
@@ -8,52 +13,85 @@ end
 
 -- ---- files ----
 
---- The contents of a file, or nil and why not.
+--- Returns the contents of a file. Never raises.
 ---@param path string
+---@param most? integer how many bytes to read at most; nil: all
 ---@return string? text
----@return string? why
-function kubeconfig.read_file(path)
+---@return string? why a message, if the file cannot be read
+function kubeconfig.read_file(path, most)
 	local file, why = io.open(path, "rb")
 	if not file then
 		return nil, why
 	end
 	local text
-	text, why = file:read("*a")
+	text, why = file:read(most or "*a")
 	file:close()
-	return text, why and path .. ": " .. why
+	if why then
+		return nil, path .. ": " .. why
+	end
+	return text or "" -- file:read(number) returns nil for an empty file
 end
 
 local function folder_of(path)
 	return path:match("^(.*/)[^/]*$") or ""
 end
 
--- Relative paths of a kubeconfig start from its own folder.
+-- Relative paths in a kubeconfig start from the folder of the kubeconfig.
 local function resolved(path, folder)
 	return path:sub(1, 1) == "/" and path or folder .. path
 end
 
 -- ---- parsing ----
 
--- A copy without nulls, which stand for unset fields. YAML can name a table within itself: `copies` knows those seen.
-local function without(null, value, copies)
+local function check_depth(depth, path)
+	if depth > max_depth then
+		fail("%s: nested deeper than %d levels, too deep for a kubeconfig", path, max_depth)
+	end
+end
+
+-- Raises if a YAML document is nested too deep, before lyaml.load sees it: libyaml visits every open flow collection
+-- for each token, so the time to load a document grows with the square of its depth. libyaml's events come one by one,
+-- and the first event that is too deep ends the reading. Malformed YAML passes, because lyaml.load reports it.
+local function check_yaml_depth(text, path)
+	if not pcall(require, "lyaml") then
+		return
+	end
+	local next_event, depth = require("yaml").parser(text), 0 -- the C module below lyaml
+	while true do
+		local ok, event = pcall(next_event)
+		if not ok or not event then
+			return
+		elseif event.type:find("_START$") then
+			depth = depth + 1
+		elseif event.type:find("_END$") then
+			depth = depth - 1
+		end
+		check_depth(depth - 2, path) -- two levels are STREAM_START and DOCUMENT_START
+	end
+end
+
+-- Returns a copy without the nulls, which stand for unset fields. `copies` maps each table to its copy, because in YAML
+-- a table can contain itself.
+local function without(null, value, path, copies, depth)
 	if value == null then
 		return nil
 	end
 	if type(value) ~= "table" then
 		return value
 	end
+	check_depth(depth, path)
 	if not copies[value] then
 		local copy = {}
 		copies[value] = copy
 		for key, inner in pairs(value) do
-			copy[key] = without(null, inner, copies)
+			copy[key] = without(null, inner, path, copies, depth + 1)
 		end
 	end
 	return copies[value]
 end
 
--- What a parser says, without its own place in the file system, and without what it quotes: an unquoted secret may be
--- taken for an alias, or for anything else.
+-- Returns the message of a parser without its position in the parser's source, and without text of the document. Such
+-- text may be a secret: a parser may take an unquoted one for an alias, or for anything else.
 local function complaint(message)
 	message = tostring(message):gsub("^%S-%.lua:%d+: ", "")
 	for _, quoting in ipairs { "value", "reference", "merge event", "sequence element %d+" } do
@@ -62,7 +100,7 @@ local function complaint(message)
 	return message
 end
 
-local function parse_with(module, parse, null, text)
+local function parse_with(module, parse, null, text, path)
 	local loaded, library = pcall(require, module)
 	if not loaded then
 		return nil, nil, true
@@ -71,18 +109,20 @@ local function parse_with(module, parse, null, text)
 	if not ok then
 		return nil, complaint(document)
 	end
-	return without(library[null], document, {})
+	return without(library[null], document, path, {}, 1)
 end
 
--- JSON is YAML too, but its reader is there more often; what begins like JSON can still be YAML.
+-- Tries JSON first: JSON is YAML, too, but lua-cjson is installed more often than lyaml. A text that begins like JSON
+-- can still be YAML.
 local function parse(text, path)
 	local json = text:find("^%s*{") ~= nil
 	local document, why, missing
 	if json then
-		document, why, missing = parse_with("cjson", "decode", "null", text)
+		document, why, missing = parse_with("cjson", "decode", "null", text, path)
 	end
 	if document == nil then
-		local yaml, yaml_why, no_yaml = parse_with("lyaml", "load", "null", text)
+		check_yaml_depth(text, path)
+		local yaml, yaml_why, no_yaml = parse_with("lyaml", "load", "null", text, path)
 		if not no_yaml then
 			document, why = yaml, yaml_why
 		elseif not json then
@@ -110,7 +150,7 @@ local function expect(value, kind, path, place)
 	return value
 end
 
--- `into` gets what the list names and what it does not have yet, each with the file that it is from.
+-- Adds the entries of the list whose names are not in `into` yet, each with the path of its file.
 local function merge_list(into, list, singular, path)
 	for i, entry in ipairs(list or {}) do
 		local place = ("%ss[%d]"):format(singular, i)
@@ -133,16 +173,19 @@ local function merge(config, document, path)
 	end
 end
 
---- Reads and merges kubeconfigs: the first file that names a thing decides about it. Files that are not there are left
---- out; one at least has to be.
+--- Reads and merges kubeconfigs. If two files define the same entry, the first file wins. Skips files that cannot be
+--- read; raises if there is no other, and if a file is malformed, too large or too deep.
 ---@param paths string[]
----@return table config
+---@return table config for kubeconfig.resolve
 function kubeconfig.load(paths)
 	local config = { contexts = {}, clusters = {}, users = {}, paths = table.concat(paths, ":") }
 	local found, missing = false, nil
 	for _, path in ipairs(paths) do
-		local text, why = kubeconfig.read_file(path)
+		local text, why = kubeconfig.read_file(path, max_bytes + 1)
 		if text then
+			if #text > max_bytes then
+				fail("%s: larger than %d bytes, too large for a kubeconfig", path, max_bytes)
+			end
 			merge(config, parse(text, path), path)
 			found = true
 		else
@@ -155,16 +198,16 @@ function kubeconfig.load(paths)
 	return config
 end
 
--- ---- what a context says ----
+-- ---- a context's options ----
 
 local base64 = {}
 for i, c in ipairs { ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):byte(1, -1) } do
 	base64[c] = i - 1
 end
 
---- Decodes base64; nil where it is none.
+--- Decodes base64. White space is ignored.
 ---@param text string
----@return string?
+---@return string? bytes nil: the text is not base64
 function kubeconfig.decode_base64(text)
 	text = text:gsub("%s", "")
 	local digits = text:match("^([%w+/]*)=?=?$")
@@ -184,7 +227,7 @@ function kubeconfig.decode_base64(text)
 	return table.concat(out)
 end
 
--- An entry of a kubeconfig, with the words for messages about it.
+-- Finds an entry of a kubeconfig. `place` names the entry in messages.
 local function entry_of(config, kind, name)
 	local entry = config[kind .. "s"][name]
 	if not entry then
@@ -205,7 +248,7 @@ local function refuse(entry, key, advice)
 	end
 end
 
--- What a file holds, or the base64 beside it, which comes first.
+-- Returns the decoded `-data` field, or, without it, the contents of the file that the field names.
 local function data_or_file(entry, key)
 	local data, path = string_field(entry, key .. "-data"), string_field(entry, key)
 	if data then
@@ -228,8 +271,17 @@ end
 
 local elsewhere = "; give what it would yield as the option 'token', or keep it in a file and name that as 'token_file'"
 
+-- The credentials of a plugin are not used beside a token, as in client-go.
+local function apply_exec(options, entry, cluster, allow_exec)
+	local fields, folder = expect(entry.fields.exec, "table", entry.path, entry.place .. ": exec"), folder_of(entry.path)
+	if fields and not options.token and not options.token_file then
+		options.exec = exec.plugin(fields, entry.path .. ": " .. entry.place, function(path)
+			return resolved((path:gsub("^%./+", "")), folder)
+		end, allow_exec, cluster.fields)
+	end
+end
+
 local function apply_user(options, entry)
-	refuse(entry, "exec", elsewhere)
 	refuse(entry, "auth-provider", elsewhere)
 	refuse(entry, "username", elsewhere)
 	refuse(entry, "password", elsewhere)
@@ -243,22 +295,26 @@ local function apply_user(options, entry)
 	options.client_key = data_or_file(entry, "client-key")
 end
 
---- What a context says, as options of core's Kubernetes sink.
----@param config table what load returned
+--- Turns a context into options for evrec.core.sink_kubernetes. Raises if an entry is missing, wrong, or not supported.
+---@param config table from kubeconfig.load
 ---@param context? string nil: the current one
----@param anonymous? boolean leave the context's user out: its credentials are given otherwise
----@return table options server, ca, token, token_file, client_certificate, client_key, insecure_skip_tls_verify
-function kubeconfig.resolve(config, context, anonymous)
+---@param anonymous? boolean ignore the user of the context, because the script gives the credentials
+---@param allow_exec? string[] commands that a plugin may be
+---@return table options server, ca, token, token_file, client_certificate, client_key, insecure_skip_tls_verify, exec
+function kubeconfig.resolve(config, context, anonymous, allow_exec)
 	context = context or config.current
 	if not context then
 		fail("%s: no current context; name one by the option 'context'", config.paths)
 	end
 	local entry, options = entry_of(config, "context", context), {}
 	local cluster = string_field(entry, "cluster") or fail("%s: %s: no cluster", entry.path, entry.place)
-	apply_cluster(options, entry_of(config, "cluster", cluster))
+	cluster = entry_of(config, "cluster", cluster)
+	apply_cluster(options, cluster)
 	local user = string_field(entry, "user")
 	if user and not anonymous then
-		apply_user(options, entry_of(config, "user", user))
+		user = entry_of(config, "user", user)
+		apply_user(options, user)
+		apply_exec(options, user, cluster, allow_exec)
 	end
 	return options
 end

@@ -1,45 +1,30 @@
--- evrec.sink.kubernetes: which API server, and by what credentials. All files are read here, when the sink is made: a
--- proxy that goes into a chroot later takes with it what it needs. (A token file is read again where it still can be.)
+-- evrec.sink.kubernetes: finds the API server and the credentials. Reads all files when the sink is made, so that a
+-- proxy may go into a chroot afterwards. Only a token file is read again later, if it still can be.
 local core = require "evrec.core"
 local kubeconfig = require "evrec.kubeconfig"
+local options = require "evrec.options"
+
+local fail = options.fail
 
 local kubernetes = {}
 
 local service_account = "/var/run/secrets/kubernetes.io/serviceaccount"
 
--- What is decided here, and what the core is given as it is.
-local own_options = {
-	ca_file = "string", client_certificate = "string", client_key = "string",
-	kubeconfig = "string", context = "string", service_account = "string", api = "string",
-}
+-- The options that the core gets unchanged, and checks.
 local core_options = {
 	server = true, token = true, token_file = true, insecure_skip_tls_verify = true,
 	max_in_flight = true, timeout = true, thread = true, spool = true,
 	max_pending = true, max_pending_bytes = true, max_age = true, max_tries = true, full = true,
+	name = true,
 }
 
-local function fail(message, ...)
-	error(message:format(...), 0)
-end
-
-local function checked(options)
-	local set = {}
-	if options ~= nil and type(options) ~= "table" then
-		fail("expected a table of options, got %s", type(options))
-	end
-	for key, value in next, options or {} do
-		local kind = own_options[key]
-		if not kind and not core_options[key] then
-			fail("unknown option '%s'", tostring(key))
-		end
-		if value ~= core.null then
-			if kind and type(value) ~= kind then
-				fail("option '%s': expected a %s, got %s", key, kind, type(value))
-			end
-			set[key] = value
-		end
-	end
-	return set
+-- All options, those that this file handles with their types.
+local known = {
+	ca_file = "string", client_certificate = "string", client_key = "string",
+	kubeconfig = "string", context = "string", service_account = "string", api = "string", allow_exec = "table",
+}
+for name in next, core_options do
+	known[name] = true
 end
 
 local function check_api(api)
@@ -47,6 +32,14 @@ local function check_api(api)
 		fail("option 'api': \"events.k8s.io/v1\" cannot be written yet, \"v1\" can")
 	elseif api and api ~= "v1" then
 		fail("option 'api': expected \"v1\"")
+	end
+end
+
+local function check_allow_exec(commands)
+	for i, command in next, commands or {} do
+		if type(i) ~= "number" or type(command) ~= "string" or command == "" then
+			fail("option 'allow_exec': expected a list of commands, such as { \"aws\" }")
+		end
 	end
 end
 
@@ -70,14 +63,14 @@ local function read_pem(set, option)
 	return text
 end
 
--- ---- where to ----
+-- ---- finding the server ----
 
 local function environment(name)
 	local value = os.getenv(name)
 	return value ~= "" and value or nil
 end
 
--- What a pod has; nil outside of one.
+-- Returns the options for the service account of the pod; nil outside of a cluster.
 local function in_cluster(folder)
 	local host, port = environment "KUBERNETES_SERVICE_HOST", environment "KUBERNETES_SERVICE_PORT"
 	local token_file = (folder or service_account) .. "/token"
@@ -111,7 +104,7 @@ end
 local function discovered(set)
 	local credentials = set.token ~= nil or set.token_file ~= nil or set.client_certificate ~= nil
 	if set.kubeconfig then
-		return kubeconfig.resolve(kubeconfig.load { set.kubeconfig }, set.context, credentials)
+		return kubeconfig.resolve(kubeconfig.load { set.kubeconfig }, set.context, credentials, set.allow_exec)
 	end
 	local here = not set.context and in_cluster(set.service_account)
 	if here then
@@ -125,48 +118,60 @@ local function discovered(set)
 	if not ok then
 		fail("no API server: not inside a cluster, and %s; the options 'server' or 'kubeconfig' name one", config)
 	end
-	return kubeconfig.resolve(config, set.context, credentials)
+	return kubeconfig.resolve(config, set.context, credentials, set.allow_exec)
 end
 
 -- ---- options ----
 
--- What was given explicitly takes the place of what was found.
-local function override(options, set)
+-- Replaces found options by those that the script gave.
+local function override(found, set)
 	if set.token ~= nil or set.token_file ~= nil then
-		options.token, options.token_file = nil, nil
+		found.token, found.token_file = nil, nil
 	end
 	for name in next, core_options do
 		if set[name] ~= nil then
-			options[name] = set[name]
+			found[name] = set[name]
 		end
 	end
-	options.ca = read_pem(set, "ca_file") or options.ca
-	options.client_certificate = read_pem(set, "client_certificate") or options.client_certificate
-	options.client_key = read_pem(set, "client_key") or options.client_key
-	return options
+	found.ca = read_pem(set, "ca_file") or found.ca
+	found.client_certificate = read_pem(set, "client_certificate") or found.client_certificate
+	found.client_key = read_pem(set, "client_key") or found.client_key
+	return found
 end
 
-local function resolve(options)
-	local set = checked(options)
+local function resolve(given)
+	local set = options.checked(given, known)
 	check_api(set.api)
+	check_allow_exec(set.allow_exec)
 	check_apart(set, "kubeconfig", "server")
 	check_apart(set, "context", "server")
+	check_apart(set, "allow_exec", "server")
 	check_apart(set, "service_account", "server")
 	check_apart(set, "service_account", "kubeconfig")
 	check_apart(set, "service_account", "context")
 	return override(set.server ~= nil and {} or discovered(set), set)
 end
 
---- evrec.sink.kubernetes(options)
-function kubernetes.sink(options)
-	local ok, result = pcall(resolve, options)
+-- Rewrites an error of the core, which has other names for some options.
+local function reworded(message, exec)
+	message = message:gsub("option 'ca'", "option 'ca_file'")
+	local hint = exec and exec.install_hint
+	return message:find("option 'exec'", 1, true) and hint and message .. "; " .. hint or message
+end
+
+--- Makes the sink. Raises on misuse, and if it finds no API server; the message names the option.
+---@param given? evrec.KubernetesOptions
+---@return evrec.Sink
+function kubernetes.sink(given)
+	local ok, result = pcall(resolve, given)
 	if not ok then
 		error("evrec.sink.kubernetes: " .. tostring(result), 2)
 	end
-	ok, result = pcall(core.sink_kubernetes, result)
+	local exec = result.exec
+	result.exec = nil
+	ok, result = pcall(core.sink_kubernetes, result, exec)
 	if not ok then
-		-- The core is given what the file holds.
-		error((tostring(result):gsub("option 'ca'", "option 'ca_file'")), 2)
+		error(reworded(tostring(result), exec), 2)
 	end
 	return result
 end

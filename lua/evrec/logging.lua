@@ -1,4 +1,6 @@
--- Events as lines of a log, as client-go's StartLogging and StartStructuredLogging write them.
+-- Writes events to a log, as client-go's StartLogging and StartStructuredLogging do.
+local core = require "evrec.core"
+
 local logging = {}
 
 local function go_quoted(text)
@@ -8,7 +10,7 @@ local function go_quoted(text)
 	end) .. '"'
 end
 
--- What Go prints for %#v.
+-- Formats a reference as Go does for %#v.
 local function go_reference(object)
 	local function field(name)
 		return go_quoted(object[name] or "")
@@ -18,24 +20,34 @@ local function go_reference(object)
 			field "resourceVersion", field "fieldPath")
 end
 
-local function check_function(log, method)
-	if type(log) ~= "function" then
+local function check(broadcaster, log, method)
+	if not core.is_broadcaster(broadcaster) then
+		error(("broadcaster:%s: called with '.', use ':'"):format(method), 3)
+	elseif type(log) ~= "function" then
 		error(("broadcaster:%s: expected a function, got %s"):format(method, type(log)), 3)
 	end
 end
 
---- b:start_logging(function(format, ...) end)
+--- broadcaster:start_logging(log). Raises on misuse.
+---@param broadcaster evrec.Broadcaster
+---@param log fun(format: string, ...: string)
+---@return evrec.Watch? watch
+---@return string? message, string? name `"closed"` or `"memory"`
 function logging.start(broadcaster, log)
-	check_function(log, "start_logging")
+	check(broadcaster, log, "start_logging")
 	return broadcaster:start_event_watcher(function(event)
 		log("Event(%s): type: '%s' reason: '%s' %s", go_reference(event.involvedObject or {}), event.type or "",
 			event.reason or "", event.message or "")
 	end)
 end
 
---- b:start_structured_logging(function(message, fields) end)
+--- broadcaster:start_structured_logging(log). Raises on misuse.
+---@param broadcaster evrec.Broadcaster
+---@param log fun(message: string, fields: table<string, string>)
+---@return evrec.Watch? watch
+---@return string? message, string? name `"closed"` or `"memory"`
 function logging.start_structured(broadcaster, log)
-	check_function(log, "start_structured_logging")
+	check(broadcaster, log, "start_structured_logging")
 	return broadcaster:start_event_watcher(function(event)
 		local object = event.involvedObject or {}
 		local name = object.name or ""

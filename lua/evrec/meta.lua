@@ -1,17 +1,19 @@
 ---@meta evrec
--- What `require "evrec"` returns, for editors and for readers. Never loaded.
+-- Types and documentation of the module that `require "evrec"` returns, for editors and readers. evrec never loads it.
 -- luacheck: ignore 212 241
 
----Times are seconds since 1970, durations seconds. What can fail for outside reasons returns `nil, message, name`;
----`name` is stable: `"invalid"`, `"dropped"`, `"closed"`, `"memory"`, `"timeout"`, `"system"`.
+---Times are seconds since 1970 (UTC), durations seconds; both are numbers and may have a fraction. A constructor raises
+---on misuse, and its message names the option. A function that can fail for outside reasons returns `nil, message,
+---name`. Scripts may rely on `name`: `"invalid"`, `"dropped"`, `"closed"`, `"memory"`, `"timeout"` or `"system"`.
 ---@class evrec
 ---@field _VERSION string
 ---@field sink evrec.sinks
+---@field testing evrec.testing
 local evrec = {}
 
 -- ---- events, references, clocks ----
 
----An object reference. Other fields are ignored, and so are nil and lua-cjson's null.
+---An object reference. evrec ignores other fields. nil and lua-cjson's null mean that a field is unset.
 ---@class evrec.ReferenceTable
 ---@field kind string
 ---@field apiVersion? string
@@ -27,12 +29,14 @@ local evrec = {}
 ---@field apiVersion? string
 ---@field metadata { name?: string, namespace?: string, uid?: string, resourceVersion?: string }
 
----What was read by `evrec.reference`. Its fields can be read as those of the table.
+---An object reference that `evrec.reference` checked and copied. Its fields read like those of a table; it is
+---read-only.
 ---@class evrec.Reference: evrec.ReferenceTable
 
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
----Reads an object once, to be recorded against many times: faster than a table. Raises on misuse.
+---Checks and copies an object reference once. Recording against the result is faster than against a table. Raises on
+---misuse.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -45,7 +49,7 @@ function evrec.reference(object) end
 ---@field annotations? table<string, string>
 ---@field ownerReferences? table[]
 
----An immutable event. Its fields are read under their core/v1 JSON names; nil where unset.
+---An immutable event. Its fields have their core/v1 JSON names, and are nil if unset. Setting one raises.
 ---@class evrec.Event
 ---@field kind "Event"
 ---@field apiVersion "v1"
@@ -56,9 +60,9 @@ function evrec.reference(object) end
 ---@field message string?
 ---@field source { component?: string, host?: string }?
 ---@field firstTimestamp string? RFC 3339, whole seconds
----@field lastTimestamp string?
----@field eventTime string? RFC 3339, six digits of a second
----@field count integer?
+---@field lastTimestamp string? RFC 3339, whole seconds
+---@field eventTime string? RFC 3339, six fractional digits
+---@field count integer? occurrences
 ---@field type "Normal"|"Warning"|nil
 ---@field action string?
 ---@field series { count: integer, lastObservedTime: string }?
@@ -66,155 +70,171 @@ function evrec.reference(object) end
 ---@field reportingInstance string?
 local Event = {}
 
----The whole event as a fresh table.
----@param api? "v1"|"events.k8s.io/v1"
+---Returns the whole event as a new table, in the form of that API. Raises if the API is unknown.
+---@param api? "v1"|"events.k8s.io/v1" default: `"v1"`
 ---@return table
 function Event:to_table(api) end
 
----The whole event as JSON.
----@param api? "v1"|"events.k8s.io/v1"
+---Returns the whole event as JSON, in the form of that API. Raises if the API is unknown.
+---@param api? "v1"|"events.k8s.io/v1" default: `"v1"`
 ---@return string
 function Event:to_json(api) end
 
----An event from its fields as decoded from JSON: core/v1, or events.k8s.io/v1 where `apiVersion` says so. Raises on
----misuse, naming the field.
----@param fields table
+---Makes an event of a table as decoded from JSON. Raises on misuse; the message names the field.
+---@param fields evrec.Event|table the names of fields are those of core/v1 or events.k8s.io/v1; also `object`
 ---@return evrec.Event
 function evrec.event(fields) end
 
+---The source of time of correlators and broadcasters.
 ---@class evrec.Clock
 local Clock = {}
 
----@return number seconds
+---Returns the time.
+---@return number seconds since 1970
 function Clock:now() end
 
----Sets a fake clock. Set back, it makes nothing wait longer, as a step of the real one does not.
----@param seconds number
+---Sets a fake clock. Writes that wait do not wait longer if it is set back, like after a step of the real clock. Raises
+---on misuse, and for the real clock.
+---@param seconds number since 1970
 function Clock:set(seconds) end
 
----Moves a fake clock on.
----@param seconds number
+---Moves a fake clock forward, or back. Raises on misuse, and for the real clock.
+---@param seconds number negative: back
 function Clock:advance(seconds) end
 
----The real clock.
+---Returns the real clock.
 ---@return evrec.Clock
 function evrec.clock() end
 
----A clock that stands still until it is told otherwise.
----@param seconds number
+---Makes a clock that stands still until a script sets it. Raises on misuse.
+---@param seconds number since 1970
 ---@return evrec.Clock
 function evrec.fake_clock(seconds) end
 
 -- ---- correlator ----
 
 ---@class evrec.CorrelatorOptions
----@field lru_cache_size? integer entries in each of the three caches: 4096
----@field burst_size? integer events of one spam key at once: 25
----@field qps? number and how many more a second: 1/300
----@field max_events? integer different local keys before similar events are combined: 10
----@field max_interval_in_seconds? number a pause after which they start anew: 600
----@field key_func? fun(event: evrec.Event): string, string aggregate key, local key
----@field message_func? fun(event: evrec.Event): string the message of an aggregate
----@field spam_key_func? fun(event: evrec.Event): string the key of the rate limit
+---@field lru_cache_size? integer entries in each of the three caches, 1 to 16777216; default: 4096
+---@field burst_size? integer tokens of a full bucket, and so events of one spam key in a burst; default: 25
+---@field qps? number tokens a second that a bucket gains; default: 1/300
+---@field max_events? integer different local keys after which events of one aggregate key are combined; default: 10
+---@field max_interval_in_seconds? number similar events further apart are not combined; default: 600
+---@field key_func? fun(event: evrec.Event): string, string returns the aggregate key and the local key
+---@field message_func? fun(event: evrec.Event): string returns the message of combined events
+---@field spam_key_func? fun(event: evrec.Event): string returns the key of the event's bucket of tokens
 
 ---@class evrec.StandaloneCorrelatorOptions: evrec.CorrelatorOptions
----@field clock? evrec.Clock
+---@field clock? evrec.Clock default: the real clock
 
 ---@class evrec.Correlation
----@field event evrec.Event as observed: its name, count and times
----@field patch string? JSON, where the event is known already and not skipped
----@field skip boolean
+---@field event evrec.Event with the name, count and times under which to write it
+---@field patch string? JSON, if the event was written before and is not to be skipped
+---@field skip boolean the rate limit suppresses the event: do not write it
 ---@field why "new"|"duplicate"|"aggregated"|"rate_limited"
 
 ---@class evrec.CorrelatorStats
----@field correlated integer
+---@field correlated integer events; the sum of the next four
 ---@field new integer
 ---@field duplicate integer
 ---@field aggregated integer
 ---@field rate_limited integer
----@field callback_errors integer
+---@field callback_errors integer functions of its options that raised, or returned no string
 ---@field aggregates integer entries in the aggregator's cache
----@field observed integer in the logger's
----@field rate_limits integer in the spam filter's
+---@field observed integer entries in the logger's cache
+---@field buckets integer buckets of tokens in the spam filter's cache
 
----client-go's EventCorrelator.
+---client-go's EventCorrelator, without a sink.
 ---@class evrec.Correlator
 local Correlator = {}
 
----@param event evrec.Event|table what `evrec.event` takes; it needs an `involvedObject.kind`
+---Aggregates, counts and rate limits an event: EventCorrelate of client-go.
+---@param event evrec.Event|table as for `evrec.event`; it needs an `involvedObject.kind`
 ---@return evrec.Correlation? result
----@return string? message, string? name
+---@return string? message, string? name `"invalid"`, also from inside a callback of this correlator
 function Correlator:correlate(event) end
 
----The server's answer: its name and resource version.
----@param event evrec.Event|table
+---Takes the stored event that the server answered with: UpdateState of client-go. Never lowers a count.
+---@param event evrec.Event|table as for `correlate`
 ---@return true? ok
----@return string? message, string? name
+---@return string? message, string? name `"invalid"`, also from inside a callback of this correlator
 function Correlator:update_state(event) end
 
+---Returns the counters and the sizes of the caches.
 ---@return evrec.CorrelatorStats
 function Correlator:stats() end
 
----Raises on misuse, naming the option.
+---Makes a correlator. Raises on misuse.
 ---@param options? evrec.StandaloneCorrelatorOptions
 ---@return evrec.Correlator
 function evrec.correlator(options) end
 
 -- ---- sinks ----
 
----Where events are written. Nothing is opened before the first write.
+---A place that events are written to. It opens no file or connection before the first write.
 ---@class evrec.Sink
 
----What may wait in memory to be written, and for how long.
----@class evrec.Limits
----@field max_pending? integer writes that wait or are under way: 10000
----@field max_pending_bytes? integer and the memory that they take: 4096 for each of `max_pending`, at least 1 MiB
----@field max_age? number seconds after its last occurrence a write is dropped: 3600; 0: never
----@field max_tries? integer tries that failed after which it is: 0, the default, for never
----@field full? "drop_newest"|"drop_oldest" what goes where there is no room, Warning events last: `"drop_newest"`
+---A folder for events that are not written in time.
+---@class evrec.SpoolOptions
+---@field path string the folder; its parent must exist
+---@field after? number seconds that an event may be in memory alone; default: 1
 
----@class evrec.KubernetesOptions: evrec.Limits
----@field server? string https://host:port; then nothing is looked up elsewhere
----@field token? string
----@field token_file? string read again when it changes, and when the server answers 401
----@field ca_file? string PEM; by default the system's authorities
----@field client_certificate? string a PEM file, with `client_key`
----@field client_key? string a PEM file
----@field insecure_skip_tls_verify? boolean
----@field kubeconfig? string
----@field context? string of the kubeconfig; by default its current one
----@field service_account? string the folder with `token` and `ca.crt`
----@field max_in_flight? integer requests at once: 32; 4 where the server has no HTTP/2
----@field timeout? number seconds for one request: 10
----@field spool? string a file that keeps, for the next process, what could not be written by the end of this one
----@field thread? boolean false: `poll()` does the I/O
----@field api? "v1"
+---Options of every sink. The limits hold for one broadcaster's writes to the sink that wait in memory. The `spool` has
+---the events that could not be written in time, or by `shutdown`; the next sink with that spool, in this process or
+---another, writes them.
+---@class evrec.SinkOptions
+---@field max_pending? integer writes that wait or are under way, 1 to 10000000; default: 10000
+---@field max_pending_bytes? integer memory of those writes, in bytes; default: 4096 * `max_pending`, at least 1 MiB
+---@field max_age? number seconds after its event's last occurrence a write is dropped, 0 for never; default: 3600
+---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
+---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
+---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
+---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
 
----@class evrec.FileOptions: evrec.Limits
----@field path string `"-"` is standard output
+---@class evrec.KubernetesOptions: evrec.SinkOptions
+---@field server? string https://host:port[/prefix]; default: that of the service account or of a kubeconfig
+---@field token? string a bearer token
+---@field token_file? string path of a bearer token, read again if it changes and if the server answers 401
+---@field ca_file? string path of PEM certificates; default: the authorities that the system trusts
+---@field client_certificate? string path of a PEM file, together with `client_key`
+---@field client_key? string path of a PEM file
+---@field insecure_skip_tls_verify? boolean default: false
+---@field kubeconfig? string path; default: as for kubectl
+---@field context? string a context of the kubeconfig; default: its current context
+---@field allow_exec? string[] commands that the kubeconfig's `exec` may run: a name for $PATH, or a path; default: none
+---@field service_account? string path of the folder with `token` and `ca.crt`
+---@field max_in_flight? integer requests at once, 1 to 1000, but at most 4 without HTTP/2; default: 32
+---@field timeout? number seconds for one request; default: 10
+---@field thread? boolean false: `poll` does the I/O on the calling thread; default: true
+---@field api? "v1" the API that events are written to
 
----client-go's EventSink. Each function returns the stored event's fields, or true, or nothing; or nil, the HTTP status
----and perhaps the seconds to wait before the next try. Without `patch`, `update` gets the whole event, and without
----either `create` does.
----@class evrec.LuaSinkOptions: evrec.Limits
----@field create fun(event: evrec.Event): table|boolean|nil, integer?, number?
----@field update? fun(event: evrec.Event): table|boolean|nil, integer?, number?
----@field patch? fun(event: evrec.Event, patch: string): table|boolean|nil, integer?, number?
+---@class evrec.FileOptions: evrec.SinkOptions
+---@field path string lines are appended to this file; `"-"`: standard output
+
+---client-go's EventSink. Each function returns the stored event as a table, true or nothing if it wrote the event. If
+---not, it returns nil, the HTTP status that says why (or a message, if nothing answered), and optionally the seconds to
+---wait before the next try. A function that raises counts as status 500. Without `patch`, `update` gets the whole
+---event; without both, `create` does.
+---@class evrec.LuaSinkOptions: evrec.SinkOptions
+---@field create fun(event: evrec.Event): table|boolean|nil, integer|string|nil, number?
+---@field update? fun(event: evrec.Event): table|boolean|nil, integer|string|nil, number?
+---@field patch? fun(event: evrec.Event, patch: string): table|boolean|nil, integer|string|nil, number? `patch` is JSON
 
 ---@class evrec.sinks
 local sinks = {}
 
----An API server: by default that of the pod's service account, of $KUBECONFIG, of ~/.kube/config. Raises on misuse.
+---Makes a sink that writes to an API server: without options that of the pod's service account, else of $KUBECONFIG,
+---else of ~/.kube/config. Reads all files at once, but a token file also later. Raises on misuse, and if it finds no
+---server.
 ---@param options? evrec.KubernetesOptions
 ---@return evrec.Sink
 function sinks.kubernetes(options) end
 
----A line of JSON for every write.
+---Makes a sink that appends a line of core/v1 JSON to a file for every write. Raises on misuse.
 ---@param options evrec.FileOptions
 ---@return evrec.Sink
 function sinks.file(options) end
 
----Functions, run by `poll()`.
+---Makes a sink of functions, which run inside `poll`, `flush` and `shutdown`. Raises on misuse.
 ---@param options evrec.LuaSinkOptions
 ---@return evrec.Sink
 function sinks.lua(options) end
@@ -222,144 +242,189 @@ function sinks.lua(options) end
 -- ---- broadcaster and recorder ----
 
 ---@class evrec.BroadcasterOptions
----@field clock? evrec.Clock
----@field max_message_bytes? integer 1024; 16 to 262144
----@field on_error? fun(message: string, name: string)
----@field on_drop? fun(event: evrec.Event, why: string)
----@field correlator? evrec.CorrelatorOptions of its sinks' correlators
+---@field clock? evrec.Clock default: the real clock
+---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
+---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
+---kind. A message about a sink begins with the sink's name. Without a function evrec sums up errors, lost events and
+---refused calls in lines, one in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false:
+---silence
+---@field on_drop? fun(event: evrec.Event, why: string) called for each lost event; `why` is a field of evrec.Dropped or
+---`"rate_limited"`
+---@field correlator? evrec.CorrelatorOptions default options of the correlators of its sinks
 
+---Gives every recorded event to its sinks, watchers and queues. Callbacks run inside its methods and those of its
+---recorders, on the calling thread.
 ---@class evrec.Broadcaster
 local Broadcaster = {}
 
----Raises on misuse, naming the option.
+---Makes a broadcaster. Raises on misuse.
 ---@param options? evrec.BroadcasterOptions
 ---@return evrec.Broadcaster
 function evrec.broadcaster(options) end
 
----From now on every event goes through a correlator of its own to the sink.
+---Writes every event that is recorded from now on to the sink, through a correlator of the sink's own. Raises on
+---misuse.
 ---@param sink evrec.Sink
----@param options? { correlator?: evrec.CorrelatorOptions } take the place of the broadcaster's, one by one
+---@param options? { correlator?: evrec.CorrelatorOptions } each one set replaces the broadcaster's
 ---@return evrec.Watch? watch
----@return string? message, string? name
+---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:start_recording_to_sink(sink, options) end
 
----From now on the function is called for every event, in order, inside the recording call.
+---Calls the function for every event that is recorded from now on, in order, inside the recording call. Raises on
+---misuse.
 ---@param func fun(event: evrec.Event)
 ---@return evrec.Watch? watch
----@return string? message, string? name
+---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:start_event_watcher(func) end
 
----From now on every event is queued, to be pulled by `watch:next()`; when the queue is full further ones are dropped
----for this watch alone.
----@param options? { queue_length?: integer, full?: "drop" } 1000
+---Queues every event that is recorded from now on, for `watch:next`. A full queue drops and counts further events,
+---which other watches still get. Raises on misuse.
+---@param options? { queue_length?: integer, full?: "drop" } `queue_length`: events, 1 to 10000000; default: 1000
 ---@return evrec.Watch? watch
----@return string? message, string? name
+---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:watch(options) end
 
----Like client-go's StartLogging: `func(format, ...)`.
+---Calls the function for every event with a format and strings, as client-go's StartLogging does. Raises on misuse.
 ---@param func fun(format: string, ...: string)
 ---@return evrec.Watch? watch
 ---@return string? message, string? name
 function Broadcaster:start_logging(func) end
 
----Like client-go's StartStructuredLogging: `func("Event occurred", { object =, fieldPath =, kind =, apiVersion =,
----type =, reason =, message = })`.
+---Calls `func("Event occurred", { object =, fieldPath =, kind =, apiVersion =, type =, reason =, message = })` for
+---every event, as client-go's StartStructuredLogging does. Raises on misuse.
 ---@param func fun(message: string, fields: table<string, string>)
 ---@return evrec.Watch? watch
 ---@return string? message, string? name
 function Broadcaster:start_structured_logging(func) end
 
----@param options? { component?: string, host?: string } what events show as their source
+---Defaults of a recorder's events. They are copied, and checked, when it is made.
+---@class evrec.RecorderOptions
+---@field component? string the source of its events, at most 1024 bytes
+---@field host? string likewise
+---@field labels? table<string, string> of all its events, at most 64; for a key that a call has too, the call's wins
+---@field annotations? table<string, string> likewise
+
+---Makes a recorder. Raises on misuse.
+---@param options? evrec.RecorderOptions
 ---@return evrec.Recorder? recorder
----@return string? message, string? name
+---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:new_recorder(options) end
 
----Runs what waits for the Lua thread: Lua sinks, callbacks, answers. Never blocks.
+---Does the work that waits for the Lua thread: runs sinks in Lua and callbacks, and takes the answers of other sinks.
+---Does not wait for a server. Does nothing from inside a callback.
 ---@return true? ok
----@return string? message, string? name
+---@return string? message, string? name `"closed"`
 function Broadcaster:poll() end
 
----Waits until all that was recorded is written or dropped, or the time is up; with a timeout of 0 it does what `poll`
----does. A function of a sink is not interrupted, but none is called after that.
----@param timeout? number 5
----@return boolean? ok nil from inside a callback: then message, name
+---Waits until every recorded event is written or dropped, or the timeout has passed. Does not interrupt a function of
+---a sink in Lua, but calls none after the timeout. With a timeout of 0 it works as `poll` does.
+---@param timeout? number seconds; default: 5
+---@return boolean? ok false: events still wait, or since the last flush events were lost or recording calls refused;
+---nil, message, `"invalid"`: called from inside a callback. Rate limited events, and those that a full queue dropped,
+---do not count as lost
 ---@return evrec.Stats|string stats
----@return string? name
+---@return string? message of false: how many, why, and an example or the last error
 function Broadcaster:flush(timeout) end
 
----Flush, then stop; what is left goes to the sink's spool, or is dropped, `closed`. Idempotent.
----@param timeout? number 5
----@return boolean? ok nil from inside a callback: then message, name
+---Flushes, then ends all sinks. An event that still waits goes to the spool of its sink, or is dropped, `closed`, if
+---the sink has none. Recorders refuse further events. A second call returns the results of the first.
+---@param timeout? number seconds; default: 5
+---@return boolean? ok as of flush; false too if events were spooled, which are not lost
 ---@return evrec.Stats|string stats
----@return string? name
+---@return string? message as of flush
 function Broadcaster:shutdown(timeout) end
 
 ---The same as shutdown.
----@param timeout? number 5
+---@param timeout? number seconds; default: 5
 ---@return boolean? ok
 ---@return evrec.Stats|string stats
----@return string? name
+---@return string? message
 function Broadcaster:close(timeout) end
 
+---Returns a copy of all counters, the last ones after the end.
 ---@return evrec.Stats
 function Broadcaster:stats() end
 
----Which events of an object each sink suppressed lately, by which stage and key, how often, and when the next token
----comes: the story of a CronJob that fell silent (semantics 8). `uid` and `apiVersion` count where the object has them.
+---Returns which events of an object each sink suppressed lately, by which stage and key, how often, and when the next
+---token comes. Objects are compared by kind, namespace and name, and by `uid` and `apiVersion` if `object` has them.
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
 ---@param object? evrec.Object nil: all objects
----@return evrec.Explained[]? sinks in the order in which they were started
----@return string? message, string? name
+---@return evrec.Explained[]? sinks in the order of start, without the ended ones
+---@return string? message, string? name `"closed"`
 function Broadcaster:explain(object) end
 
----The counters in Prometheus' text format.
----@return string
-function Broadcaster:metrics() end
+---@class evrec.MetricsOptions
+---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause` or `broadcaster`
 
+---Returns the counters in Prometheus' text format, version 0.0.4. Raises on misuse, also if Prometheus would refuse a
+---label.
+---@param options? evrec.MetricsOptions
+---@return string
+function Broadcaster:metrics(options) end
+
+---@class evrec.AllMetricsOptions: evrec.MetricsOptions
+---@field by? string the label that tells the sources apart; default: `"broadcaster"`
+
+---Returns the counters of several broadcasters as one text, in which each metric is described once. Raises as
+---`broadcaster:metrics` does.
+---@param sources table<string|integer, evrec.Broadcaster|evrec.Stats> a key is the value of the label; instead of a
+---broadcaster what its `stats` returned, which may have been JSON since
+---@param options? evrec.AllMetricsOptions
+---@return string
+function evrec.metrics(sources, options) end
+
+---A sink, function or queue that a broadcaster gives events to.
 ---@class evrec.Watch
 local Watch = {}
 
----The oldest event in the queue of `broadcaster:watch`; nil where none waits.
----@return evrec.Event?
+---Takes the oldest event from a queue. Raises unless `broadcaster:watch` returned the watch.
+---@return evrec.Event? event nil: the queue is empty
 function Watch:next() end
 
----No further events. What a sink has been given is still written. Idempotent.
+---Ends the flow of events to the watch. Events that wait for a sink are still written. Once all are written or dropped,
+---a `poll`, `flush` or `shutdown` forgets the sink, and adds its counters to `stats().ended`. Idempotent.
 ---@return true
 function Watch:stop() end
 
----Stops, and waits until what a sink has been given is written or dropped, or the time is up. Idempotent.
----@param timeout? number 5
----@return boolean ok
+---Stops the watch. If it is a sink, then flushes its broadcaster. Idempotent.
+---@param timeout? number seconds; default: 5
+---@return boolean ok as of flush
+---@return string? message as of flush
 function Watch:close(timeout) end
 
----Of a sink, its part of the broadcaster's stats; of a queue, how many events wait in it, and were dropped.
+---Returns the counters of a sink, the last ones once it was forgotten; or how many events wait in a queue, and how many
+---a full queue dropped.
 ---@return evrec.SinkStats|{ queued: integer, dropped: integer }|nil stats
----@return string? message, string? name
+---@return string? message, string? name `"closed"`, if the broadcaster was collected before it forgot the sink
 function Watch:stats() end
 
 ---@alias evrec.Refusal "invalid"|"dropped"|"closed"
 
----Recording never raises and never blocks: true, or `nil, message, name`.
+---Records events. Its methods never raise and never block. They return true, or `nil, message, name`: `"invalid"` if an
+---argument is wrong, `"dropped"` without memory or if callbacks record without end, `"closed"` after `shutdown`.
 ---@class evrec.Recorder
 local Recorder = {}
 
+---Records an event.
 ---@param object evrec.Object
 ---@param type "Normal"|"Warning"
----@param reason string
----@param message string
+---@param reason string 1 to 128 bytes
+---@param message string any bytes; replaced where not UTF-8, and cut to `max_message_bytes`
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:event(object, type, reason, message) end
 
+---Records an event whose message is `string.format(format, ...)`.
 ---@param object evrec.Object
 ---@param type "Normal"|"Warning"
 ---@param reason string
----@param format string of string.format
+---@param format string
 ---@param ... any
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:eventf(object, type, reason, format, ...) end
 
+---Records an event with annotations.
 ---@param object evrec.Object
 ---@param annotations table<string, string>?
 ---@param type "Normal"|"Warning"
@@ -370,8 +435,9 @@ function Recorder:eventf(object, type, reason, format, ...) end
 ---@return string? message, evrec.Refusal? name
 function Recorder:annotated_eventf(object, annotations, type, reason, format, ...) end
 
+---Records an event that happened earlier.
 ---@param object evrec.Object
----@param timestamp number when it happened
+---@param timestamp number seconds since 1970
 ---@param type "Normal"|"Warning"
 ---@param reason string
 ---@param format string
@@ -380,47 +446,110 @@ function Recorder:annotated_eventf(object, annotations, type, reason, format, ..
 ---@return string? message, evrec.Refusal? name
 function Recorder:past_eventf(object, timestamp, type, reason, format, ...) end
 
+---Instead of `regarding` it may have `object`, and instead of `note` it may have `message`, but not both.
 ---@class evrec.Emit
 ---@field regarding evrec.Object
 ---@field related? evrec.Object
 ---@field type "Normal"|"Warning"
 ---@field reason string
----@field action? string
----@field note string
+---@field action? string at most 128 bytes
+---@field note string the message
 ---@field annotations? table<string, string>
 ---@field labels? table<string, string>
----@field timestamp? number
+---@field timestamp? number when it happened, in seconds since 1970; default: now
 
+---Records an event by named fields. An unknown field is invalid; the message says which name is like it.
 ---@param what evrec.Emit
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:emit(what) end
 
+-- ---- signals ----
+
+---@class evrec.Signals
+---@field [integer] "TERM"|"INT"|"HUP"|"QUIT"|"USR1"|"USR2" with or without "SIG"
+---@field timeout? number seconds, at most 86400; default: 2
+
+---From now on, if one of the signals comes, evrec writes or spools what waits, which takes up to `timeout` seconds, and
+---then the process dies by the signal; process 1 of a container exits with 128 + the signal's number. It does so
+---whatever the script is doing; but a sink in Lua writes only if the script polls meanwhile. No finalizer and no exit
+---handler runs. A signal that comes a second time ends the process at once. A later call adds signals, and sets the
+---timeout for all. Forked children die as without this call. Replaces the handler with which the programs lua and
+---luajit interrupt a script by SIGINT. Raises on misuse.
+---@param signals evrec.Signals
+---@return true? ok
+---@return string? message, string? name `"invalid"`: in nginx and HAProxy, or if the process has a handler for a signal
+---or ignores it; `"system"`: no thread can be started
+function evrec.on_signal(signals) end
+
+-- ---- testing ----
+
+---@class evrec.testing
+local testing = {}
+
+---@class evrec.testing.Options: evrec.RecorderOptions
+---@field broadcaster? evrec.BroadcasterOptions default of its `clock`: a fake clock
+
+---An event as a recording call recorded it. A field that is unset is nil.
+---@class evrec.testing.Event
+---@field type "Normal"|"Warning"
+---@field reason string
+---@field message string
+---@field action? string
+---@field object evrec.ReferenceTable
+---@field related? evrec.ReferenceTable
+---@field labels? table<string, string>
+---@field annotations? table<string, string>
+---@field component? string
+---@field host? string
+---@field timestamp number seconds since 1970
+
+---A recorder that lists what was recorded to it, or to another recorder of its broadcaster.
+---@class evrec.testing.Recorder: evrec.Recorder
+---@field events evrec.testing.Event[] in order
+---@field clock evrec.Clock a fake clock
+---@field recorder evrec.Recorder
+---@field broadcaster evrec.Broadcaster
+local Fake = {}
+
+---Returns the events as "type reason message", as client-go's FakeRecorder does.
+---@return string[]
+function Fake:strings() end
+
+---Begins a new list of events.
+function Fake:clear() end
+
+---Makes such a recorder, of a broadcaster of its own without a sink. Raises on misuse.
+---@param options? evrec.testing.Options
+---@return evrec.testing.Recorder
+function testing.recorder(options) end
+
 -- ---- counters ----
 
----Why events were dropped: all causes, also those of which there was none.
+---Dropped events, counted by cause. Every cause has a field, 0 if it never occurred.
 ---@class evrec.Dropped
----@field queue_full integer
----@field rejected integer
----@field forbidden integer
----@field not_found integer
----@field namespace_terminating integer
----@field expired integer
----@field max_tries integer
----@field conflict integer
----@field closed integer
----@field memory integer
+---@field queue_full integer the sink's limits were reached, or callbacks recorded without end
+---@field rejected integer the server answered 400, 413, 422 or another status that stays
+---@field forbidden integer 403
+---@field not_found integer the namespace does not exist
+---@field namespace_terminating integer the namespace is being deleted
+---@field expired integer older than `max_age`
+---@field max_tries integer failed as often as `max_tries` allows
+---@field conflict integer the event's name existed, and so did the name of the second try
+---@field closed integer recorded after `shutdown`, or not written by its end
+---@field memory integer there was no memory
 
----An object and reason whose events a sink's rate limit suppressed lately.
+---An object and reason whose events a sink's rate limit suppressed lately. Unset strings are "".
 ---@class evrec.Suppressed
 ---@field kind string
 ---@field namespace string
 ---@field name string
 ---@field reason string
----@field count integer
+---@field count integer occurrences
 ---@field why "rate_limited"
 
----The source, object and type; of an aggregate also the reason and who reports. Fields that are empty are nil.
+---The parts of a default key: source, object and type; of an aggregate key also the reason, the reporting component and
+---the reporting instance. Empty parts are nil.
 ---@class evrec.KeyParts
 ---@field component? string
 ---@field host? string
@@ -434,57 +563,74 @@ function Recorder:emit(what) end
 ---@field reportingComponent? string
 ---@field reportingInstance? string
 
----Events of one source, object, type and reason that one stage suppressed. A key is what a callback chose, a string, or
----the parts of the default one, or nil where it was forgotten since.
+---Events of one source, object, type and reason that one stage suppressed. A key is the string that a callback
+---returned, or the parts of the default key, or nil if evrec has forgotten it since.
 ---@class evrec.ExplainedEvent
 ---@field stage "aggregated"|"rate_limited"|"dropped"
----@field cause? string of what was dropped: a name of evrec.Dropped
+---@field cause? string of the stage `dropped`: the name of a field of evrec.Dropped
+---@field why string the word that `on_drop` gets: `"rate_limited"` or the cause; or `"aggregated"`
 ---@field object { kind?: string, apiVersion?: string, namespace?: string, name?: string, uid?: string }
 ---@field type string
 ---@field reason string
----@field message? string the last one's, as it was or would have been written; 200 bytes of it at most
+---@field message? string of the last occurrence, as it was or would have been written; at most 200 bytes
 ---@field count integer occurrences
----@field first number when the first of them was suppressed
----@field last number and the last
----@field aggregate_key? string|evrec.KeyParts what similar events are known by
----@field spam_key? string|evrec.KeyParts what has tokens of its own
----@field tokens number in its bucket now
----@field next_token_in? number seconds; 0 where there is a token, nil where none will ever come
+---@field first number seconds since 1970: when the first of them was suppressed
+---@field last number seconds since 1970: when the last of them was suppressed
+---@field aggregate_key? string|evrec.KeyParts events with this key are combined
+---@field spam_key? string|evrec.KeyParts events with this key share a bucket of tokens
+---@field tokens number in that bucket now
+---@field next_token_in? number seconds; 0: there is a token; nil: none will ever come
 
 ---@class evrec.Explained
----@field name string the sink's
----@field suppressed evrec.ExplainedEvent[] by stage and cause, the latest first; none once the sink was stopped
+---@field name string of the sink
+---@field number integer of the sink, as in stats()
+---@field suppressed evrec.ExplainedEvent[] by stage and cause, the latest first
 
----received = rate_limited + created + patched + coalesced + pending + spooled + all of dropped, at every moment.
----@class evrec.SinkStats
----@field name string "kubernetes", "file", "lua"
----@field received integer
----@field rate_limited integer
----@field created integer
----@field patched integer
----@field coalesced integer
----@field pending integer
----@field pending_bytes integer the memory that they take
----@field spooled integer left at the end, for the next process
----@field restored integer of those received: from the spool, where an earlier process had left them
----@field pending_writes integer
----@field retries integer
----@field errors_lost integer messages that on_error did not get
+---How the server's answers slow a sink down. After a 429 or 503 the whole sink pauses: for the seconds that the server
+---asked for, or for a pause that grows.
+---@class evrec.Throttle
+---@field window integer requests that may be under way at once; 0: paused
+---@field rate number requests a second that may start; 0: no limit
+---@field paused_for number seconds until the next request may start; 0: not paused
+---@field refused integer requests that the server answered with 429 or 503, or not in time
+
+---received = rate_limited + created + patched + coalesced + pending + spooled + the sum of dropped, at every moment.
+---All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
+---coalesced.
+---@class evrec.SinkCounters
+---@field received integer events broadcast since the sink's start, and those restored
+---@field rate_limited integer suppressed by the rate limit
+---@field created integer written as a new event
+---@field patched integer written as a change of an event
+---@field coalesced integer carried by the write of another occurrence
+---@field pending integer waiting to be written, or under way
+---@field spooled integer left in the spool for the next process
+---@field restored integer taken up from the spool
 ---@field dropped evrec.Dropped
+---@field pending_writes integer requests to be made, or under way
+---@field pending_bytes integer memory that those requests take
+---@field retries integer requests sent again
+---@field errors_lost integer messages that `on_error` did not get
+---@field throttle evrec.Throttle
 ---@field correlator evrec.CorrelatorStats
----@field suppressed? evrec.Suppressed[] the latest first; in the broadcaster's stats
 
----recorded = broadcast + queued + invalid + all of refused, at every moment.
+---@class evrec.SinkStats: evrec.SinkCounters
+---@field name string the option `name`, else "kubernetes", "file" or "lua"
+---@field number integer from 1 in the order of start; no other sink of the broadcaster ever has it
+---@field suppressed? evrec.Suppressed[] the latest first; only in `broadcaster:stats`
+
+---recorded = broadcast + queued + invalid + the sum of refused, at every moment.
 ---@class evrec.Stats
----@field recorded integer
----@field broadcast integer
----@field queued integer
----@field invalid integer
----@field refused evrec.Dropped before any sink
----@field dropped evrec.Dropped before and in the sinks
----@field watch_dropped integer
----@field callback_errors integer
----@field rate_limited integer this and the following: sums over the sinks
+---@field recorded integer recording calls
+---@field broadcast integer events given to the watches
+---@field queued integer events recorded inside a callback, and not yet broadcast
+---@field invalid integer recording calls with an invalid argument
+---@field refused evrec.Dropped events dropped before any sink
+---@field dropped evrec.Dropped events dropped before or in the sinks
+---@field watch_dropped integer events dropped by full queues
+---@field callback_errors integer callbacks that raised, yielded, or returned a wrong type
+---@field untold integer refused calls, lost events and errors that could not be told, as standard error had no room
+---@field rate_limited integer this and the next seven: sums over all sinks, the ended ones too
 ---@field created integer
 ---@field patched integer
 ---@field coalesced integer
@@ -492,6 +638,7 @@ function Recorder:emit(what) end
 ---@field spooled integer
 ---@field restored integer
 ---@field retries integer
----@field sinks evrec.SinkStats[]
+---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
+---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 
 return evrec

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tries the benchmark with a few events: everything runs, every row is there, and evrec and client-go made the same of
-# the same events. How long it took is nobody's business here.
+# Runs the benchmark with a few events, and checks that every program runs, that every row is there, and that evrec and
+# client-go create, patch and skip as many of the same events. It checks no times.
 #
 # usage: bench-smoke.sh BUILD LUA...
 set -eu
@@ -13,20 +13,22 @@ shift
 luas=("$@")
 out=$build/bench
 
-bench() { # SETTING... : bench.sh with these. An event that is lost is waited for in vain.
+# Runs bench.sh with the given settings. The timeout ends a program that waits for an event which client-go dropped.
+bench() { # SETTING...
 	timeout -k 5 "${TEST_TIMEOUT:-300}" env "$@" ROUNDS=1 MS=1 EVENTS=1000 KEYS="1024 2048" "$here/bench.sh" "$build" "${luas[@]}"
 }
 
-there() { # FILE WORKLOAD PROGRAM WAY: a line of a file, or with three arguments of the file about keys
+# Prints the line of a measurement file that begins with the given fields.
+row() { # FILE FIELD...
 	local IFS=$'\t'
 	grep -P "^${*:2}\t" "$out/$1.tsv"
 }
 
-# Its outcome, which is what client-go's correlator made of as many events.
-agrees() { # WORKLOAD PROGRAM WAY
+# Whether a program created, patched and skipped as many events as client-go's correlator.
+agrees() { # WORKLOAD PROGRAM VARIANT
 	local theirs
-	theirs=$(there counts "$1" client-go correlator | cut -f 4,6-8)
-	[ -n "$theirs" ] && there counts "$@" | cut -f 4,6-8 | grep -xF "$theirs"
+	theirs=$(row counts "$1" client-go correlator | cut -f 4,6-8)
+	[ -n "$theirs" ] && row counts "$@" | cut -f 4,6-8 | grep -xF "$theirs"
 }
 
 tally_begin "$build/log"
@@ -35,26 +37,26 @@ tally_check "bench: times, counts, keys" bench PARTS="times counts keys"
 tally_check "bench: instructions" bench PARTS=instructions WORKLOADS=duplicate
 for workload in duplicate similar unique limited; do
 	for program in client-go "${luas[@]}" c; do
-		ways=(recorder correlator)
-		[ "$program" = client-go ] || ways+=(reference)
-		for way in "${ways[@]}"; do
-			tally_check "$workload, $program, $way: a time" there times "$workload" "$program" "$way"
-			tally_check "$workload, $program, $way: as many new, patched and skipped" agrees "$workload" "$program" "$way"
+		variants=(recorder correlator)
+		[ "$program" = client-go ] || variants+=(reference)
+		for variant in "${variants[@]}"; do
+			tally_check "$workload, $program, $variant: a time" row times "$workload" "$program" "$variant"
+			tally_check "$workload, $program, $variant: as many new, patched and skipped" agrees "$workload" "$program" "$variant"
 		done
 	done
 	for lua in "${luas[@]}"; do
-		tally_check "$workload, $lua: the floor" there times "$workload" "$lua" floor
+		tally_check "$workload, $lua, baseline: a time" row times "$workload" "$lua" baseline
 	done
 done
-for row in "5.4 recorder" "5.4 limited" "c recorder" "c limited" "c correlator"; do
+for fields in "5.4 recorder" "5.4 limited" "c recorder" "c limited" "c correlator"; do
 	# shellcheck disable=SC2086 # two words
-	tally_check "keys, $row" there keys 2048 $row
+	tally_check "keys, $fields" row keys 2048 $fields
 done
-tally_check "keys: memory" there memory 2048 6144
-for row in "5.4 recorder" "5.4 floor" "c correlator"; do
+tally_check "keys: memory" row memory 2048 6144
+for fields in "5.4 recorder" "5.4 baseline" "c correlator"; do
 	# shellcheck disable=SC2086 # two words
-	tally_check "instructions, $row" there instructions duplicate $row
+	tally_check "instructions, $fields" row instructions duplicate $fields
 done
 tally_check "every goal is in the report" test "$(grep -cE '\| +(not )?met \|$' "$out/bench.md")" = 11
-tally_check "the chart has a bar for each of evrec's" test "$(grep -c '<rect class="ours"' "$out/bench.svg")" = $((4 * (${#luas[@]} + 1)))
+tally_check "the chart has a bar for each of evrec's rows" test "$(grep -c '<rect class="ours"' "$out/bench.svg")" = $((4 * (${#luas[@]} + 1)))
 tally_end

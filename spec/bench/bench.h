@@ -1,6 +1,6 @@
 /*
- * bench.h - what the C programs of the benchmark share: the objects that events are about, evrec with a sink that
- * accepts at once, and the time that batches take.
+ * bench.h - shared by the C programs of the benchmark. It makes the objects that events are about, opens evrec with a
+ * sink that accepts every write immediately, and measures the CPU time of batches of events.
  */
 #ifndef EVREC_BENCH_H
 #define EVREC_BENCH_H
@@ -12,7 +12,7 @@
 
 #include "evrec.h"
 
-#define BATCH 1000 /* events from one poll of the host to the next */
+#define BATCH 1000 /* events between two polls of the broadcaster */
 
 #define COMPONENT EVREC_STR("kubelet")
 #define HOST EVREC_STR("node-1")
@@ -20,17 +20,17 @@
 #define REASON EVREC_STR("BackOff")
 #define MESSAGE EVREC_STR("Back-off restarting failed container web in pod web-7d4b9c6f5b-00000")
 
-_Noreturn static inline void die(const char *why)
+_Noreturn static inline void die(const char *message)
 {
-	(void)fprintf(stderr, "bench: %s\n", why);
+	(void)fprintf(stderr, "bench: %s\n", message);
 	exit(1);
 }
 
-/* A string of this program's, kept until it ends. `before`, and the number with that many digits. */
-static inline evrec_str numbered(const char *before, int digits, size_t number)
+/* `prefix` and the number with at least `digits` digits, in memory that is never freed. */
+static inline evrec_str numbered(const char *prefix, int digits, size_t number)
 {
 	char line[128];
-	const int len = snprintf(line, sizeof(line), "%s%0*zu", before, digits, number);
+	const int len = snprintf(line, sizeof(line), "%s%0*zu", prefix, digits, number);
 	char *kept = strdup(line);
 
 	if (kept == NULL) {
@@ -61,7 +61,7 @@ static inline evrec_reference object_of(size_t i)
 	};
 }
 
-/* As a recorder would have made it. */
+/* An event with the fields that a recorder sets. */
 static inline evrec_fields event_of(const evrec_reference *object, evrec_str message)
 {
 	evrec_fields event;
@@ -80,13 +80,13 @@ static inline evrec_fields event_of(const evrec_reference *object, evrec_str mes
 	return event;
 }
 
-/* Either the whole way of an event, or the correlator alone: then `b` and `recorder` are NULL. */
+/* A broadcaster with a recorder and a sink; or a correlator alone, with `b`, `recorder` and `watch` NULL. */
 struct evrec {
 	evrec_correlator *correlator;
 	evrec_broadcaster *b;
 	evrec_recorder *recorder;
 	evrec_watch *watch;
-	uint64_t created, patched, skipped; /* by the correlator alone */
+	uint64_t created, patched, skipped; /* counted by correlate() only */
 };
 
 static inline void accept_create(void *ctx, const evrec_event *event, evrec_answer *answer)
@@ -104,21 +104,25 @@ static inline void accept_patch(void *ctx, const evrec_event *event, evrec_str p
 	answer->status = 200;
 }
 
-static inline struct evrec evrec_open(bool whole, const evrec_correlator_options *options)
+/* end_to_end: from a recorder to the sink, else the correlator alone. */
+static inline struct evrec evrec_open(bool end_to_end, const evrec_correlator_options *options)
 {
 	static const evrec_sink_ops accepting = { .create = accept_create, .patch = accept_patch };
 	struct evrec e = { 0 };
 	evrec_sink *sink;
 	evrec_error err;
 
-	if (!whole) {
+	if (!end_to_end) {
 		e.correlator = evrec_correlator_new(options, &err);
 		return e.correlator != NULL ? e : (die(err.message), e);
 	}
 	e.b = evrec_broadcaster_new(NULL, &err);
 	sink = e.b == NULL ? NULL : evrec_sink_new(&accepting, NULL, NULL, &err);
 	e.watch = sink == NULL ? NULL : evrec_broadcaster_start_recording_to_sink(e.b, sink, options, &err);
-	e.recorder = e.watch == NULL ? NULL : evrec_recorder_new(e.b, COMPONENT, HOST, &err);
+	e.recorder = e.watch == NULL
+	                     ? NULL
+	                     : evrec_recorder_new(
+				       e.b, &(evrec_recorder_options){ .component = COMPONENT, .host = HOST }, &err);
 	if (e.recorder == NULL) {
 		die(err.message);
 	}
@@ -136,8 +140,9 @@ static inline void evrec_close(struct evrec *e)
 	}
 }
 
-/* One of the two is NULL. */
-static inline void record(struct evrec *e, const evrec_ref *prepared, const evrec_reference *object, evrec_str message)
+/* Records an event about `prepared` or about `object`; the other of the two is NULL. */
+static inline void record(struct evrec *e, const evrec_prepared_ref *prepared, const evrec_reference *object,
+                          evrec_str message)
 {
 	const evrec_emit what = {
 		.object = prepared,
@@ -153,7 +158,7 @@ static inline void record(struct evrec *e, const evrec_ref *prepared, const evre
 	}
 }
 
-/* Reads the clock, as client-go's correlator does. */
+/* Reads the clock for each event, as client-go's EventCorrelate does. */
 static inline void correlate(struct evrec *e, const evrec_fields *event)
 {
 	evrec_correlation result;
@@ -174,7 +179,10 @@ static inline double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Runs batches until at least so many events and so many seconds are through; returns how many, and *spent. */
+/*
+ * Runs batches until they had at least `events` events and took at least `seconds` of CPU time. Returns the number of
+ * events, and their CPU seconds in *spent.
+ */
 static inline size_t run(void (*batch)(void *ctx), void *ctx, size_t events, double seconds, double *spent)
 {
 	const double started = cpu_seconds();
@@ -189,8 +197,9 @@ static inline size_t run(void (*batch)(void *ctx), void *ctx, size_t events, dou
 }
 
 /*
- * `amount` is a number of events; or of milliseconds ("80ms"), after half as many, and all of the workload's `different`
- * events, to warm up.
+ * Runs as many batches as `amount` says: a number of events; or of milliseconds ("80ms"), after a warm-up that takes at
+ * least half as long and has at least `different` events, the workload's number of different events. Returns the number
+ * of events, and their CPU seconds in *spent.
  */
 static inline size_t measure(void (*batch)(void *ctx), void *ctx, const char *amount, size_t different, double *spent)
 {

@@ -1,7 +1,7 @@
--- What the Lua programs of the benchmark share: the objects that events are about, evrec with a sink that accepts at
--- once, and the time that batches take.
+-- Shared by the Lua programs of the benchmark. It makes the objects that events are about, opens evrec with a sink that
+-- accepts every write immediately, and measures the CPU time of batches of events.
 local bench = {
-	BATCH = 1000, -- events from one poll of the host to the next
+	BATCH = 1000, -- events between two polls of the broadcaster
 	TYPE = "Warning", REASON = "BackOff",
 	MESSAGE = "Back-off restarting failed container web in pod web-7d4b9c6f5b-00000",
 }
@@ -18,7 +18,7 @@ function bench.object_of(i)
 	}
 end
 
--- As a recorder would have made it.
+-- An event with the fields that a recorder sets.
 function bench.event_of(object, message)
 	return require "evrec".event {
 		metadata = { name = "web-7d4b9c6f5b-00000.17a2b3c4d5e6f708", namespace = object.namespace },
@@ -28,16 +28,17 @@ function bench.event_of(object, message)
 	}
 end
 
-function bench.floor()
-	return require "floor" (COMPONENT, HOST)
+function bench.baseline()
+	return require "baseline" (COMPONENT, HOST)
 end
 
 local function accept() return true end
 
--- A recorder, a function that polls, and one that tells how many were created, patched and skipped.
+-- Returns a recorder, a function that polls its broadcaster, and a function that returns how many events were created,
+-- patched and skipped.
 function bench.recorder(options)
 	local evrec = require "evrec"
-	local broadcaster = evrec.broadcaster { correlator = options }
+	local broadcaster = evrec.broadcaster { correlator = options, on_error = false }
 	broadcaster:start_recording_to_sink(evrec.sink.lua { create = accept, patch = accept })
 	local function outcome()
 		local stats = broadcaster:stats()
@@ -46,7 +47,8 @@ function bench.recorder(options)
 	return broadcaster:new_recorder { component = COMPONENT, host = HOST }, function() broadcaster:poll() end, outcome
 end
 
--- Runs batches until there were at least so many events, and so many milliseconds of CPU time: returns both.
+-- Runs batches until they had at least `least` events and took at least `ms` milliseconds of CPU time. Returns the
+-- number of events and their CPU seconds.
 local function run(batch, least, ms)
 	local started, events = os.clock(), 0
 	while true do
@@ -59,8 +61,9 @@ local function run(batch, least, ms)
 	end
 end
 
--- `amount` is a number of events; or of milliseconds ("80ms"), after half as many, and all of the workload's
--- `different` events, to warm up. Returns how many events there were, and in how many seconds of CPU time.
+-- Runs as many batches as `amount` says: a number of events; or of milliseconds ("80ms"), after a warm-up that takes at
+-- least half as long and has at least `different` events, the workload's number of different events. Returns the number
+-- of events and their CPU seconds.
 function bench.measure(batch, amount, different)
 	local ms = tonumber(amount:match "^(%d+)ms$")
 	if not ms then

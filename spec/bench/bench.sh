@@ -1,14 +1,15 @@
 #!/bin/bash
-# Measures evrec, the floor and client-go, in turns, and reports. README.md says what is measured, and how.
+# Measures evrec, the baseline and client-go in turns, and reports. README.md describes what is measured, and how.
 #
 # usage: bench.sh BUILD LUA...    (from the top of the repository)
 #
-# PARTS      what to measure: times, counts, keys, instructions (all of them); what was measured before is kept
-# WORKLOADS  (duplicate similar unique limited)
-# ROUNDS     how often (7)
-# MS         for how long at a time, after half of that to warm up (80)
-# EVENTS     how many there are where allocations and instructions are counted (10000: more than a cache holds)
-# KEYS       how many the caches are filled with: powers of two (4096 65536 1048576)
+# PARTS      what to measure: times, counts, keys, instructions (all of them). Earlier measurements of the other parts
+#            stay in the report
+# WORKLOADS  which workloads to run (duplicate similar unique limited)
+# ROUNDS     number of rounds (7)
+# MS         milliseconds of CPU time of one measurement, after a warm-up of half of that (80)
+# EVENTS     number of events for counting allocations and instructions (10000, more than a cache holds)
+# KEYS       the cache sizes to fill, powers of two (4096 65536 1048576)
 set -eu -o pipefail
 
 here=${0%/*}
@@ -23,21 +24,22 @@ rounds=${ROUNDS:-7}
 amount=${MS:-80}ms
 events=${EVENTS:-10000}
 
-# What runs a program: on one core, the last that there is, as the first has the most to do.
+# Runs a program on one core: the last one, as the system uses the first one most.
 cores=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)
-first=(taskset -c "${cores##*[,-]}" env GOMAXPROCS=1)
+pinned=(taskset -c "${cores##*[,-]}" env GOMAXPROCS=1)
 
-# Each line: a program and a way. Neighbours are compared, so they run one after the other.
+# Prints lines of a program and a variant. Rows that the report compares are next to each other, so that they run within
+# seconds.
 rows() {
 	local lua
-	for way in correlator recorder; do echo "client-go $way"; done
+	for variant in correlator recorder; do echo "client-go $variant"; done
 	for lua in "${luas[@]}"; do
-		for way in recorder reference correlator floor; do echo "$lua $way"; done
+		for variant in recorder reference correlator baseline; do echo "$lua $variant"; done
 	done
-	for way in recorder reference correlator; do echo "c $way"; done
+	for variant in recorder reference correlator; do echo "c $variant"; done
 }
 
-# Sets `command`, for a program, with the script or executable of that name where there is more than one.
+# Sets `command` for a program. NAME is its script or executable, except for client-go, which has only one.
 command_of() { # PROGRAM NAME
 	case $1 in
 	c) command=("$out/$2") ;;
@@ -48,60 +50,60 @@ command_of() { # PROGRAM NAME
 	export LUA_PATH="./lua/?.lua;./lua/?/init.lua;$here/?.lua;;" LUA_CPATH="$build/$1/?.so;$out/$1/?.so;;"
 }
 
-# Fields of the lines that are kept are separated by tabs.
+# Prints its arguments as one line of a measurement file, separated by tabs.
 line() {
 	local IFS=$'\t'
 	echo "$*"
 }
 
 measure_times() {
-	local round workload program way command outcome
+	local round workload program variant command outcome
 	for ((round = 1; round <= rounds; round++)); do
 		echo "  times: round $round of $rounds" >&2
 		for workload in "${workloads[@]}"; do
-			while read -r program way; do
+			while read -r program variant; do
 				command_of "$program" evrec
-				outcome=$("${first[@]}" "${command[@]}" "$way" "$workload" "$amount")
-				line "$workload" "$program" "$way" "$outcome"
+				outcome=$("${pinned[@]}" "${command[@]}" "$variant" "$workload" "$amount")
+				line "$workload" "$program" "$variant" "$outcome"
 			done < <(rows)
 		done
 	done
 }
 
-# What a program asks malloc, realloc and calloc for: calls and bytes.
-asked() { # COMMAND...
+# Prints how often a program calls malloc, realloc and calloc, and the bytes that it requests by them.
+allocations() { # COMMAND...
 	memusage "$@" 2>&1 >/dev/null | sed 's/\x1b\[[0-9;]*m//g' |
 		awk '/^ *(malloc|realloc|calloc)\|/ { calls += $2; bytes += $3 } END { print calls, bytes }'
 }
 
-# The difference between two runs is that of their events: what starting costs is in both.
+# The difference between the two runs is the cost of EVENTS events, since the cost of starting is in both.
 measure_counts() {
-	local workload program way command outcome once twice
+	local workload program variant command outcome once twice
 	echo "  counts: $events events of each" >&2
 	for workload in "${workloads[@]}"; do
-		while read -r program way; do
+		while read -r program variant; do
 			command_of "$program" evrec
-			outcome=$("${first[@]}" "${command[@]}" "$way" "$workload" "$events")
+			outcome=$("${pinned[@]}" "${command[@]}" "$variant" "$workload" "$events")
 			once="0 0" twice="0 0"
 			if [ "$program" != client-go ]; then
-				once=$(asked "${command[@]}" "$way" "$workload" "$events")
-				twice=$(asked "${command[@]}" "$way" "$workload" $((2 * events)))
+				once=$(allocations "${command[@]}" "$variant" "$workload" "$events")
+				twice=$(allocations "${command[@]}" "$variant" "$workload" $((2 * events)))
 			fi
-			line "$workload" "$program" "$way" "$outcome" "$((${twice% *} - ${once% *}))" "$((${twice#* } - ${once#* }))"
+			line "$workload" "$program" "$variant" "$outcome" "$((${twice% *} - ${once% *}))" "$((${twice#* } - ${once#* }))"
 		done < <(rows)
 	done
 }
 
-# Lua 5.4 and C, as the goals are about the one and the other shows what the core does.
+# Measures Lua 5.4, which the goals are about, and C, which shows the core alone.
 measure_keys() {
-	local round n program way command outcome
+	local round n program variant command outcome
 	for ((round = 1; round <= (rounds + 1) / 2; round++)); do
 		for n in "${keys[@]}"; do
 			echo "  keys: $n, round $round of $(((rounds + 1) / 2))" >&2
-			while read -r program way; do
+			while read -r program variant; do
 				command_of "$program" keys
-				outcome=$("${first[@]}" "${command[@]}" "$way" "$n" "$amount")
-				line "$n" "$program" "$way" "$outcome"
+				outcome=$("${pinned[@]}" "${command[@]}" "$variant" "$n" "$amount")
+				line "$n" "$program" "$variant" "$outcome"
 			done < <(printf '%s\n' "5.4 recorder" "5.4 limited" "c recorder" "c limited" "c correlator")
 		done
 	done
@@ -120,14 +122,14 @@ instructions() { # COMMAND...
 }
 
 measure_instructions() {
-	local workload program way command once twice
+	local workload program variant command once twice
 	for workload in "${workloads[@]}"; do
 		echo "  instructions: $workload" >&2
-		while read -r program way; do
+		while read -r program variant; do
 			command_of "$program" evrec
-			once=$(instructions "${command[@]}" "$way" "$workload" "$events")
-			twice=$(instructions "${command[@]}" "$way" "$workload" $((2 * events)))
-			line "$workload" "$program" "$way" "$events" "$((twice - once))"
+			once=$(instructions "${command[@]}" "$variant" "$workload" "$events")
+			twice=$(instructions "${command[@]}" "$variant" "$workload" $((2 * events)))
+			line "$workload" "$program" "$variant" "$events" "$((twice - once))"
 		done < <(rows | grep -E '^(5\.4|c) ')
 	done
 }

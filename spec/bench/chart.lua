@@ -1,23 +1,23 @@
--- The chart of the README: what an event costs, in SVG.
+-- Draws the chart of the README in SVG: the cost of recording one event.
 local results = require "results"
 
 local chart = {}
 
 local BARS = {
-	{ id = "client-go/recorder", title = "client-go, whole way", class = "other" },
-	{ id = "client-go/correlator", title = "client-go, correlator", class = "base" },
+	{ id = "client-go/recorder", title = "client-go, end to end", class = "other" },
+	{ id = "client-go/correlator", title = "client-go, correlator", class = "reference" },
 	{ id = "5.4/recorder", title = "evrec, Lua 5.4", class = "ours" },
 	{ id = "5.3/recorder", title = "evrec, Lua 5.3", class = "ours" },
 	{ id = "luajit/recorder", title = "evrec, LuaJIT", class = "ours" },
 	{ id = "c/recorder", title = "evrec, C", class = "ours" },
-	{ id = "5.4/floor", title = "floor, Lua 5.4", class = "floor" },
+	{ id = "5.4/baseline", title = "baseline, Lua 5.4", class = "baseline" },
 }
-local BASE = "client-go/correlator"
+local REFERENCE = "client-go/correlator"
 local TITLES = {
 	duplicate = "Duplicate", similar = "Similar, aggregated", unique = "Unique, with eviction", limited = "Rate-limited",
 }
 
--- Two columns of panels. All in pixels.
+-- The panels are in two columns. All sizes are in pixels.
 local WIDTH, MARGIN, TOP = 920, 24, 76
 local LABEL, BAR, STEP, VALUE = 132, 14, 20, 52
 local PANEL = (WIDTH - 3 * MARGIN) / 2
@@ -31,14 +31,14 @@ local STYLE = [[
 	.value { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; }
 	.page { fill: #ffffff; }
 	.grid { stroke: #d1d9e0; stroke-width: 1; }
-	.other { fill: #afb8c1; } .base { fill: #818b98; } .ours { fill: #0969da; } .floor { fill: #8fc2f7; }
+	.other { fill: #afb8c1; } .reference { fill: #818b98; } .ours { fill: #0969da; } .baseline { fill: #8fc2f7; }
 	@media (prefers-color-scheme: dark) {
 		text { fill: #f0f6fc; }
 		.quiet { fill: #9198a1; }
 		.value { stroke: #0d1117; }
 		.page { fill: #0d1117; }
 		.grid { stroke: #3d444d; }
-		.other { fill: #545d68; } .base { fill: #7d8590; } .ours { fill: #4493f8; } .floor { fill: #264f86; }
+		.other { fill: #545d68; } .reference { fill: #7d8590; } .ours { fill: #4493f8; } .baseline { fill: #264f86; }
 	}
 ]]
 
@@ -60,7 +60,7 @@ function chart.draw(r)
 		put('<text x="%.0f" y="%.0f" class="%s" text-anchor="%s">%s</text>', x, y, class, anchor, content)
 	end
 
-	-- One scale for all: powers of ten around everything that is shown.
+	-- All panels have the same logarithmic scale, from one power of ten to another.
 	local least, most = math.huge, 0
 	local panels = {}
 	for _, workload in ipairs(results.workloads) do
@@ -85,10 +85,10 @@ function chart.draw(r)
 	local height = TOP + (#panels + 1) // 2 * height_of_panel
 	put('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img"', WIDTH, height,
 		WIDTH, height)
-	put('aria-label="What recording one event costs: evrec against client-go">')
+	put('aria-label="The cost of recording one event: evrec and client-go">')
 	put("<style>\n%s</style>", STYLE)
 	put('<rect class="page" width="100%%" height="100%%" rx="8"/>')
-	text(MARGIN, 34, "title", "start", "What recording one event costs")
+	text(MARGIN, 34, "title", "start", "The cost of recording one event")
 	text(MARGIN, 56, "quiet", "start",
 		"CPU time on one core, logarithmic; less is better. × is how many times faster than client-go’s correlator alone.")
 
@@ -103,15 +103,15 @@ function chart.draw(r)
 			put('<line class="grid" x1="%.1f" y1="%.0f" x2="%.1f" y2="%.0f"/>', x, top + 30, x, bottom)
 			text(x, bottom + 14, "quiet", "middle", (duration(10.0 ^ power):gsub("%.0", "")))
 		end
-		local base
+		local reference
 		for _, bar in ipairs(panel) do
-			base = bar.id == BASE and bar.ns or base
+			reference = bar.id == REFERENCE and bar.ns or reference
 		end
 		for j, bar in ipairs(panel) do
 			local y = top + 34 + (j - 1) * STEP
 			local label = duration(bar.ns)
-			if base and bar.class == "ours" then
-				label = label .. " · " .. factor(base / bar.ns)
+			if reference and bar.class == "ours" then
+				label = label .. " · " .. factor(reference / bar.ns)
 			end
 			text(zero - 8, y + BAR - 3, "", "end", bar.title)
 			put('<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2"/>', bar.class, zero, y, length(bar.ns),

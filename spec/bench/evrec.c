@@ -1,7 +1,7 @@
 /*
- * evrec.c - runs one workload through evrec's C interface, and prints what came of it.
+ * evrec.c - runs one workload through evrec's C interface, and prints the line that README.md describes.
  *
- * usage: evrec WAY WORKLOAD AMOUNT    (README.md says which there are)
+ * usage: evrec VARIANT WORKLOAD AMOUNT    (README.md lists them)
  */
 #include "bench.h"
 
@@ -10,11 +10,11 @@
 
 struct bench {
 	struct evrec evrec;
-	bool prepared;            /* the objects were made references beforehand */
-	size_t objects, messages; /* how many there are, */
-	size_t object, message;   /* and which is next */
+	bool prepared;            /* record about reference_at instead of object_at */
+	size_t objects, messages; /* the lengths of the arrays */
+	size_t object, message;   /* the indices of the next event */
 	evrec_reference object_at[OBJECTS];
-	evrec_ref *reference_at[OBJECTS];
+	evrec_prepared_ref *reference_at[OBJECTS];
 	evrec_str message_at[MESSAGES];
 	evrec_fields event_at[OBJECTS];
 };
@@ -27,9 +27,9 @@ static void make(struct bench *bench, const char *workload)
 	bench->messages = strcmp(workload, "similar") == 0 ? MESSAGES : 1;
 	for (i = 0; i < bench->objects; i++) {
 		bench->object_at[i] = object_of(i);
-		bench->reference_at[i] = evrec_ref_new(&bench->object_at[i], NULL);
+		bench->reference_at[i] = evrec_prepared_ref_new(&bench->object_at[i], NULL);
 		if (bench->reference_at[i] == NULL) {
-			die("no reference");
+			die("no memory");
 		}
 	}
 	for (i = 0; i < bench->messages; i++) {
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 	size_t events;
 
 	if (argc != 4) {
-		die("usage: evrec WAY WORKLOAD AMOUNT");
+		die("usage: evrec VARIANT WORKLOAD AMOUNT");
 	}
 	make(&bench, argv[2]);
 	evrec_correlator_options_init(&options);
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	bench.prepared = strcmp(argv[1], "reference") == 0;
 	events = measure(batch, &bench, argv[3], bench.objects + bench.messages, &spent);
 	if (e->b != NULL) {
-		(void)evrec_broadcaster_get_sink_stats(e->b, 0, &stats);
+		(void)evrec_broadcaster_get_sink_stats(e->b, 1, &stats);
 		e->created = stats.created;
 		e->patched = stats.patched + stats.coalesced;
 		e->skipped = stats.rate_limited;
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)e->patched, (unsigned long long)e->skipped);
 	evrec_close(e);
 	while (bench.objects > 0) {
-		evrec_ref_release(bench.reference_at[--bench.objects]);
+		evrec_prepared_ref_release(bench.reference_at[--bench.objects]);
 	}
 	return 0;
 }

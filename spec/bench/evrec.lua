@@ -1,10 +1,10 @@
--- Runs one workload through evrec, or through the floor, and prints what came of it.
+-- Runs one workload through evrec or through the baseline, and prints the line that README.md describes.
 --
--- usage: evrec.lua WAY WORKLOAD AMOUNT    (README.md says which there are)
+-- usage: evrec.lua VARIANT WORKLOAD AMOUNT    (README.md lists them)
 local bench = require "bench"
 
 local OBJECTS, MESSAGES = 8192, 4096
-local way, workload, amount = ...
+local variant, workload, amount = ...
 
 local objects, messages = { bench.object_of(0) }, { bench.MESSAGE }
 if workload == "similar" then
@@ -19,7 +19,7 @@ end
 
 local options = { burst_size = workload ~= "limited" and 1000000000 or nil }
 
--- Objects and messages in turn, by a method that is called as recorder:event is.
+-- Returns a function that runs a batch: objects and messages in turn, through the method `event` of `recorder`.
 local function recording(recorder, poll)
 	local object, message = 0, 0
 	return function()
@@ -34,27 +34,28 @@ local function recording(recorder, poll)
 	end
 end
 
--- Each gives a function that runs a batch, and one that tells how many were created, patched and skipped.
-local ways = {}
+-- Each variant returns a function that runs a batch, and one that returns how many events were created, patched and
+-- skipped.
+local variants = {}
 
-function ways.floor()
-	return recording(bench.floor(), function() end), function() return 0, 0, 0 end
+function variants.baseline()
+	return recording(bench.baseline(), function() end), function() return 0, 0, 0 end
 end
 
-function ways.recorder()
+function variants.recorder()
 	local recorder, poll, outcome = bench.recorder(options)
 	return recording(recorder, poll), outcome
 end
 
-function ways.reference()
+function variants.reference()
 	local evrec = require "evrec"
 	for i, object in ipairs(objects) do
 		objects[i] = evrec.reference(object)
 	end
-	return ways.recorder()
+	return variants.recorder()
 end
 
-function ways.correlator()
+function variants.correlator()
 	local correlator = require "evrec".correlator(options)
 	local events, event = {}, 0
 	for i = 1, math.max(#objects, #messages) do
@@ -76,8 +77,8 @@ function ways.correlator()
 	end, function() return created, patched, skipped end
 end
 
-local batch, outcome = ways[way]()
--- LuaJIT's memory does not come from malloc, where that of the others is counted.
+local batch, outcome = variants[variant]()
+-- LuaJIT does not allocate by malloc, so bench.sh cannot count its bytes, and this program does.
 local bytes = "-"
 local before = collectgarbage "count"
 if jit and tonumber(amount) then

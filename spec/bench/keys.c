@@ -1,8 +1,8 @@
 /*
- * keys.c - what it costs to have many keys: fills the three caches with KEYS each, then counts events about random ones
- * of them; or prints how many bytes evrec holds for each key.
+ * keys.c - measures the cost of many keys. It fills each of the three caches with KEYS keys, then records events about
+ * these keys in random order. With the amount `memory` it prints how many bytes evrec holds for each key instead.
  *
- * usage: keys WAY KEYS AMOUNT    (README.md says which there are; the amount may also be `memory`)
+ * usage: keys VARIANT KEYS AMOUNT    (README.md lists the variants)
  */
 #include "bench.h"
 
@@ -10,7 +10,7 @@
 
 #define KEYS_A_NAME 1024
 
-/* One object whose strings change: the keys are many, what the caller keeps is small. */
+/* One object whose strings change, so that this program itself needs little memory for many keys. */
 struct bench {
 	struct evrec evrec;
 	size_t keys, key;
@@ -49,7 +49,7 @@ static void batch(void *ctx)
 
 	for (i = 0; i < BATCH; i++) {
 		step(bench);
-		/* Comes to every key once before it starts again, in an order that no cache foresees. */
+		/* A full-period generator: visits every key once a round, in an order that the processor cannot prefetch. */
 		bench->key = (bench->key * 1664525 + 1013904223) % bench->keys;
 	}
 	if (bench->evrec.b != NULL) {
@@ -57,7 +57,7 @@ static void batch(void *ctx)
 	}
 }
 
-/* Every allocation counts with what malloc has set aside for it. */
+/* An allocator for evrec_set_allocator. ctx: the sum of the usable sizes of all live blocks. */
 static void *counting(void *ctx, void *block, size_t size)
 {
 	size_t *live = ctx;
@@ -73,7 +73,7 @@ static void *counting(void *ctx, void *block, size_t size)
 	return made;
 }
 
-/* Entries in the three caches, bytes held for each, and of those the bytes of the parts that its key is made of. */
+/* Prints the number of entries in the three caches, the bytes that each takes, and the bytes of its key's strings. */
 static void print_memory(const struct bench *bench, size_t live)
 {
 	const evrec_fields *e = &bench->event;
@@ -86,7 +86,7 @@ static void print_memory(const struct bench *bench, size_t live)
 	size_t entries;
 
 	evrec_correlator_get_stats(bench->evrec.correlator, &stats);
-	entries = stats.aggregates + stats.observed + stats.rate_limits;
+	entries = stats.aggregates + stats.observed + stats.buckets;
 	printf("%zu\t%.1f\t%.1f\n", entries, (double)live / (double)entries, (double)(object + aggregate + event) / 3);
 }
 
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 
 	bench.keys = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
 	if (bench.keys == 0 || bench.keys > KEYS_A_NAME * KEYS_A_NAME) {
-		die("usage: keys WAY KEYS AMOUNT");
+		die("usage: keys VARIANT KEYS AMOUNT");
 	}
 	for (i = 0; i < KEYS_A_NAME; i++) {
 		bench.name_at[i] = name_of(i);

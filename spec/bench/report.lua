@@ -1,6 +1,6 @@
--- Tells what bench.sh has measured: a table for the terminal, bench.md with the same, and bench.svg.
+-- Reports the measurements of bench.sh: prints them as tables, writes the same to bench.md, and a chart to bench.svg.
 --
--- usage: report.lua FOLDER    (where the results are, and where the two files come to lie)
+-- usage: report.lua FOLDER    (has the measurements, and gets the two files)
 local chart = require "chart"
 local goals = require "goals"
 local results = require "results"
@@ -47,7 +47,7 @@ local function width(text)
 	return utf8.len(text)
 end
 
--- Markdown that can be read as it is. The first column is text, the others are numbers.
+-- Prints an aligned Markdown table. The first column is text, the others are numbers.
 local function show(header, rows)
 	local widths = {}
 	for _, row in ipairs { header, table.unpack(rows) } do
@@ -81,12 +81,12 @@ local function show_times(workload)
 	for _, row in ipairs(results.rows) do
 		local t, count = ns and ns[row.id], counts[row.id]
 		if t then
-			local whole = row.way ~= "correlator" and row.way ~= "floor"
+			local end_to_end = row.variant ~= "correlator" and row.variant ~= "baseline"
 			table.insert(rows, {
 				row.title, short(t.median), short(t.min) .. " – " .. short(t.max),
-				row.way ~= "floor" and ratio(ns["client-go/correlator"], t) or NOTHING,
-				whole and ratio(ns["client-go/recorder"], t) or NOTHING,
-				whole and ratio(t, ns[row.program .. "/floor"]) or NOTHING,
+				row.variant ~= "baseline" and ratio(ns["client-go/correlator"], t) or NOTHING,
+				end_to_end and ratio(ns["client-go/recorder"], t) or NOTHING,
+				end_to_end and ratio(t, ns[row.program .. "/baseline"]) or NOTHING,
 				count and few(count.allocations) or NOTHING, count and few(count.bytes) or NOTHING,
 			})
 		end
@@ -94,7 +94,7 @@ local function show_times(workload)
 	if #rows > 0 then
 		say("### %s", workload.title)
 		say()
-		show({ "", "ns", "least – most", "EventCorrelate", "whole way", "of floor", "allocations", "bytes" }, rows)
+		show({ "", "ns", "least – most", "EventCorrelate", "end to end", "baseline", "allocations", "bytes" }, rows)
 	end
 end
 
@@ -128,7 +128,7 @@ local function show_keys()
 		local m = r.memory[n]
 		table.insert(rows, { thousands(n), thousands(m.entries), short(m.bytes), short(m.own), short(m.beyond) })
 	end
-	show({ "lru_cache_size", "keys in three caches", "bytes a key", "of these its own", "beyond" }, rows)
+	show({ "lru_cache_size", "keys in three caches", "bytes a key", "its strings", "other" }, rows)
 end
 
 local function show_instructions()
@@ -163,7 +163,7 @@ end
 
 say("# The benchmark")
 say()
-say("Made by `make bench`; what is measured, and how, is in spec/bench/README.md.")
+say("Written by `make bench`; spec/bench/README.md describes what it measures, and how.")
 say()
 for _, line in ipairs(r.machine) do
 	say("- %s: %s", line[1], line[2])
@@ -175,8 +175,9 @@ show_goals()
 if next(r.ns) then
 	say("## Time and allocations of an event")
 	say()
-	say("Nanoseconds of CPU time: medians of rounds in which all took turns. Then how many times faster that is than")
-	say("client-go's EventCorrelate alone, and than its whole way; and how many times what the floor takes.")
+	say("Nanoseconds of CPU time: the median, least and most of the rounds, in which all programs took turns. The next")
+	say("columns: how many times faster than client-go's EventCorrelate alone, and than client-go end to end; and the")
+	say("time relative to the baseline.")
 	say()
 	for _, workload in ipairs(results.workloads) do
 		show_times(workload)
@@ -190,7 +191,7 @@ end
 if next(r.instructions) then
 	say("## Instructions")
 	say()
-	say("Counted by callgrind: nearly the same whenever and wherever they are counted.")
+	say("Counted by callgrind. The machine's speed and load hardly change them.")
 	say()
 	show_instructions()
 end

@@ -1,4 +1,4 @@
--- What bench.sh has measured, read from the files that it keeps.
+-- Reads the measurements from the files that bench.sh writes.
 local results = {}
 
 results.workloads = {
@@ -8,24 +8,24 @@ results.workloads = {
 	{ name = "limited", title = "Rate-limited: one event again and again, its tokens gone" },
 }
 
--- Rows of the tables, in their order: program and way, as bench.sh calls them.
+-- The rows of the tables in order: program and variant, as bench.sh names them.
 results.rows = {}
-local function add(program, way, title)
-	table.insert(results.rows, { id = program .. "/" .. way, program = program, way = way, title = title })
+local function add(program, variant, title)
+	table.insert(results.rows, { id = program .. "/" .. variant, program = program, variant = variant, title = title })
 end
-add("client-go", "recorder", "client-go, the whole way")
+add("client-go", "recorder", "client-go, end to end")
 add("client-go", "correlator", "client-go, EventCorrelate alone")
 for _, lua in ipairs { { "5.4", "Lua 5.4" }, { "5.3", "Lua 5.3" }, { "luajit", "LuaJIT" } } do
 	add(lua[1], "recorder", "evrec from " .. lua[2])
 	add(lua[1], "reference", "evrec from " .. lua[2] .. ", a reference")
 	add(lua[1], "correlator", "evrec from " .. lua[2] .. ", correlator alone")
-	add(lua[1], "floor", "floor from " .. lua[2])
+	add(lua[1], "baseline", "baseline from " .. lua[2])
 end
 add("c", "recorder", "evrec from C")
 add("c", "reference", "evrec from C, a reference")
 add("c", "correlator", "evrec from C, correlator alone")
 
--- The fields of each line; none where there is no such file.
+-- The fields of each line of a file. An empty list if there is no such file.
 local function lines(path)
 	local found = {}
 	local file = io.open(path)
@@ -47,7 +47,7 @@ local function into(t, key)
 	return t[key]
 end
 
--- Median, least and greatest of what was measured.
+-- The median and the extremes of some measurements.
 local function spread(values)
 	table.sort(values)
 	local n = #values
@@ -65,7 +65,7 @@ local function each_spread(t)
 	return t
 end
 
--- ns[workload][row] and keys[n][row]: spreads of nanoseconds an event.
+-- ns[workload][row], and keys[n][row]: the spread of the nanoseconds that an event takes.
 local function times(path)
 	local ns = {}
 	for _, f in ipairs(lines(path)) do
@@ -74,7 +74,7 @@ local function times(path)
 	return each_spread(ns)
 end
 
--- counts[workload][row]: what became of the events, allocations and bytes of each.
+-- counts[workload][row]: how many events were created, patched and skipped; allocations and bytes of an event.
 local function counts(path)
 	local found = {}
 	for _, f in ipairs(lines(path)) do

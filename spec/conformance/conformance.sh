@@ -1,8 +1,8 @@
 #!/bin/bash
-# Builds client-go's side and compares evrec's with it (see README.md), or makes the vectors anew. DIR holds the other
-# side, `subject`, and gets all that is made.
+# Builds the oracle, which runs client-go's correlator, and compares evrec's with it; or writes the vectors anew. See
+# README.md. DIR has evrec's program, `trace_runner`, and gets the oracle and all output.
 #
-# usage: conformance.sh DIR compare [NAME=VALUE]...    (settings of run.lua)
+# usage: conformance.sh DIR compare [NAME=VALUE]...    (the settings of run.lua)
 #        conformance.sh DIR replay FILE
 #        conformance.sh DIR vectors
 set -eu
@@ -16,11 +16,12 @@ what=$2
 shift 2
 
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
-# Go keeps what it fetches and compiles below it; `make clean` must be able to remove that.
+# Go keeps its downloads below HOME, and write-protects them unless it is told -modcacherw. `make clean` must be able to
+# remove them.
 [ -n "${HOME-}" ] || export HOME="$PWD/build/home" GOFLAGS="$GOFLAGS -modcacherw"
 go=$("$here/../support/go.sh")
 
-form() { # of the Go sources
+go_form() {
 	[ -z "$("$("$go" env GOROOT)/bin/gofmt" -l "$here/oracle")" ] && (cd "$here/oracle" && "$go" vet ./...)
 }
 
@@ -29,7 +30,7 @@ same_vectors() {
 	lua5.4 "$here/vectors.lua" "$dir" "$dir/vectors" && diff -rq "$dir/vectors" "$here/vectors"
 }
 
-# The sum of its traces becomes a part of this script's.
+# Adds the traces that run.lua counted to this script's tally.
 compare() {
 	lua5.4 "$here/run.lua" "programs=$dir" "$@" | tee "$dir/compare.log"
 	read -r passed failed <<<"$(sed -n 's/^traces: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$dir/compare.log")"
@@ -43,7 +44,7 @@ vectors) exec lua5.4 "$here/vectors.lua" "$dir" "$here/vectors" ;;
 replay) exec lua5.4 "$here/run.lua" "programs=$dir" "replay=$1" ;;
 esac
 tally_begin "$dir/log"
-tally_check "gofmt and go vet" form
-tally_check "the vectors and scenarios are as client-go's side says" same_vectors
+tally_check "gofmt and go vet" go_form
+tally_check "make vectors would write the same vectors" same_vectors
 compare "jobs=$(nproc)" "$@"
 tally_end

@@ -1,15 +1,16 @@
--- Traces at random, weighted towards where a correlator decides: small caches, few tokens, intervals hit to the
--- nanosecond, messages that come back. The same trace from the same seed.
+-- Generates random traces. They prefer inputs on which a correlator's decision changes: small caches, few tokens,
+-- events that come within a nanosecond of the end of an interval, and messages that repeat. The same seed gives the
+-- same trace.
 --
--- A tame trace is one that evrec's Lua interface can follow: every object has a kind, no answer comes by a handle, and
--- a double holds every time.
+-- A trace that is generated `for_lua` can be run through evrec's Lua interface too: every object has a kind, no answer
+-- is by handle, and every time is a multiple of 250 ms, which a double holds exactly.
 
 local trace = require "trace"
 
 local SECOND = 1000000000
 local T0 = 1700000000 * SECOND
 local YEAR = 365 * 86400 * SECOND
-local END = 8000000000 * SECOND -- short of what 64 bits hold
+local END = 8000000000 * SECOND -- the latest time of an event; 64 bits hold 9223372036 s
 
 local random = math.random
 
@@ -29,11 +30,11 @@ local function words(prefix, count)
 	return out
 end
 
-local function options_of()
+local function random_options()
 	return {
 		lru_cache_size = pick { 1, 2, 2, 2, 3, 4, 5, 8, 8, 16, 64, 256, 4096 },
 		burst_size = pick { 1, 2, 3, 5, 25, 25, 1000 },
-		-- With powers of two the waits are whole nanoseconds.
+		-- A qps that is a power of two gives a wait of whole nanoseconds.
 		qps = pick { 1 / 300, 1 / 300, 1 / 3, 1 / 64, 0.125, 0.25, 0.01, 0.1, 1.0, 7.0, 10.0, 1e3, 1e9, 1e-9 },
 		max_events = pick { 1, 2, 3, 4, 5, 10, 10 },
 		max_interval_in_seconds = pick { 1, 2, 10, 60, 600, 600 },
@@ -43,15 +44,16 @@ local function options_of()
 	}
 end
 
+-- Messages with unusual characters, or that look like the message of an aggregate.
 local strange = {
 	"", " ", "<a & b>", '"quoted" \\ and \t', "caf\u{e9} \u{2028} \u{1f600}", "a\0b", "a\0c", ("long"):rep(20),
 	"(combined from similar events): m1", "(combined from similar events): m2", "together: m1",
 }
 
--- What the fields of a trace's events are taken from.
-local function vocabulary_of(objects, filling)
+-- The values from which each field of a trace's events is picked.
+local function random_vocabulary(objects, filling)
 	if not filling and chance(10) then
-		-- Fields that joined without a separator are often the same.
+		-- Joined without a separator, these values often give equal keys.
 		local few = { "", "a", "b", "ab", "ba", "aa" }
 		return setmetatable({ kind = { "a", "b", "ab" } }, { __index = function() return few end })
 	end
@@ -79,14 +81,14 @@ local function vocabulary_of(objects, filling)
 	return v
 end
 
--- Fields that are empty are left out.
+-- Leaves an empty field unset.
 local function set(object, key, value)
 	if value ~= "" then
 		object[key] = value
 	end
 end
 
-local function event_of(v)
+local function random_event(v)
 	local object, source, event = {}, {}, {}
 	for _, key in ipairs { "kind", "namespace", "name", "uid", "apiVersion", "fieldPath" } do
 		set(object, key, pick(v[key]))
@@ -102,23 +104,23 @@ local function event_of(v)
 	return event
 end
 
--- An occurrence of `what` at a time; tame ones are shorter.
-local function dress(what, id, now, tame)
+-- An occurrence of an event at the time `now`. Occurrences for Lua have fewer fields, which keeps the vectors short.
+local function occurrence_of(template, id, now, for_lua)
 	local event = {}
-	for key, value in pairs(what) do
+	for key, value in pairs(template) do
 		event[key] = value
 	end
-	event.metadata = { namespace = what.involvedObject.namespace or "default" }
+	event.metadata = { namespace = template.involvedObject.namespace or "default" }
 	if not chance(2) then
 		event.metadata.name = "n" .. id
 	end
 	if chance(2) then
 		event.metadata.resourceVersion = "given-" .. id
 	end
-	if chance(tame and 20 or 98) then
-		event.count = chance(tame and 80 or 96) and 1 or random(2, 1000)
+	if chance(for_lua and 20 or 98) then
+		event.count = chance(for_lua and 80 or 96) and 1 or random(2, 1000)
 	end
-	if chance(tame and 60 or 90) then
+	if chance(for_lua and 60 or 90) then
 		event.firstTimestamp, event.lastTimestamp = trace.time(now), trace.time(now)
 	elseif chance(60) then
 		event.firstTimestamp = trace.time(now - random(0, 7200) * SECOND)
@@ -127,16 +129,18 @@ local function dress(what, id, now, tame)
 	return event
 end
 
--- What of an event begins an interval (reason), or takes a token; close enough to aim at the boundaries.
-local function subject(event, reason)
+-- The fields by which the spam filter counts an event, and with the reason those by which the aggregator does. This
+-- approximates both keys well enough to find the time at which an interval ends or a token comes.
+local function key_of(event, with_reason)
 	local o, s = event.involvedObject, event.source
 	return table.concat({ o.kind or "", o.name or "", o.namespace or "", o.uid or "", s.component or "",
-		event.type or "", reason and event.reason or "" }, "\1")
+		event.type or "", with_reason and event.reason or "" }, "\1")
 end
 
--- The time of the next event; a clock is { options =, now =, unit =, last = of what subject() tells }.
+-- The time of the next event. A clock is { options =, now =, unit =, last = }. All times are multiples of `unit`, and
+-- `last` maps a key of key_of to the time of its last event.
 local function tick(clock, event)
-	local about, similar, unit = subject(event), subject(event, true), clock.unit
+	local spam_key, aggregate_key, unit = key_of(event), key_of(event, true), clock.unit
 	local interval, p = clock.options.max_interval_in_seconds * SECOND, random(100)
 	local now = clock.now
 	if p <= 10 then
@@ -148,17 +152,17 @@ local function tick(clock, event)
 	elseif p <= 44 then
 		now = now + random(0, 2 * interval // unit) * unit
 	elseif p <= 54 then
-		now = (clock.last[similar] or now) + interval + random(-1, 1) * unit
+		now = (clock.last[aggregate_key] or now) + interval + random(-1, 1) * unit
 	elseif p <= 64 then
 		local wait = math.min(random(3) / clock.options.qps * 1e9, 1e18)
-		now = (clock.last[about] or now) + math.floor(wait) // unit * unit + random(-1, 2) * unit
+		now = (clock.last[spam_key] or now) + math.floor(wait) // unit * unit + random(-1, 2) * unit
 	elseif p <= 69 then
 		now = now - pick { unit, random(0, SECOND // unit) * unit, random(0, 10) * SECOND, interval, interval + unit }
 	elseif p <= 70 and chance(20) then
 		now = now + pick { -YEAR, YEAR, 86400 * SECOND }
-	end -- else at the same time
+	end -- else the time stays
 	clock.now = math.max(-END, math.min(now, END))
-	clock.last[about], clock.last[similar] = clock.now, clock.now
+	clock.last[spam_key], clock.last[aggregate_key] = clock.now, clock.now
 	return clock.now
 end
 
@@ -179,32 +183,34 @@ function Builder:add_answer(to, now)
 	})
 end
 
--- What happens next: often what did lately.
-local function by_chance(v)
+-- Each of the following functions returns an iterator over a trace's events.
+
+-- New events, and in 40 % of the steps one of the last nine events again.
+local function often_repeated(v)
 	local seen = {}
 	return function()
-		local lately = #seen > 0 and chance(40)
-		seen[#seen + 1] = lately and seen[random(math.max(1, #seen - 8), #seen)] or event_of(v)
+		local repeated = #seen > 0 and chance(40)
+		seen[#seen + 1] = repeated and seen[random(math.max(1, #seen - 8), #seen)] or random_event(v)
 		return seen[#seen]
 	end
 end
 
--- One of a few.
-local function by_choice(v)
+-- A few events, in random order.
+local function one_of_a_few(v)
 	local all = {}
 	for i = 1, pick { 3, 6, 9, 12, 15 } do
-		all[i] = event_of(v)
+		all[i] = random_event(v)
 	end
 	return function() return pick(all) end
 end
 
--- Round and round what just fits into a cache; then there is one more.
-local function round_and_round(v, capacity)
+-- As many events as just fill a cache, in turn. After a while one further event comes, which evicts an entry.
+local function filling_a_cache(v, capacity)
 	local all, step, turn = {}, 0, capacity + capacity // 8 + 1
 	return function()
 		step = step + 1
 		local i = step == turn and capacity + 1 or (step - (step < turn and 1 or 2)) % capacity + 1
-		all[i] = all[i] or event_of(v)
+		all[i] = all[i] or random_event(v)
 		all[i].involvedObject.name = v.name[i]
 		return all[i]
 	end
@@ -212,38 +218,38 @@ end
 
 local generate = {}
 
---- The trace of a seed, with options of its own.
-function generate.trace(seed, tame)
+--- The trace of a seed. for_lua: whether evrec's Lua interface must be able to run it.
+function generate.trace(seed, for_lua)
 	math.randomseed(seed)
-	local options = options_of()
-	-- Large caches are not filled by chance, the largest by no other seeds than these.
-	local largest = not tame and seed % 250 == 0
+	local options = random_options()
+	-- A random choice of events does not fill a large cache. Only one seed in 250 fills the largest, as that is slow.
+	local largest = not for_lua and seed % 250 == 0
 	options.lru_cache_size = largest and 4096 or options.lru_cache_size
 	local capacity = options.lru_cache_size
-	local filling = largest or (not tame and capacity >= 64 and capacity < 4096 and chance(15))
+	local filling = largest or (not for_lua and capacity >= 64 and capacity < 4096 and chance(15))
 	local objects = filling and capacity + 1 or pick { 1, 1, 2, 3, 5, 10, math.min(capacity + 1, 64) }
-	local length = filling and capacity + capacity // 4 or pick(tame and { 20, 25, 30, 35 } or { 12, 40, 100, 300 })
-	local v = vocabulary_of(objects, filling)
-	local next_event = (filling and round_and_round or tame and by_choice or by_chance)(v, capacity)
+	local length = filling and capacity + capacity // 4 or pick(for_lua and { 20, 25, 30, 35 } or { 12, 40, 100, 300 })
+	local v = random_vocabulary(objects, filling)
+	local next_event = (filling and filling_a_cache or for_lua and one_of_a_few or often_repeated)(v, capacity)
 	local clock = {
-		options = options, last = {}, unit = tame and SECOND // 4 or 1,
-		now = tame and T0 or pick { T0, T0, T0, T0, T0 + 1, T0, T0, 0, -T0 // 2 },
+		options = options, last = {}, unit = for_lua and SECOND // 4 or 1,
+		now = for_lua and T0 or pick { T0, T0, T0, T0, T0 + 1, T0, T0, 0, -T0 // 2 },
 	}
 	local answers, updates = pick { "none", "none", "at once", "late" }, not filling and chance(30)
-	local t = setmetatable({ options = options, steps = {}, by_handle = tame and 0 or pick { 0, 50, 100 } }, Builder)
+	local t = setmetatable({ options = options, steps = {}, by_handle = for_lua and 0 or pick { 0, 50, 100 } }, Builder)
 	for _ = 1, length do
-		local what, id = next_event(), #t.steps + 1
-		local now = tick(clock, what)
-		t:add(now, { event = dress(what, id, now, tame) })
+		local event, id = next_event(), #t.steps + 1
+		local now = tick(clock, event)
+		t:add(now, { event = occurrence_of(event, id, now, for_lua) })
 		if answers == "at once" and chance(80) then
 			t:add_answer(id, now)
 		elseif answers == "late" and chance(30) then
 			t:add_answer(random(math.max(1, id - 20), id), now)
 		end
 		if updates and chance(5) then
-			local event = dress(tame and next_event() or event_of(v), #t.steps + 1, now, tame)
-			event.metadata.name = "n" .. #t.steps + 1
-			t:add(now, { update = event })
+			local update = occurrence_of(for_lua and next_event() or random_event(v), #t.steps + 1, now, for_lua)
+			update.metadata.name = "n" .. #t.steps + 1
+			t:add(now, { update = update })
 		end
 	end
 	return { options = options, steps = t.steps }

@@ -1,4 +1,4 @@
--- Runs the two programs, `oracle` and `subject`, and tells where their answers differ.
+-- Runs the two programs, `oracle` (client-go) and `trace_runner` (evrec), and compares their answers.
 
 local cjson = require "cjson"
 local trace = require "trace"
@@ -11,36 +11,37 @@ local COLLISION = '{"collision":true}'
 local Programs = {}
 Programs.__index = Programs
 
---- The programs are in `dir`; `name` is for their input and output, files that close() removes.
+--- The programs are in `dir`. The files there for their input and output begin with `name`, until close() removes them.
 local function new(dir, name)
 	local path = ("%s/%s"):format(dir, name)
 	return setmetatable({
 		dir = dir, input = path .. ".traces", errors = path .. ".errors",
-		outputs = { oracle = path .. ".oracle", subject = path .. ".subject" },
+		outputs = { oracle = path .. ".oracle", evrec = path .. ".evrec" },
 	}, Programs)
 end
 
 function Programs:close()
-	for _, path in ipairs { self.input, self.errors, self.outputs.oracle, self.outputs.subject } do
+	for _, path in ipairs { self.input, self.errors, self.outputs.oracle, self.outputs.evrec } do
 		os.remove(path)
 	end
 end
 
---- Runs both on the text of traces; two functions, each of which returns a line of theirs. Nil and what was said where
---- one failed.
+--- Runs both programs on the text of traces. Returns two iterators over lines: the oracle's and evrec's. If a program
+--- fails, returns nil and the programs' error messages.
 function Programs:run(text)
 	local file = assert(io.open(self.input, "w"))
 	assert(file:write(text))
 	file:close()
-	local ok = os.execute(("exec 2>'%s'; '%s/oracle' <'%s' >'%s' & '%s/subject' <'%s' >'%s'; s=$?; wait $! && exit $s")
-		:format(self.errors, self.dir, self.input, self.outputs.oracle, self.dir, self.input, self.outputs.subject))
+	local command = "exec 2>'%s'; '%s/oracle' <'%s' >'%s' & '%s/trace_runner' <'%s' >'%s'; s=$?; wait $! && exit $s"
+	local ok = os.execute(command:format(self.errors, self.dir, self.input, self.outputs.oracle, self.dir, self.input,
+		self.outputs.evrec))
 	if not ok then
 		local errors = assert(io.open(self.errors))
-		local said = errors:read(2000) or "nothing was said"
+		local message = errors:read(2000) or "a program failed without an error message"
 		errors:close()
-		return nil, said
+		return nil, message
 	end
-	return io.lines(self.outputs.oracle), io.lines(self.outputs.subject)
+	return io.lines(self.outputs.oracle), io.lines(self.outputs.evrec)
 end
 
 local function same(a, b)
@@ -60,7 +61,7 @@ local function same(a, b)
 	return true
 end
 
--- The oracle's line as it is compared, and the cases that it names.
+-- The oracle's line without its `cases`, which are not compared; and those cases.
 local function without_cases(line)
 	if not line:find('"cases":[', 1, true) then
 		return line
@@ -69,14 +70,14 @@ local function without_cases(line)
 	return head .. "}", cases
 end
 
---- The fields in which two lines differ, in order; nil where they say the same.
-local function difference(oracle, subject)
+--- The fields in which two lines differ, in the order of FIELDS, joined by commas. Nil if no field differs.
+local function difference(oracle, evrec)
 	oracle = without_cases(oracle)
-	if oracle == subject then
+	if oracle == evrec then
 		return nil
 	end
 	local names = {}
-	local a, b = cjson.decode(oracle), cjson.decode(subject)
+	local a, b = cjson.decode(oracle), cjson.decode(evrec)
 	for _, key in ipairs(FIELDS) do
 		if not same(a[key], b[key]) then
 			names[#names + 1] = key
@@ -85,10 +86,10 @@ local function difference(oracle, subject)
 	return #names > 0 and table.concat(names, ",") or nil
 end
 
--- Which of the traces it was that a program failed on, and `said` why.
-local function compare_halves(self, traces, seen, said)
+-- Finds the traces on which a program fails with `message`, by bisection, and compares the others.
+local function compare_halves(self, traces, seen, message)
 	if #traces == 1 then
-		return { { line = #traces[1].steps + 1, fields = "failure", oracle = "or the subject failed", subject = said } }
+		return { { line = #traces[1].steps + 1, fields = "failure", oracle = "one of the programs failed", evrec = message } }
 	end
 	local half, out = #traces // 2, {}
 	for _, range in ipairs { { 1, half }, { half + 1, #traces } } do
@@ -100,26 +101,27 @@ local function compare_halves(self, traces, seen, said)
 	return out
 end
 
---- For each trace nil, or where it first differs: { line =, fields =, oracle =, subject = }, or "collision" where the
---- comparison ended. `seen`, where given, is called for every step that was compared: with the trace, the oracle's
---- answer, and its cases.
+--- Compares the programs' answers. Returns for each trace: nil if all answers are equal; the first difference, as
+--- { line =, fields =, oracle =, evrec = }; or "collision" if two of client-go's joined keys are equal, which ends the
+--- comparison of that trace. Calls `seen`, unless it is nil, for every step compared: with the trace, the oracle's
+--- answer, and the cases that the oracle named.
 function Programs:compare(traces, seen)
 	local texts, lengths, out = {}, {}, {}
 	for i, t in ipairs(traces) do
 		local lines = trace.lines(t)
 		texts[i], lengths[i] = table.concat(lines, "\n") .. "\n", #lines
 	end
-	local oracle, subject = self:run(table.concat(texts))
+	local oracle, evrec = self:run(table.concat(texts))
 	if not oracle then
-		return compare_halves(self, traces, seen, subject)
+		return compare_halves(self, traces, seen, evrec)
 	end
 	for i, t in ipairs(traces) do
 		for line = 1, lengths[i] do
-			local a, b = oracle(), subject()
+			local a, b = oracle(), evrec()
 			if not out[i] then
 				local fields = a ~= COLLISION and difference(a, b)
 				out[i] = a == COLLISION and "collision" or
-					fields and { line = line, fields = fields, oracle = a, subject = b } or nil
+					fields and { line = line, fields = fields, oracle = a, evrec = b } or nil
 				if not out[i] and seen and line > 1 then
 					seen(t, without_cases(a))
 				end

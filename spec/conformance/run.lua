@@ -1,13 +1,13 @@
--- Compares evrec's correlator with client-go's on random traces, line by line. A trace on which they differ is made
--- small, shown, and kept.
+-- Compares evrec's correlator with client-go's on random traces, line by line. Shrinks, prints and keeps a trace on
+-- which the two differ.
 --
 -- usage: run.lua [NAME=VALUE]...
---   seed=N         of the first trace; the next has the next seed (default: of the time)
---   traces=N       at least so many traces (500)
---   steps=N        and so many steps (150000)
---   jobs=N         at once (1)
---   programs=DIR   where `oracle` and `subject` are, and where what differs is written (.)
---   replay=FILE    compares this trace alone, and shows it
+--   seed=N         the seed of the first trace; each following trace has the next seed (default: from the time)
+--   traces=N       run at least N traces (500)
+--   steps=N        and at least N steps (150000)
+--   jobs=N         number of worker processes (1)
+--   programs=DIR   has the programs `oracle` and `trace_runner`, and gets the traces that differ (.)
+--   replay=FILE    compare this one trace, and print each of its steps
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -18,9 +18,9 @@ local programs = require "programs"
 local shrink = require "shrink"
 local trace = require "trace"
 
-local BATCH = 20000 -- lines for one run of the programs
-local SHOWN = 40 -- steps of a trace that differs
-local ENOUGH = 100000 -- steps, in which traces must have come to every case
+local BATCH = 20000 -- lines of traces in one run of the programs
+local SHOWN = 40 -- how many steps of a differing trace are printed: the last ones
+local ENOUGH = 100000 -- steps; a run of as many must reach every case
 
 local WHYS = { "new", "duplicate", "aggregated", "rate_limited" }
 local CASES = { "event_evicted", "aggregate_evicted", "bucket_evicted", "event_evicted_of_4096", "at_interval",
@@ -33,12 +33,12 @@ local settings = { seed = os.time() % 1000000 * 1000, traces = 500, steps = 1500
 for _, word in ipairs(arg) do
 	local name, value = word:match("^(%l+)=(.*)$")
 	if not name or settings[name] == nil then
-		error("usage: see the head of " .. arg[0] .. ": " .. word, 0)
+		error(("unknown setting %q; the head of %s lists the settings"):format(word, arg[0]), 0)
 	end
 	settings[name] = type(settings[name]) == "number" and assert(math.tointeger(value), word) or value
 end
 
--- ---- counting ----
+-- ---- counts ----
 
 local function new_tally()
 	return { traces = 0, steps = 0, cut = 0, differ = 0, of = {} }
@@ -76,21 +76,21 @@ local function add(sum, tally)
 	end
 end
 
--- ---- a worker: every so many-th seed ----
+-- ---- a worker: runs the seeds seed + worker - 1, then every jobs-th ----
 
 local function show(t, found, path)
 	local lines = trace.lines(t)
 	local file = assert(io.open(path, "w"))
 	file:write(table.concat(lines, "\n"), "\n")
 	file:close()
-	print(("they differ in %s; made small, %d steps: make conformance TRACE=%s"):format(found.fields, #t.steps, path))
+	print(("they differ in %s; shrunk to %d steps: make conformance TRACE=%s"):format(found.fields, #t.steps, path))
 	for i, line in ipairs(lines) do
 		if i == 1 or i > #lines - SHOWN then
 			print("  " .. line)
 		end
 	end
 	print("  oracle:  " .. found.oracle)
-	print("  subject: " .. found.subject)
+	print("  evrec:   " .. found.evrec)
 end
 
 local function shrink_and_show(run, seed, t, found)
@@ -131,32 +131,32 @@ local function work(run)
 	return true
 end
 
--- ---- all of them ----
+-- ---- all workers ----
 
-local function started(worker)
+local function start(worker)
 	return assert(io.popen(("'%s' '%s' worker=%d jobs=%d seed=%d traces=%d steps=%d programs='%s' 2>&1"):format(
 		arg[-1], arg[0], worker, settings.jobs, settings.seed, settings.traces, settings.steps, settings.programs)))
 end
 
--- What the workers counted; what else they have to say is shown.
-local function gathered(workers)
-	local sum, whole = new_tally(), true
+-- Sums the workers' counts, and prints every other line of their output. The second result is false if a worker failed.
+local function gather(workers)
+	local sum, complete = new_tally(), true
 	for _, worker in ipairs(workers) do
-		local told
+		local tally
 		for line in worker:lines() do
-			told = line:match("^tally (.*)$")
-			if told then
-				add(sum, cjson.decode(told))
+			tally = line:match("^tally (.*)$")
+			if tally then
+				add(sum, cjson.decode(tally))
 			else
 				print(line)
 			end
 		end
-		whole = worker:close() and told and whole
+		complete = worker:close() and tally and complete
 	end
-	return sum, whole
+	return sum, complete
 end
 
--- Shows how often each was; returns those that never were.
+-- Prints how many steps came to each of the names. Returns the names that no step came to.
 local function report(names, sum)
 	local out, missing = {}, {}
 	for i, name in ipairs(names) do
@@ -170,27 +170,27 @@ end
 
 local function search()
 	io.stdout:setvbuf "line"
-	print(("seed %d; the same again: make conformance SEED=%d TRACES=%d STEPS=%d"):format(settings.seed, settings.seed,
+	print(("seed %d; to repeat this run: make conformance SEED=%d TRACES=%d STEPS=%d"):format(settings.seed, settings.seed,
 		settings.traces, settings.steps))
 	local workers = {}
 	for i = 1, settings.jobs do
-		workers[i] = started(i)
+		workers[i] = start(i)
 	end
-	local sum, whole = gathered(workers)
+	local sum, complete = gather(workers)
 	local missing = report(WHYS, sum)
 	for _, name in ipairs(report(CASES, sum)) do
 		missing[#missing + 1] = name
 	end
 	local failed = sum.differ
-	if not whole then
+	if not complete then
 		failed = failed + 1
 		print "a worker failed"
 	end
 	if #missing > 0 and sum.steps >= ENOUGH then
 		failed = failed + 1
-		print("not one step came to: " .. table.concat(missing, ", "))
+		print("no step came to: " .. table.concat(missing, ", "))
 	end
-	print(("%d traces end where two of client-go's keys are one"):format(sum.cut))
+	print(("%d traces were cut because two of client-go's keys collide"):format(sum.cut))
 	print(("seeds %d, steps %d, differences %d"):format(sum.traces, sum.steps, sum.differ))
 	print(("traces: %d passed, %d failed"):format(sum.traces - sum.differ, failed))
 	return failed == 0
@@ -198,17 +198,17 @@ end
 
 local function replay(run, path)
 	local file = assert(io.open(path))
-	local oracle, subject = run:run(file:read("a"))
+	local oracle, evrec = run:run(file:read("a"))
 	file:close()
 	if not oracle then
-		print("a program failed: " .. subject)
+		print("a program failed: " .. evrec)
 		return false
 	end
 	local good = true
 	for line in io.lines(path) do
-		local a, b = oracle(), subject()
+		local a, b = oracle(), evrec()
 		local fields = programs.difference(a, b)
-		print(line, "\n  oracle:  " .. a .. "\n  subject: " .. b .. (fields and "\n  differ in " .. fields or ""))
+		print(line, "\n  oracle:  " .. a .. "\n  evrec:   " .. b .. (fields and "\n  differ in " .. fields or ""))
 		good = good and not fields
 	end
 	return good

@@ -1,6 +1,6 @@
--- What client-go publishes as its tests of the correlator, the aggregator and the spam filter (tools/record,
--- events_cache_test.go and event_test.go), told again as traces: { name =, options =, steps =, expect = }. `expect` is
--- what those tests demand, by step.
+-- client-go's own tests of the correlator, the aggregator and the spam filter (tools/record, events_cache_test.go and
+-- event_test.go) as traces: { name =, options =, steps =, expect = }. `expect` maps the number of a step to the results
+-- that those tests demand.
 
 local trace = require "trace"
 
@@ -32,6 +32,7 @@ local function event(reason, message, object)
 	}
 end
 
+-- A list of n events. `what` is the event, or a function from the number of an event to the event.
 local function times(n, what)
 	local out = {}
 	for i = 1, n do
@@ -42,12 +43,12 @@ end
 
 local scenarios = {}
 
--- `events` one after the other, `every` so many seconds, each answered by the server. `expect`: of events by number,
--- -1 being the last.
-local function scenario(name, every, events, expect, options)
+-- Adds a scenario. The events come every `interval` seconds, and the server answers each. `expect` maps the number of
+-- an event to its expected result; -1 is the number of the last event.
+local function scenario(name, interval, events, expect, options)
 	local steps, expected = {}, {}
 	for i, what in ipairs(events) do
-		local now = T0 + i * every * SECOND
+		local now = T0 + i * interval * SECOND
 		local stamped = with(what, { firstTimestamp = trace.time(now), lastTimestamp = trace.time(now), count =
 			what.count or 1, metadata = with({ name = "event-" .. i, namespace = what.involvedObject.namespace or "default" },
 			what.metadata or {}) })
@@ -60,7 +61,7 @@ local function scenario(name, every, events, expect, options)
 	}
 end
 
--- ---- what is similar ----
+-- ---- the aggregator ----
 
 scenario("messages differ: similar, a reason differs: not", 15, {
 	event("end-of-world", "it was fun", pod "pod1"),
@@ -70,7 +71,10 @@ scenario("messages differ: similar, a reason differs: not", 15, {
 	{ why = "new" }, { why = "aggregated", message = "(combined from similar events): it was awful" }, { why = "new" },
 }, { max_events = 2 })
 
--- ---- the correlator. Their clock goes on with each of the three looks at it that an event takes. ----
+-- ---- the correlator ----
+
+-- The clock of client-go's tests advances at each reading, and EventCorrelate reads it three times for an event. So an
+-- interval here is three of theirs.
 
 local first = event("first", "i am first")
 local duplicate = event("duplicate", "me again")
@@ -118,7 +122,9 @@ scenario("no spam where the key has the reason in it", 3, { original, other_reas
 scenario("spam where the key has the reason in it, and that is the same", 3,
 	{ original, event("original", "me again") }, { [-1] = { skip = true } }, { burst_size = 1, spam_key_func = true })
 
--- ---- what a recorder sends, one a second. A second sink has a correlator of its own, which begins anew. ----
+-- ---- the events of a recorder ----
+
+-- client-go's tests run each list for two sinks. Here it runs once, since each sink has a correlator of its own.
 
 local foo = { kind = "Pod", apiVersion = "v1", namespace = "baz", name = "foo", uid = "bar" }
 local of_foo = with(foo, { fieldPath = "spec.containers[2]" })

@@ -1,13 +1,13 @@
--- Makes a trace on which the programs differ small: fewer steps, plainer options, events and times, as long as they
--- differ in the same way: the first field is the same.
+-- Shrinks a trace on which the programs differ. It tries fewer steps, and plainer options, events and times, and keeps
+-- each change after which the first field that differs is still the same.
 
 local trace = require "trace"
 
-local BATCH = 20000 -- lines for one run of the programs
-local PATIENCE = 120 -- seconds; what depends on a large cache cannot be small
+local BATCH = 20000 -- lines of traces in one run of the programs
+local PATIENCE = 120 -- seconds; a difference that needs a full large cache has no short trace
 local T0 = "1700000000000000000"
 
--- The values of options that are tried, the plainest first.
+-- The values to try for each option, the plainest first.
 local PLAIN = {
 	lru_cache_size = { 4096, 1, 2, 3, 4, 8 },
 	burst_size = { 1000, 1, 2, 3, 25 },
@@ -17,6 +17,7 @@ local PLAIN = {
 	key_func = { false }, message_func = { false }, spam_key_func = { false },
 }
 
+-- The fields to leave out of all events of a trace.
 local EVERYWHERE = {
 	{ "firstTimestamp" }, { "lastTimestamp" }, { "action" }, { "reportingComponent" }, { "reportingInstance" },
 	{ "source" }, { "source", "host" }, { "source", "component" }, { "involvedObject", "uid" },
@@ -29,7 +30,8 @@ local function event_of(step)
 	return step.event or step.update
 end
 
--- Each of the functions below returns candidates: functions that return a changed copy of the trace.
+-- Each of the following functions returns a list of candidates. A candidate is a function that returns a changed copy
+-- of the trace.
 
 local function plainer_options(t)
 	local out = {}
@@ -58,7 +60,7 @@ local function without_answers(t)
 	return #steps < #t.steps and { function() return { options = t.options, steps = steps } end } or {}
 end
 
--- The same field left out of all events at once.
+-- Candidates that leave one field out of all events.
 local function without_a_field(t)
 	local out = {}
 	for _, path in ipairs(EVERYWHERE) do
@@ -78,7 +80,7 @@ local function without_a_field(t)
 	return out
 end
 
--- One value of one step left out, or made plain.
+-- Candidates that leave one value of one step out, or make it plainer.
 local function plainer_steps(t)
 	local out = {}
 	local function change(i, apply)
@@ -119,7 +121,8 @@ local function plainer_steps(t)
 	return out
 end
 
--- The trace without `size` steps, from `first` on, or behind those.
+-- Candidates without `size` consecutive steps. The first candidate lacks those from `first` on, the next one the `size`
+-- steps after those, and so on.
 local function shorter(t, first, size)
 	local out = {}
 	for from = first, #t.steps, size do
@@ -135,16 +138,16 @@ end
 local Shrink = {}
 Shrink.__index = Shrink
 
--- Takes the first of the candidates that differs in the same way, cut behind that, in the trace's place. Returns
--- which it was; nil where none does, or the time is up.
+-- Replaces the trace by the first candidate on which the programs differ in the same field, cut after the step that
+-- differs. Returns the candidate's number. Nil if there is no such candidate, or the deadline has passed.
 function Shrink:try(candidates)
-	local some = math.max(1, BATCH // (#self.trace.steps + 1))
-	for first = 1, #candidates, some do
+	local at_once = math.max(1, BATCH // (#self.trace.steps + 1))
+	for first = 1, #candidates, at_once do
 		if os.time() > self.deadline then
 			return nil
 		end
 		local traces = {}
-		for i = first, math.min(first + some - 1, #candidates) do
+		for i = first, math.min(first + at_once - 1, #candidates) do
 			traces[#traces + 1] = candidates[i]()
 		end
 		local found = self.programs:compare(traces)
@@ -169,7 +172,8 @@ function Shrink:shorten()
 	end
 end
 
---- `fields`: those in which `t` differs.
+--- Returns a smaller trace. `fields`: the fields in which the programs differ on `t`, as programs.difference returns
+--- them.
 return function(programs, t, fields)
 	local self = setmetatable({
 		programs = programs, trace = t, field = first_of(fields), deadline = os.time() + PATIENCE,

@@ -1,4 +1,5 @@
--- A trace is { options =, steps = {} }, and in a file a line of JSON for the options and for every step: see README.md.
+-- Traces. A trace is { options =, steps = {} }. In a file it is a line of JSON for the options and one for every step,
+-- as README.md defines.
 
 local cjson = require "cjson"
 
@@ -12,7 +13,8 @@ local function quote(s)
 	end) .. '"'
 end
 
---- JSON with sorted keys and whole integers. A table with anything at 1 is an array, any other an object.
+--- JSON with sorted keys, and without a fraction in integers. A table with an element 1 is an array, any other an
+--- object.
 function trace.json(value)
 	if type(value) == "string" then
 		return quote(value)
@@ -37,6 +39,7 @@ function trace.json(value)
 	return "{" .. table.concat(out, ",") .. "}"
 end
 
+--- The lines of JSON of a trace.
 function trace.lines(t)
 	local out = { trace.json(t.options) }
 	for i, step in ipairs(t.steps) do
@@ -45,13 +48,13 @@ function trace.lines(t)
 	return out
 end
 
---- RFC 3339 of nanoseconds since 1970.
+--- Nanoseconds since 1970 as RFC 3339.
 function trace.time(ns)
 	local fraction = (".%09d"):format(ns % 1000000000):gsub("%.?0+$", "")
 	return os.date("!%Y-%m-%dT%H:%M:%S", ns // 1000000000) .. fraction .. "Z"
 end
 
---- The same trace without some of its steps.
+--- The same trace without its steps `first` to `last`.
 function trace.without(t, first, last)
 	local steps = {}
 	for i, step in ipairs(t.steps) do
@@ -62,6 +65,7 @@ function trace.without(t, first, last)
 	return { options = t.options, steps = steps }
 end
 
+--- A deep copy.
 local function copied(value)
 	if type(value) ~= "table" then
 		return value

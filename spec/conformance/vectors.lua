@@ -1,8 +1,8 @@
--- Makes the vectors: traces with client-go's answers, which vectors_spec.lua checks without client-go. They are the
--- scenarios, and random traces of fixed seeds. Ends in an error where the programs differ on one, or a scenario does
--- not go as client-go's tests say.
+-- Writes the vectors: traces with client-go's answers, which vectors_spec.lua checks without client-go. The traces are
+-- the scenarios, and the random traces of the seeds in vector_seeds.lua. Fails if the two programs differ on a trace,
+-- or if a scenario contradicts client-go's tests.
 --
--- usage: vectors.lua DIR OUT    (DIR: of the programs)
+-- usage: vectors.lua DIR OUT    (DIR has the programs `oracle` and `trace_runner`; OUT gets the vectors)
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -12,17 +12,15 @@ local generate = require "generate"
 local programs = require "programs"
 local trace = require "trace"
 
-local TRACES = 240
+-- ---- the format of a vector, which README.md defines ----
 
--- ---- the form of vectors: see README.md ----
-
--- Exactly, for a fraction that a double holds.
+-- Exact for the traces of generate.trace(seed, true), whose times are whole quarters of a second.
 local function seconds(ns)
 	return ns // 1000000000 + ns % 1000000000 / 1e9
 end
 
--- What a time is on the wire; false for none.
-local function on_the_wire(ns)
+-- A timestamp of the oracle as an event's JSON has it, in whole seconds. False if the timestamp is unset.
+local function wire_time(ns)
 	return type(ns) == "string" and trace.time(math.tointeger(ns) // 1000000000 * 1000000000)
 end
 
@@ -30,22 +28,22 @@ local function whole_seconds(text)
 	return text and text:gsub("%.%d+", "") or false
 end
 
--- The oracle's answer to an event, without what is as in the event itself.
-local function changes(answer, event)
+-- The fields in which the oracle's answer differs from the event that it answers.
+local function expected_changes(answer, event)
 	local given = {
 		name = event.metadata.name, resourceVersion = event.metadata.resourceVersion or "", count = event.count or 1,
 		message = event.message or "", first = whole_seconds(event.firstTimestamp),
 		last = whole_seconds(event.lastTimestamp),
 	}
-	local told = {
+	local answered = {
 		name = answer.name, resourceVersion = answer.resourceVersion, count = answer.count, message = answer.message,
-		first = on_the_wire(answer.firstTimestamp),
+		first = wire_time(answer.firstTimestamp),
 	}
 	if not answer.skip then
-		told.last = on_the_wire(answer.lastTimestamp)
+		answered.last = wire_time(answer.lastTimestamp)
 	end
 	local out = { why = answer.why, patch = type(answer.patch) == "table" and answer.patch or nil }
-	for key, value in pairs(told) do
+	for key, value in pairs(answered) do
 		if value ~= given[key] then
 			out[key] = value
 		end
@@ -53,8 +51,8 @@ local function changes(answer, event)
 	return out
 end
 
--- What of an event may be another with every occurrence.
-local function dress_of(event, now)
+-- The fields that differ between two occurrences of the same event.
+local function occurrence_fields(event, now)
 	local stamped = event.firstTimestamp == now and event.lastTimestamp == now
 	return {
 		name = event.metadata.name, resourceVersion = event.metadata.resourceVersion, count = event.count,
@@ -63,19 +61,20 @@ local function dress_of(event, now)
 	}
 end
 
-local function without_dress(event)
-	local what = trace.copied(event)
-	what.metadata, what.count, what.firstTimestamp, what.lastTimestamp = nil, nil, nil, nil
-	return what
+-- The fields that all occurrences of an event share.
+local function template_of(event)
+	local template = trace.copied(event)
+	template.metadata, template.count, template.firstTimestamp, template.lastTimestamp = nil, nil, nil, nil
+	return template
 end
 
 local function vector(name, t, answers)
-	local occurrences, known, steps = {}, {}, {}
-	local function number_of(what)
-		local text = trace.json(what)
+	local templates, known, steps = {}, {}, {}
+	local function number_of(template)
+		local text = trace.json(template)
 		if not known[text] then
-			occurrences[#occurrences + 1] = what
-			known[text] = #occurrences
+			templates[#templates + 1] = template
+			known[text] = #templates
 		end
 		return known[text]
 	end
@@ -83,28 +82,28 @@ local function vector(name, t, answers)
 		local event = step.event or step.update
 		local out = { answer = step.answer, name = step.name, resourceVersion = step.resourceVersion }
 		if event then
-			out = dress_of(event, trace.time(math.tointeger(step.t)))
-			out[step.event and "event" or "update"] = number_of(without_dress(event))
-			out.told = step.event and changes(answers[i], event) or nil
+			out = occurrence_fields(event, trace.time(math.tointeger(step.t)))
+			out[step.event and "event" or "update"] = number_of(template_of(event))
+			out.expect = step.event and expected_changes(answers[i], event) or nil
 		end
 		out.t = seconds(math.tointeger(step.t))
 		steps[i] = out
 	end
-	return trace.json { name = name, options = t.options, occurrences = occurrences, steps = steps }
+	return trace.json { name = name, options = t.options, templates = templates, steps = steps }
 end
 
--- ---- making them ----
+-- ---- running the traces ----
 
 local run = programs.new(arg[1], "vectors")
 
--- The oracle's answers to the steps; the cut trace where it ends early.
+-- The oracle's answers to the steps, and the trace, cut before the step in which two of client-go's keys collide.
 local function answered(t)
 	local answers = {}
 	local found = run:compare({ t }, function(_, line) answers[#answers + 1] = cjson.decode(line) end)[1]
 	if found == "collision" then
 		return answers, trace.without(t, #answers + 1, math.huge)
 	elseif found then
-		error(("differ in %s at step %d: %s"):format(found.fields, found.line - 1, trace.json(t)), 0)
+		error(("the programs differ in %s at step %d of %s"):format(found.fields, found.line - 1, trace.json(t)), 0)
 	end
 	return answers, t
 end
@@ -125,7 +124,7 @@ local function write(path, lines)
 	file:close()
 end
 
-local function make()
+local function write_vectors()
 	local lines = {}
 	for i, scenario in ipairs(require "scenarios") do
 		local answers, t = answered { options = scenario.options, steps = scenario.steps }
@@ -134,18 +133,14 @@ local function make()
 	end
 	write(arg[2] .. "/scenarios.jsonl", lines)
 	lines = {}
-	local seed = 0
-	while #lines < TRACES do
-		seed = seed + 1
+	for i, seed in ipairs(require "vector_seeds") do
 		local answers, t = answered(generate.trace(seed, true))
-		if #answers >= 20 then
-			lines[#lines + 1] = vector("seed " .. seed, t, answers)
-		end
+		lines[i] = vector("seed " .. seed, t, answers)
 	end
 	write(arg[2] .. "/random.jsonl", lines)
 end
 
-local ok, why = pcall(make)
+local ok, why = pcall(write_vectors)
 run:close()
 if not ok then
 	io.stderr:write("vectors: ", tostring(why), "\n")

@@ -1,11 +1,12 @@
--- evrec decides as client-go did when the vectors were made (`make vectors`). README.md tells their form.
+-- evrec's decisions equal those that client-go made when `make vectors` wrote the vectors. README.md defines their
+-- format.
 
 local evrec = require "evrec"
 local cjson = require "cjson"
 
 local FILES = { "spec/conformance/vectors/scenarios.jsonl", "spec/conformance/vectors/random.jsonl" }
 
--- ---- the functions that a trace may ask for ----
+-- ---- the custom functions of oracle/oracle.go and trace_runner.c ----
 
 local custom = {
 	key_func = function(e) return (e.type or "") .. "\1" .. (e.reason or ""), e.involvedObject.name or "" end,
@@ -38,7 +39,7 @@ end
 
 local function event_of(vector, step)
 	local event = {}
-	for key, value in pairs(vector.occurrences[step.event or step.update]) do
+	for key, value in pairs(vector.templates[step.event or step.update]) do
 		event[key] = value
 	end
 	event.metadata = {
@@ -50,29 +51,31 @@ local function event_of(vector, step)
 	return event
 end
 
--- What the vector tells of an event: what it says, and else what was given. False: unset.
+-- The expected result of an event. A field that step.expect does not have equals the field of the event. False means
+-- that the field is unset.
 local function expected(step, event)
 	local function either(key, given)
-		if step.told[key] == nil then
+		if step.expect[key] == nil then
 			return given or false
 		end
-		return step.told[key]
+		return step.expect[key]
 	end
 	return {
-		why = step.told.why,
-		skip = step.told.why == "rate_limited",
+		why = step.expect.why,
+		skip = step.expect.why == "rate_limited",
 		name = either("name", event.metadata.name),
 		count = either("count", event.count or 1),
 		resourceVersion = either("resourceVersion", event.metadata.resourceVersion or ""),
 		first = either("first", whole_seconds(event.firstTimestamp)),
 		last = either("last", whole_seconds(event.lastTimestamp)),
 		message = either("message", event.message or ""),
-		patch = step.told.patch or false,
+		patch = step.expect.patch or false,
 	}
 end
 
--- Made names are told by where they were made; `names` has those that are known.
-local function name_told(names, event, i)
+-- "made at STEP" for a name that the correlator generated, else the name itself. `names` maps each name seen so far to
+-- the name to show for it.
+local function name_shown(names, event, i)
 	local name = event.metadata.name
 	if not names[name] or (event.count == 1 and names[name]:find("^made at ")) then
 		names[name] = "made at " .. i
@@ -80,12 +83,12 @@ local function name_told(names, event, i)
 	return names[name]
 end
 
-local function got(result, names, i)
+local function actual(result, names, i)
 	local event = result.event
 	return {
 		why = result.why,
 		skip = result.skip,
-		name = name_told(names, event, i),
+		name = name_shown(names, event, i),
 		count = event.count,
 		resourceVersion = event.metadata.resourceVersion or "",
 		first = event.firstTimestamp or false,
@@ -95,7 +98,7 @@ local function got(result, names, i)
 	}
 end
 
--- What an aggregate has of its occurrence.
+-- The fields that an aggregate takes over from the occurrence that made it.
 local function kept(event)
 	return {
 		object = event.involvedObject, source = event.source, type = event.type, reason = event.reason,
@@ -104,15 +107,15 @@ local function kept(event)
 	}
 end
 
--- Empty objects are left out.
-local function plain(event)
+-- An event that was read from JSON may have an empty source, which to_table leaves out.
+local function without_empty_source(event)
 	if event.source and next(event.source) == nil then
 		event.source = nil
 	end
 	return event
 end
 
--- ---- running one ----
+-- ---- running a vector ----
 
 local function correlate(c, vector, i, names, results)
 	local step = vector.steps[i]
@@ -121,14 +124,14 @@ local function correlate(c, vector, i, names, results)
 		names[step.name] = step.name
 	end
 	local result = assert(c:correlate(event))
-	local want, have = expected(step, event), got(result, names, i)
+	local want, got = expected(step, event), actual(result, names, i)
 	if result.skip then
-		want.last, want.message, have.last, have.message = nil, nil, nil, nil
+		want.last, want.message, got.last, got.message = nil, nil, nil, nil
 	else
-		assert.same(kept(plain(event)), kept(plain(result.event:to_table())), "step " .. i)
+		assert.same(kept(without_empty_source(event)), kept(without_empty_source(result.event:to_table())), "step " .. i)
 		results[i] = result.event
 	end
-	assert.same(want, have, "step " .. i)
+	assert.same(want, got, "step " .. i)
 end
 
 local function answer(c, step, names, results)

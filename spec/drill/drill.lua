@@ -1,4 +1,4 @@
--- One fire drill: evrec records into a server to which something is done meanwhile; afterwards all must be there.
+-- One fire drill: evrec records into a server while something happens to it; afterwards every event must be there.
 --
 --   return {
 --       { name = "the server is frozen for 20 s", perform = function(d)
@@ -10,11 +10,19 @@
 --       end },
 --   }
 --
--- Further fields of a drill: `through = "proxy"`, the fault proxy stands between; `before = function() ... end` runs
--- first; `sink = function(d) ... end` makes the sink; `events = function(d) ... end` reads back what that wrote;
--- `losses = { cause = true }`, the stated bounds short of which nothing may be lost; `environment = { NAME = value }`,
--- of the process that performs it; `skip = "why"`, it is not performed. What a process has from its start to its end is
--- a life; a drill may have several: d:end_life(seconds), d:begin_life().
+-- Further fields of a drill:
+--   through = "proxy"             evrec's requests go through the fault proxy
+--   before = function() ... end   runs first
+--   flags = { "--flag", ... }     kube-apiserver has these flags too while the drill lasts
+--   account = "admin"             evrec uses this account instead of the recorder's
+--   sink = function(d) ... end    makes the sink
+--   events = function(d) ... end  reads the events that the sink wrote
+--   losses = { cause = true }     events may be dropped for this cause, and for no other
+--   environment = { NAME = value }  variables of the process that performs the drill
+--   skip = "why"                  the drill is not performed
+--
+-- A broadcaster, from its start to its shutdown, is a life of the drill. A drill may have several lives:
+-- d:end_life(seconds), d:begin_life().
 local Ledger = require "ledger"
 local cluster = require "cluster"
 local evrec = require "evrec"
@@ -24,23 +32,25 @@ local process = require "process"
 local socket = require "socket"
 
 local rate = 100 -- new events a second
-local regulars = 10 -- objects that come again and again, each time with the same event
+local regulars = 10 -- objects that get the same event again and again
 local cached = 200 -- entries in the correlator's caches
-local warm_up = 3 * cached -- so that these are full, and queues long, when memory is looked at first
-local settling = 150 -- seconds until all must be written, at most: several of the longest backoffs
-local growth = 256 * 1024 -- bytes of memory that are no leak: three connections more than there were before
+local warm_up = 3 * cached -- events that fill the caches and lengthen the queues before memory is measured first
+local settling = 150 -- seconds until everything must be written: several of the longest backoffs
+-- Bytes that memory may grow by: libcurl may hold 32 transfers and 4 connections more than before, at most 32 KiB and
+-- 88 KiB each.
+local growth = (32 * 32 + 4 * 88) * 1024
 
 local Drill = {}
 Drill.__index = Drill
 
---- Seconds of a drill in full, as long as they are in this run.
+--- Scales seconds of a drill in full length to this run.
 function Drill:scaled(seconds)
 	return seconds * self.scale
 end
 
 -- ---- recording ----
 
--- The time as evrec reads it: os.time may be a tick behind.
+-- The time from the clock that evrec reads; os.time may be a tick behind.
 local function seconds_now()
 	return math.floor(socket.gettime())
 end
@@ -57,7 +67,7 @@ function Drill:emit(name, message, namespace)
 	end
 end
 
---- What must hold by the way.
+--- Notes a fault if the condition does not hold; the drill goes on.
 function Drill:expect(holds, fault)
 	if not holds then
 		self.faults[fault] = fault
@@ -71,7 +81,7 @@ function Drill:check_equations()
 	end
 end
 
---- Records at the rate until `over()`: new events, and for every one of them one that was there before.
+--- Records at the rate until `over()` is true: for every new event also one that was there before.
 function Drill:record_until(over)
 	local begun, n = process.time(), 0
 	while not over() do
@@ -93,7 +103,7 @@ function Drill:record(seconds)
 	self:record_until(self:after(seconds))
 end
 
---- All at once.
+--- Records `n` new events at once.
 function Drill:burst(n)
 	for _ = 1, n do
 		self.number = self.number + 1
@@ -109,7 +119,7 @@ function Drill.cluster(_, verb)
 	cluster.control(verb)
 end
 
---- Goes on recording while the cluster does that.
+--- Goes on recording while the command `verb` of kube/cluster.sh runs.
 function Drill:record_while(verb)
 	local done = cluster.scratch .. "/done"
 	os.remove(done)
@@ -125,18 +135,18 @@ local function ask_proxy(path)
 	return answer
 end
 
---- From now on a share of the requests meet with that fault of the proxy; none without a kind.
+--- From now on the proxy does that fault to a share of the requests; without a kind, to none.
 function Drill.fault(_, kind, share, delay)
 	ask_proxy(("fault?kind=%s&share=%s&delay=%.3fs"):format(kind or "", share or 1, delay or 0))
 end
 
---- Records for so many seconds, and on until a request has met with the fault.
+--- Records for so many seconds, and then until the fault was done to at least one request.
 function Drill:record_until_met(seconds)
 	self:record(seconds)
 	self:record_until(function() return tonumber(ask_proxy "met") > 0 end)
 end
 
---- Waits until nothing is under way, and a moment more, which is not scaled; returns the stats.
+--- Waits until nothing is under way, then `moment` unscaled seconds; returns the stats.
 function Drill:calm(moment)
 	local _, stats = self.broadcaster:flush(settling)
 	socket.sleep(moment or 0)
@@ -146,7 +156,7 @@ end
 -- ---- the life of a drill ----
 
 local function options_of(d)
-	local options = cluster.connection()
+	local options = cluster.connection(d.account)
 	if d.through == "proxy" then
 		options.server = "https://127.0.0.1:" .. os.getenv "EVREC_DRILL_PROXY"
 	end
@@ -164,7 +174,7 @@ function Drill:add_namespace()
 	return name
 end
 
---- Another process would not know which events there are already: each life has regular objects of its own.
+--- Each life has regular objects of its own, as a new broadcaster does not know the events that are already there.
 function Drill:begin_life()
 	self.life = self.life + 1
 	self.broadcaster = evrec.broadcaster {
@@ -175,7 +185,7 @@ function Drill:begin_life()
 	self.recorder = self.broadcaster:new_recorder { component = "drill", host = "here" }
 end
 
---- Gives what waits so many seconds, not scaled, to be written; returns the stats, and adds them to the drill's.
+--- Gives the waiting writes so many unscaled seconds; returns the stats, and adds them to the drill's.
 function Drill:end_life(seconds)
 	local _, stats = self.broadcaster:shutdown(seconds)
 	self:check_equations()
@@ -192,12 +202,16 @@ end
 
 local function start(plan, scale)
 	local d = setmetatable({
-		name = plan.name, through = plan.through, scale = scale, losses = plan.losses or {}, ledgers = {}, namespaces = {},
-		faults = {}, errors = {}, dropped = {}, recorded = 0, retries = 0, number = 0, life = 0,
+		name = plan.name, through = plan.through, account = plan.account, scale = scale, losses = plan.losses or {},
+		ledgers = {}, namespaces = {}, faults = {}, errors = {}, dropped = {},
+		recorded = 0, retries = 0, number = 0, life = 0,
 		make_sink = plan.sink or make_sink, read_events = plan.events,
 	}, Drill)
 	if plan.before then
 		plan.before()
+	end
+	if plan.flags then
+		cluster.control("restart", unpack(plan.flags))
 	end
 	d.namespace = d:add_namespace()
 	d:begin_life()
@@ -211,12 +225,12 @@ local function fetch(d, namespace)
 	return d.read_events and d:read_events() or cluster.events(namespace)
 end
 
--- What must hold once nothing waits any more. Where the stated bounds have a namespace lose events, what counts is that
--- the rest is there; what was recorded and what became of it are then equal in sum.
+-- Waits until nothing is pending, and checks memory and drops. An event dropped for one of the drill's `losses` is no
+-- fault; compare() then checks that all others are there.
 local function settle(d)
-	local settled, stats = d.broadcaster:flush(settling)
+	local _, stats = d.broadcaster:flush(settling)
 	d.memory.after = process.memory()
-	if not settled then
+	if stats.pending ~= 0 then
 		d.faults.pending = ("%d are still pending"):format(stats.pending)
 	end
 	d:end_life(1)
@@ -256,7 +270,7 @@ local function compare(d)
 	end
 end
 
---- Performs one, and returns a table of plain values.
+--- Performs a drill, and returns its result, a table of plain values.
 function Drill.perform(plan, scale)
 	local d = start(plan, scale)
 	plan.perform(d)
@@ -264,6 +278,9 @@ function Drill.perform(plan, scale)
 	compare(d)
 	for _, namespace in ipairs(d.namespaces) do
 		cluster.clear(namespace)
+	end
+	if plan.flags then
+		cluster.control "restart"
 	end
 	local faults = {}
 	for _, fault in pairs(d.faults) do

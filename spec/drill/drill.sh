@@ -1,11 +1,15 @@
 #!/bin/bash
-# The fire drills, against an API server of their own, which is built (minutes, once), started and stopped.
+# Runs the fire drills against an API server of their own, which it builds (minutes, once), starts and stops.
 #
 # usage: drill.sh BUILD    (from the top of the repository)
 #
-# DRILL_RUNS (1): how often each is performed. DRILL_SCALE (1): what their seconds and numbers are multiplied with.
-# DRILL: only those whose name this extended regular expression finds. DRILL_SEED: of the proxy's choices. The table
-# is BUILD/drill/drills.md, the logs are beside it. EVREC_SANITIZER: `luajit` runs under this one.
+# DRILL_RUNS (1)   how often each drill is performed
+# DRILL_SCALE (1)  a factor for the seconds and numbers of all drills
+# DRILL            performs only the drills whose name this extended regular expression finds
+# DRILL_SEED       the seed of the proxy's choices
+# EVREC_SANITIZER  the sanitizer that `luajit` runs under
+#
+# The table of the results is BUILD/drill/drills.md; the logs are beside it.
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -20,7 +24,7 @@ start_proxy() {
 	: >"$EVREC_E2E_DIR/ports"
 	"$out/proxy" "$EVREC_E2E_CLUSTER" "$seed" <"$EVREC_E2E_DIR/life" >"$EVREC_E2E_DIR/ports" &
 	stage_job $!
-	exec 8>"$EVREC_E2E_DIR/life" # it ends with this script, however that ends
+	exec 8>"$EVREC_E2E_DIR/life" # the proxy ends when this script does, for whatever reason
 	until read -r EVREC_DRILL_PROXY EVREC_DRILL_CONTROL <"$EVREC_E2E_DIR/ports"; do
 		kill -0 $!
 		sleep 0.1
@@ -28,19 +32,20 @@ start_proxy() {
 	export EVREC_DRILL_PROXY EVREC_DRILL_CONTROL
 }
 
-# A drill that broke off may have left the server in any state.
+# Restarts the server, which a drill that broke off may have left in any state.
 mend() {
 	"$stage_cluster" thaw-etcd "$EVREC_E2E_CLUSTER"
 	"$stage_cluster" restart "$EVREC_E2E_CLUSTER"
 }
 
-# Reports of a sanitizer from the first on, or else the end.
+# Shows the log from a sanitizer's first report on, or its last lines if there is no report.
 show() { # log
 	{ sed -n '/Sanitizer/,$p' "$1" | grep . || tail -n 20 "$1"; } | head -n 80 | sed 's/^/    /'
 }
 
 perform() { # name environment
 	local log="$out/${1//[ \/]/-}.log" code=0
+	[ ! -t 1 ] || printf '%s ...\r' "$1" # the line of the result covers it
 	# shellcheck disable=SC2086 # the environment is a list
 	stage_run timeout -k 5 600 env $2 luajit spec/drill/perform.lua "$1" "$scale" "$result" \
 		</dev/null >"$log" 2>&1 8>&- || code=$?
@@ -56,7 +61,9 @@ perform() { # name environment
 
 mkdir -p "$out"
 rm -f "$results"
-(cd spec/drill/proxy && GOCACHE="$OLDPWD/$out/go" GOFLAGS=-buildvcs=false GOWORK=off go build -o "$OLDPWD/$out/proxy" .)
+go=$(spec/support/go.sh)
+(cd spec/drill/proxy &&
+	GOCACHE="$OLDPWD/$out/go" GOFLAGS=-buildvcs=false GOWORK=off "$go" build -o "$OLDPWD/$out/proxy" .)
 stage_begin "$build" $((600 + runs * 1800))
 start_proxy
 

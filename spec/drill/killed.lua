@@ -1,6 +1,8 @@
--- A process that takes up a spool and is killed (SIGKILL) meanwhile.
+-- Takes up a spool, and kills its own process (SIGKILL) in the middle of that.
 --
--- usage: luajit killed.lua OPTIONS MOMENT    OPTIONS: the file of the sink's, as JSON; MOMENT: one of those below
+-- usage: luajit killed.lua OPTIONS MOMENT
+--
+-- OPTIONS: a file with the sink's options as JSON. MOMENT: a name from `moments`.
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
@@ -9,19 +11,21 @@ local process = require "process"
 local options = cjson.decode(cluster.read(arg[1]))
 
 local moments = {
-	--- SQLite has begun to write into the file.
+	--- SQLite has the file open, and is about to write into it.
 	marking = function()
-		local journal = io.open(options.spool .. "-journal")
-		return journal and journal:close()
+		local found = io.popen("ls '" .. options.spool .. "'")
+		local names = found:read "*a"
+		found:close()
+		return names:find("-wal", 1, true)
 	end,
-	--- The first ones are in memory, none was answered.
+	--- The first events are in memory, and none was answered.
 	restored = function(stats) return stats.restored > 0 end,
-	--- About half of them were answered.
+	--- About half of the events were answered.
 	answered = function(stats) return stats.created + stats.patched >= 300 end,
 }
 
 local has_come = moments[arg[2]]
-local b = evrec.broadcaster {}
+local b = evrec.broadcaster { on_error = false }
 b:start_recording_to_sink(evrec.sink.kubernetes(options))
 local deadline = process.time() + 60
 repeat

@@ -1,4 +1,5 @@
--- What was recorded, by object, and how that compares with what is found afterwards. Every object has one event.
+-- A list of the recorded events by object, and its comparison with the events that the server has afterwards. Every
+-- object has one event.
 local Ledger = {}
 Ledger.__index = Ledger
 
@@ -6,7 +7,7 @@ function Ledger.new()
 	return setmetatable({ objects = {}, recorded = 0 }, Ledger)
 end
 
---- One occurrence about the object `name`, at some time from `from` to `to`, in whole seconds.
+--- Adds one occurrence about the object `name`, which happened from `from` to `to`, in whole seconds.
 function Ledger:add(name, from, to)
 	local object = self.objects[name]
 	if not object then
@@ -18,7 +19,7 @@ function Ledger:add(name, from, to)
 	self.recorded = self.recorded + 1
 end
 
--- For a process whose time zone is UTC.
+-- os.time reads local time: the process must run in UTC.
 local function seconds(text)
 	local year, month, day, hour, minute, second = text:match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)Z$"
 	return os.time { year = year, month = month, day = day, hour = hour, min = minute, sec = second }
@@ -33,8 +34,8 @@ local function is_exact(object, event)
 		and within(seconds(event.lastTimestamp), object.last)
 end
 
---- Compares with events as decoded from JSON: occurrences that are nowhere, events and occurrences that are there
---- twice, and the objects whose event does not tell it as it was.
+--- Compares the list with events as decoded from JSON: counts lost occurrences and duplicate events, and lists the
+--- objects whose event has a wrong count or time.
 function Ledger:compare(events)
 	local found = {}
 	for _, event in ipairs(events) do

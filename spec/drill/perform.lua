@@ -1,11 +1,11 @@
--- One fire drill in this process, or the list of all.
+-- Performs one fire drill in this process, or lists all.
 --
--- usage: luajit perform.lua list            a line each: its name, a tab, NAME=VALUE words of its environment
---        luajit perform.lua NAME SCALE OUT  performs it, and writes a line of JSON into the file OUT
+-- usage: luajit perform.lua list            prints a line for each drill: name, tab, NAME=VALUE words of environment
+--        luajit perform.lua NAME SCALE OUT  performs the drill, and writes its result to the file OUT, a line of JSON
 local cjson = require "cjson"
 
 local plans = {}
-for _, file in ipairs { "server", "answers", "identity", "surroundings", "spool" } do
+for _, file in ipairs { "server", "answers", "flags", "identity", "surroundings", "spool", "throttle" } do
 	for _, plan in ipairs(require("plans." .. file)) do
 		plans[#plans + 1] = plan
 		plans[plan.name] = plan

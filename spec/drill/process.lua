@@ -1,4 +1,4 @@
--- What Lua does not tell of its own process. On a 64-bit Linux with glibc.
+-- Memory, time, limits and signals of this process, for which Lua has no functions. For 64-bit Linux with glibc.
 local ffi = require "ffi"
 
 ffi.cdef [[
@@ -22,12 +22,12 @@ ffi.cdef [[
 local CLOCK_MONOTONIC, RLIMIT_FSIZE, SIGKILL = 1, 1, 9
 
 local process = {
-	--- The one under which this process runs: "asan" or "tsan".
+	--- The sanitizer that this process runs under, "asan" or "tsan"; or nil.
 	sanitizer = os.getenv "EVREC_SANITIZER",
 }
 
---- Bytes that malloc has given out and not got back, in all its arenas: what evrec, libcurl, OpenSSL and jansson hold.
---- LuaJIT's own memory does not come from there. Nil under a sanitizer, which has a malloc of its own.
+--- The bytes in use in all of malloc's arenas: the memory of evrec, libcurl, OpenSSL and jansson. LuaJIT's own memory
+--- does not come from malloc. Nil under a sanitizer, which has a malloc of its own.
 function process.memory()
 	if process.sanitizer then
 		return nil
@@ -39,14 +39,14 @@ function process.memory()
 	return tonumber(info.uordblks + info.hblkhd)
 end
 
---- Seconds, by a clock that nobody steps.
+--- Seconds of the monotonic clock.
 function process.time()
 	local now = ffi.new "struct evrec_timespec"
 	ffi.C.clock_gettime(CLOCK_MONOTONIC, now)
 	return tonumber(now.seconds) + tonumber(now.nanoseconds) / 1e9
 end
 
---- No file may grow beyond so many bytes from now on; nil: they may again.
+--- From now on this process cannot make a file longer than so many bytes; nil: no limit.
 function process.limit_files(bytes)
 	local limit = ffi.new "struct evrec_rlimit"
 	ffi.C.getrlimit(RLIMIT_FSIZE, limit)
@@ -54,12 +54,12 @@ function process.limit_files(bytes)
 	assert(ffi.C.setrlimit(RLIMIT_FSIZE, limit) == 0)
 end
 
---- What was loaded into this process before all else stays out of those that it starts.
+--- Takes LD_PRELOAD out of the environment of the processes that this one starts.
 function process.keep_to_itself()
 	ffi.C.unsetenv "LD_PRELOAD"
 end
 
---- Ends at once; nothing is done any more.
+--- Ends this process at once by SIGKILL.
 function process.die()
 	ffi.C.raise(SIGKILL)
 end

@@ -1,9 +1,9 @@
--- What came of the fire drills.
+-- Prints the results of the fire drills.
 --
--- usage: luajit report.lua heads                 what stands above the lines
---        luajit report.lua line RESULTS          the last of them, in a line
---        luajit report.lua broken RESULTS NAME N adds one that ended with exit code N
---        luajit report.lua table RESULTS OUT     all, as a table, to OUT as Markdown; and the sum
+-- usage: luajit report.lua heads                 prints the heads of the columns
+--        luajit report.lua line RESULTS          prints the last result, as a line
+--        luajit report.lua broken RESULTS NAME N adds a result for the drill NAME, which ended with exit code N
+--        luajit report.lua table RESULTS OUT     writes all results to OUT, as a table in Markdown; prints the sum
 local cjson = require "cjson"
 
 local function read(path)
@@ -57,7 +57,7 @@ local function padded(row)
 	return table.concat(line, "  ")
 end
 
---- Those that were performed, and why the others were not.
+--- Splits results into those of performed drills and those of skipped ones.
 local function performed(results)
 	local those, skipped = {}, {}
 	for _, result in ipairs(results) do
@@ -66,7 +66,7 @@ local function performed(results)
 	return those, skipped
 end
 
---- One row for a drill, however often it was performed: sums, and the memory of the time when it grew most.
+--- Makes one row for each drill from all its runs: sums, and the memory of the run in which it grew most.
 local function gather(results)
 	local rows = {}
 	for _, result in ipairs(results) do
@@ -128,7 +128,7 @@ local function sum(results)
 	end
 	local line = ("%d passed, %d failed"):format(#those - failed, failed)
 	print(line .. (#skipped > 0 and (", %d skipped"):format(#skipped) or ""))
-	-- Closed: what a sanitizer finds at the end of this is no leak.
+	-- true closes the Lua state, so that a sanitizer finds no leak.
 	os.exit(failed == 0 and #results > 0 and 0 or 1, true)
 end
 

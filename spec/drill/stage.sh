@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# An API server of one's own, for the time that a script runs: to be read (`.`) by one, from the top of the repository.
+# Runs an API server for as long as a script runs: to be read (`.`) by the script, from the top of the repository.
 #
-#   stage_begin BUILD SECONDS   builds it (minutes, once) and starts it, for so many seconds at most; sets EVREC_E2E_DIR,
-#                               a folder that is removed afterwards, EVREC_E2E_CLUSTER, KUBECONFIG, and Lua's paths
-#   stage_renew                 the server is as new, at another address
-#   stage_job PID               is ended with the script
-#   stage_run COMMAND...        waits for its end, but not so that a signal to the script would have to wait too
+#   stage_begin BUILD SECONDS   builds the server (minutes, once) and starts it, for so many seconds at most; sets
+#                               EVREC_E2E_DIR, a folder that is removed afterwards, EVREC_E2E_CLUSTER, KUBECONFIG, Lua's
+#                               paths, and PATH, with kubectl in it
+#   stage_renew                 replaces the server by an empty one, at another address
+#   stage_job PID               this process is ended with the script
+#   stage_run COMMAND...        runs the command and waits for it; a signal to the script ends both at once
 stage_cluster=spec/support/kube/cluster.sh
 stage_jobs=
 stage_running=
@@ -43,8 +44,9 @@ stage_begin() {
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	[ -n "${EVREC_CACHE-}${XDG_CACHE_HOME-}${HOME-}" ] || export EVREC_CACHE="$PWD/build/cache"
 	spec/support/kube/build.sh
+	. spec/support/kube/place.sh
+	PATH=$kube_bin:$PATH
 	export EVREC_CLUSTER_LIFE=$2
 	"$stage_cluster" start "$EVREC_E2E_CLUSTER"
 	export KUBECONFIG="$EVREC_E2E_CLUSTER/kubeconfig.yaml"

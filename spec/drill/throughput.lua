@@ -1,9 +1,9 @@
--- Unique events a second into the API server, recorded in one loop; and what h2load gets there on one connection, with
--- as many streams, and with one request at a time, as client-go has it.
+-- Measures unique events a second into the API server, recorded in one loop; and the requests a second of h2load on one
+-- connection, with as many streams, and with one request at a time, as client-go works.
 --
--- usage: luajit throughput.lua list                 the ways
---        luajit throughput.lua WAY EVENTS RESULTS   goes one of them, and appends a line to the file RESULTS
---        luajit throughput.lua medians RESULTS
+-- usage: luajit throughput.lua list                 prints the names of the ways
+--        luajit throughput.lua WAY EVENTS RESULTS   measures one way, and appends a line to the file RESULTS
+--        luajit throughput.lua medians RESULTS      prints the medians of the lines
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
@@ -11,7 +11,7 @@ local process = require "process"
 
 local events = tonumber(arg[2])
 local streams = 32
-local reference = 660 -- events a second: client-go, measured on two idle cores
+local reference = 660 -- client-go's events a second, measured on two idle cores
 
 local function stored(namespace)
 	local list = cjson.decode(cluster.kubectl("get", "--raw", "/api/v1/namespaces/" .. namespace .. "/events?limit=1"))
@@ -21,7 +21,7 @@ end
 local function by_evrec(namespace)
 	local options = cluster.connection()
 	options.max_pending, options.max_in_flight = events, streams
-	local b = evrec.broadcaster {}
+	local b = evrec.broadcaster { on_error = false }
 	b:start_recording_to_sink(evrec.sink.kubernetes(options))
 	local r = b:new_recorder { component = "throughput", host = "here" }
 	local begun = process.time()
@@ -59,7 +59,7 @@ local function by_h2load(namespace, n, at_once)
 	}
 	local rate = tonumber(output:match "finished in [%d.]+%a+, ([%d.]+) req/s")
 	local there = stored(namespace)
-	-- A generated name may be taken already.
+	-- The server refuses a request if the name that it generates exists already.
 	assert(ok and rate and there > n * 0.99, output)
 	return rate * there / n
 end

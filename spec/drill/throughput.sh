@@ -1,10 +1,11 @@
 #!/bin/bash
-# How many events a second go into an API server of its own, beside h2load; and how long a recording call takes at worst
-# while it is frozen. What it says is for people: it fails only where events are missing.
+# Measures how many events a second go into an API server of its own, beside h2load, and how long recording calls take
+# at worst while that server is frozen. People judge the figures; the script fails only if events are missing.
 #
 # usage: throughput.sh BUILD    (from the top of the repository)
 #
-# THROUGHPUT_EVENTS (50000); THROUGHPUT_ROUNDS (3), 0: the calls alone.
+# THROUGHPUT_EVENTS (50000)  events in a round
+# THROUGHPUT_ROUNDS (3)      rounds; 0: only the recording calls
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -17,7 +18,7 @@ mkdir -p "$build/drill"
 gcc -std=gnu11 -O2 -Wall -Wextra -fPIC -shared $(pkg-config --cflags lua5.4) -o "$build/drill/ticks.so" spec/drill/ticks.c
 stage_begin "$build" 3600
 uptime
-# In turns, so that all meet the same noise, and each with an empty server: a full one is slower.
+# The ways run in turns, so that all meet the same noise, and each with an empty server, as a full one is slower.
 results=$EVREC_E2E_DIR/throughput
 for _ in $(seq "$rounds"); do
 	for way in $(luajit spec/drill/throughput.lua list); do

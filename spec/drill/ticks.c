@@ -1,4 +1,4 @@
-/* require "ticks": a function that returns the nanoseconds of a clock that nobody steps. For measuring from Lua. */
+/* require "ticks" returns a function that returns CLOCK_MONOTONIC in nanoseconds, for measuring from Lua. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <time.h>

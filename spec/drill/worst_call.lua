@@ -1,6 +1,6 @@
--- How long a recording call takes its caller, at worst, while the API server is frozen; a moment before it was not. On
--- Lua 5.4, its collector at work as usual. The floor is the same loop around a function of Lua's own that only
--- computes, for about as long: what the machine's other work does to both.
+-- Measures how long recording calls take at worst just after the API server was frozen, on Lua 5.4 with its collector
+-- running as usual. The baseline is the same loop around a Lua function that only computes for about as long: it shows
+-- how much of the worst times comes from the machine's other work.
 --
 -- usage: lua5.4 worst_call.lua CALLS ROUNDS
 local cluster = require "cluster"
@@ -10,7 +10,7 @@ local ticks = require "ticks"
 local calls, rounds = tonumber(arg[1]), tonumber(arg[2])
 local goal = 10 -- microseconds, of the 99.9th percentile
 
---- Microseconds of `calls` calls, sorted.
+--- The nanoseconds of `calls` calls, sorted.
 local function measure(call, objects)
 	local times = {}
 	for i = 1, calls do
@@ -53,11 +53,11 @@ local function objects(different)
 	return list
 end
 
---- A recorder into a server that has just taken an event, and is frozen.
+--- A recorder into a server that has taken one event, and was then frozen.
 local function recorder()
 	local options = cluster.connection()
 	options.max_pending = 2 * calls
-	local b = evrec.broadcaster {}
+	local b = evrec.broadcaster { on_error = false }
 	b:start_recording_to_sink(evrec.sink.kubernetes(options))
 	local r = b:new_recorder { component = "worst", host = "here" }
 	assert(r:event({ kind = "Pod", apiVersion = "v1", name = "first" }, "Normal", "Worst", "before"))
@@ -66,7 +66,7 @@ local function recorder()
 	return b, r
 end
 
-local function measure_floor(list)
+local function measure_baseline(list)
 	local text = ("x"):rep(200)
 	return measure(function() return select("#", text:byte(1, -1)) end, list)
 end
@@ -80,7 +80,7 @@ local function measure_events(list)
 end
 
 local cases = {
-	{ "the floor: a call that only computes", calls, measure_floor },
+	{ "the baseline: a call that only computes", calls, measure_baseline },
 	{ "events about new objects", calls, measure_events },
 	{ "events about 1,000 objects, again and again", 1000, measure_events },
 }

@@ -1,4 +1,4 @@
--- Who we are to the API server, and what happens while it is away. Needs a cluster of its own.
+-- Credentials for an API server, and recording while the server is away. Needs a cluster of its own.
 local cluster = require "cluster"
 local evrec = require "evrec"
 
@@ -16,7 +16,7 @@ describe("access to an API server", function()
 		return r:event({ kind = "Pod", namespace = namespace, name = name }, "Normal", "Access", "m")
 	end
 
-	--- Records one event with these options; whether it is there afterwards.
+	--- Records one event with these options; returns whether it is there afterwards.
 	local function delivers(sink_options, name)
 		local b, r = start(sink_options)
 		assert.is_true(record(r, name))
@@ -32,22 +32,29 @@ describe("access to an API server", function()
 	setup(function() namespace = cluster.namespace() end)
 	teardown(function() cluster.delete_namespace(namespace) end)
 
-	it("is had by explicit options", function()
+	it("needs the right to create and patch events, and no other", function()
+		local output, ok = cluster.run { "kubectl", "--context=recorder", "get", "events", "-n", namespace }
+		assert.is_false(ok)
+		assert.matches("Forbidden", output)
+		assert.is_true(delivers({ context = "recorder" }, "by-recorder"))
+	end)
+
+	it("works with explicit options", function()
 		assert.is_true(delivers(cluster.connection(), "by-options"))
 	end)
 
-	it("is had by a kubeconfig in YAML", function()
+	it("works with a kubeconfig in YAML", function()
 		assert.is_true(delivers({ kubeconfig = cluster.dir .. "/kubeconfig.yaml" }, "by-yaml"))
 	end)
 
-	it("is had by a client certificate", function()
+	it("works with a client certificate", function()
 		assert.is_true(delivers({
 			server = cluster.connection().server, ca_file = cluster.connection().ca_file,
 			client_certificate = cluster.dir .. "/client.crt", client_key = cluster.dir .. "/client.key",
 		}, "by-certificate"))
 	end)
 
-	it("is had by the service account inside a cluster", function()
+	it("works with the service account inside a cluster", function()
 		local account = cluster.scratch .. "/account"
 		cluster.run { "mkdir", "-p", account }
 		cluster.write(account .. "/token", cluster.connection().token .. "\n")
@@ -69,7 +76,7 @@ describe("access to an API server", function()
 		assert.matches("in%-cluster", cluster.kubectl("get", "events", "-n", namespace, "-o", "name"))
 	end)
 
-	it("comes back when a token file is written anew", function()
+	it("works again when a token file is written anew", function()
 		local options, path = cluster.connection(), cluster.scratch .. "/token"
 		cluster.write(path, "expired-token")
 		local token = options.token
@@ -84,20 +91,21 @@ describe("access to an API server", function()
 		assert.matches("by%-token%-file", cluster.kubectl("get", "events", "-n", namespace, "-o", "name"))
 	end)
 
-	it("may be forbidden, which is reported once", function()
+	it("is reported once if it is forbidden", function()
 		local options = cluster.connection()
 		options.token = cluster.read(cluster.dir .. "/nobody.token"):match "%S+"
 		local b, r = start(options)
 		for i = 1, 5 do
 			assert.is_true(record(r, "forbidden-" .. i))
 		end
-		local ok, stats = b:shutdown(10)
-		assert.is_true(ok)
+		local ok, stats, message = b:shutdown(10)
+		assert.is_false(ok)
+		assert.matches("^5 events were not written: forbidden; the last error was forbidden: POST: 403: ", message)
 		assert.equal(5, stats.dropped.forbidden)
 		assert.equal(1, errors.forbidden)
 	end)
 
-	it("is refused to a server with a certificate of others, unless that was switched off by name", function()
+	it("fails if the server's certificate is of another authority, unless insecure_skip_tls_verify is set", function()
 		local options = cluster.connection()
 		options.ca_file = nil
 		local b, r = start(options)
@@ -112,7 +120,7 @@ describe("access to an API server", function()
 		assert.is_true(delivers(options, "unverified"))
 	end)
 
-	it("stalls without stalling the recorder, and nothing is lost", function()
+	it("may stall without stalling the recorder, and no event is lost", function()
 		local b, r = start(cluster.connection())
 		assert.is_true(record(r, "before"))
 		assert.is_true(b:flush(10))
@@ -127,7 +135,7 @@ describe("access to an API server", function()
 		assert.equal(201, stats.created)
 	end)
 
-	it("goes on after a restart of the server", function()
+	it("works again after a restart of the server", function()
 		local b, r = start(cluster.connection())
 		assert.is_true(record(r, "restart-before"))
 		assert.is_true(b:flush(10))

@@ -1,110 +1,166 @@
--- The examples for nginx and HAProxy, in real ones, as their files say they are started.
+-- A real nginx that forks its workers while the master's thread is at work, and what evrec tells in the hosts' logs.
+-- quickstart_spec.lua starts the examples as they are.
 local cluster = require "cluster"
+local quickstart = require "quickstart"
 
--- One Lua runs these: the hosts bring their own.
+-- nginx brings its own Lua, so one Lua is enough to start it.
 if _VERSION ~= "Lua 5.4" then
-	describe("the hosts", function()
-		pending("skipped: nginx and HAProxy bring their own Lua; the specs on Lua 5.4 start them")
+	describe("nginx", function()
+		pending("skipped: it brings its own Lua; the specs on Lua 5.4 start it")
 	end)
 	return
 end
 
-local here = cluster.run { "pwd" }:match "[^\n]+"
-
---- A port that nothing listens on.
-local function free_port()
-	for _ = 1, 100 do
-		local port = math.random(20000, 60000)
-		local _, taken = cluster.run { "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/" .. port }
-		if not taken then
-			return port
-		end
+-- For the example's configuration: what records in the master, and in each worker.
+local MASTER = [[init_by_lua_block {
+	local evrec = require "evrec"
+	local broadcaster = evrec.broadcaster {}
+	broadcaster:start_recording_to_sink(evrec.sink.kubernetes {})
+	local recorder = broadcaster:new_recorder { component = "nginx" }
+	function tell(who)
+		recorder:event({ kind = "Service", apiVersion = "v1", namespace = "default", name = "shop" }, "Warning",
+			"UpstreamFailed", who .. " has begun")
 	end
-	error "no free port"
-end
+	tell "the master"
+	local time = os.clock() + %f
+	while os.clock() < time do end
+}]]
+local WORKER = [[init_worker_by_lua_block { tell("worker " .. ngx.worker.id()) }]]
 
---- Starts a host in the background, for a minute at most; returns a function that signals it and waits for its end.
-local function start(words, lua)
-	local log, pid_file = cluster.scratch .. "/host.log", cluster.scratch .. "/host.pid"
-	local environment = ("env LUA_PATH='%s/?.lua;%s/?.lua;%s/?/init.lua;;' LUA_CPATH='%s/build/%s/?.so;;'"):format(
-		here .. "/examples", here .. "/lua", here .. "/lua", here, lua)
-	local command = table.concat(words, " ")
-	local _, ok = cluster.run({ "bash", "-c", ("timeout 60 %s >%s 2>&1 & echo $! >%s"):format(command, log, pid_file) },
-		environment)
-	assert(ok)
-	local timeout_pid = cluster.read(pid_file):match "%d+"
-	return function(signal)
-		local pid, found = cluster.run { "pgrep", "-P", timeout_pid }
-		assert.is_true(found, pid)
-		cluster.run { "kill", "-" .. signal, pid:match "^%d+" }
-		cluster.run { "tail", "--pid=" .. timeout_pid, "-f", "/dev/null" }
-		return cluster.read(log)
-	end
-end
-
---- Asks `count` times, once something listens there.
-local function ask(port, count)
-	local output, up = cluster.run { "bash", "-c", [[
-		for _ in {1..200}; do
-			(exec 3<>"/dev/tcp/127.0.0.1/$0") 2>/dev/null && exit 0
-			sleep 0.05
-		done
-		exit 1]], tostring(port) }
-	assert.is_true(up, output)
-	for _ = 1, count do
-		assert.equal("503", (cluster.run { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
-			("http://127.0.0.1:%d/cart"):format(port) }))
-	end
-end
-
---- How many occurrences the events of a reason tell.
-local function occurrences(component)
-	local sum = 0
-	for _, event in ipairs(cluster.events "default") do
-		if event.source.component == component then
-			assert.equal("UpstreamFailed", event.reason)
-			assert.equal("shop", event.involvedObject.name)
-			sum = sum + event.count
-		end
-	end
-	return sum
-end
-
---- The text of an example with its port, and perhaps more, replaced; the path of the copy.
-local function configured(name, replacements)
-	local text, path = cluster.read("examples/" .. name), cluster.scratch .. "/" .. name
-	for _, pair in ipairs(replacements) do
+--- Puts other directives into the copy of the example's configuration.
+local function replace(path, pairs_of_text)
+	local text = cluster.read(path)
+	for _, pair in ipairs(pairs_of_text) do
 		local from, to = pair[1]:gsub("%p", "%%%0"), pair[2]:gsub("%%", "%%%%")
 		local replaced, n = text:gsub(from, to)
-		assert.is_true(n > 0, pair[1])
+		assert.equal(1, n, pair[1])
 		text = replaced
 	end
 	cluster.write(path, text)
-	return path
 end
 
-describe("the example", function()
+describe("nginx", function()
 	before_each(function() cluster.clear "default" end)
 
-	for _, signal in ipairs { "QUIT", "TERM" } do
-		it("for nginx delivers what two workers record, ended by SIG" .. signal, function()
-			local port = free_port()
-			local path = configured("nginx.conf", { { "127.0.0.1:8080", "127.0.0.1:" .. port } })
-			local stop = start({ "nginx", "-p", cluster.scratch, "-c", path, "-g", "'daemon off;'" }, "luajit")
-			ask(port, 20)
-			local log = stop(signal)
-			assert.equal(20, occurrences "nginx", log)
-		end)
+	-- Its workers are forked while the master's thread is at its first request, each time a little later.
+	it("delivers what the master and two workers record, if the master records first", function()
+		local folder = cluster.scratch .. "/hosts"
+		for n = 1, 25 do
+			cluster.run { "rm", "-rf", folder }
+			local port = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082 })[8080]
+			replace(folder .. "/examples/nginx/nginx.conf", {
+				{ 'init_by_lua_block { require "failures" }', MASTER:format(n * 0.0005) },
+				{ 'init_worker_by_lua_block { require("failures").init_worker() }', WORKER },
+				{ 'log_by_lua_block { require("failures").log("default", "shop") }', "" },
+			})
+			local stop = quickstart.start(folder, quickstart.command(folder .. "/examples/nginx/README.md", "nginx "))
+			quickstart.await_port(port)
+			local log = stop "QUIT"
+			assert.equal(3 * n, quickstart.occurrences "nginx", log)
+		end
+	end)
+end)
+
+-- A broadcaster without on_error, which tells of a refused call, and of a server that is away.
+local RECORDER = [[
+	local evrec = require "evrec"
+	broadcaster = evrec.broadcaster {}
+	broadcaster:start_recording_to_sink(evrec.sink.kubernetes { server = "http://127.0.0.1:1", token = "a-token" })
+	recorder = broadcaster:new_recorder { component = "host" }
+	pod = { kind = "Pod", namespace = "shop", name = "web-0" }
+]]
+
+describe("the log of", function()
+	local function ask(port)
+		quickstart.await_port(port)
+		assert.equal("503", (cluster.run { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
+			("http://127.0.0.1:%d/cart"):format(port) }))
 	end
 
-	it("for HAProxy delivers without a thread, from a chroot", function()
-		local port = free_port()
-		local path = configured("haproxy.cfg", {
-			{ "127.0.0.1:8081", "127.0.0.1:" .. port }, { "127.0.0.1:8082", "127.0.0.1:" .. free_port() },
-		})
-		local stop = start({ "haproxy", "-db", "-f", path }, "5.3")
-		ask(port, 20)
+	local refused = 'evrec: 1 recording call was refused: invalid: type: expected "Normal" or "Warning", got "normal" '
+		.. "%%(%s%%)"
+
+	it("nginx has what evrec tells, from every phase", function()
+		local port, path = quickstart.free_port(), cluster.scratch .. "/log.conf"
+		cluster.write(path, ([[
+			load_module /usr/lib/nginx/modules/ndk_http_module.so;
+			load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+			error_log stderr;
+			pid %s/log.pid;
+			events { worker_connections 64; }
+			http {
+				access_log off;
+				init_by_lua_block { %s
+					recorder:event(pod, "normal", "R", "m")
+				}
+				init_worker_by_lua_block {
+					local another = evrec or require "evrec"
+					another = another.broadcaster {}:new_recorder {}
+					another:event(pod, "normal", "R", "m")
+				}
+				server {
+					listen 127.0.0.1:%d;
+					location / {
+						return 503 "no upstream\n";
+						log_by_lua_block {
+							recorder:event(pod, "Normal", "R", "m")
+							while broadcaster:stats().retries == 0 do
+								broadcaster:poll()
+							end
+							broadcaster:poll()
+						}
+					}
+				}
+			}]]):format(cluster.scratch, RECORDER, port))
+		local stop = quickstart.start(cluster.scratch, ("nginx -p . -c %s -g 'daemon off;'"):format(path),
+			quickstart.with_evrec "luajit")
+		ask(port)
+		local log = stop "QUIT"
+		assert.matches("%[error%] [^\n]*%[lua%] host%.lua:%d+: [^\n]*" .. refused:format "init_by_lua%S*:%d+", log)
+		assert.matches("%[error%] [^\n]*%[lua%] host%.lua:%d+: [^\n]*" .. refused:format "init_worker_by_lua%S*:%d+", log)
+		assert.matches("%[error%] [^\n]*%[lua%] host%.lua:%d+: [^\n]*evrec: the sink kubernetes: transport: POST: [^\n]+ "
+			.. "while logging request", log)
+		-- The event that was left at the end; no Lua runs then.
+		assert.matches("\nevrec: the sink kubernetes: 1 event was not written: 1 closed; the last error was transport", log)
+	end)
+
+	it("HAProxy has what evrec tells, from an action and from a task", function()
+		local port = quickstart.free_port()
+		local path, script = cluster.scratch .. "/log.cfg", cluster.scratch .. "/log.lua"
+		cluster.write(script, RECORDER .. [[
+			core.register_action("refused", { "http-req" }, function()
+				recorder:event(pod, "normal", "R", "m")
+				recorder:event(pod, "Normal", "R", "m")
+			end)
+			core.register_task(function()
+				while true do
+					broadcaster:poll()
+					core.msleep(20)
+				end
+			end)
+		]])
+		cluster.write(path, ([[
+global
+	log stdout format short local0
+	lua-load %s
+
+defaults
+	mode http
+	timeout connect 5s
+	timeout client 30s
+	timeout server 30s
+
+frontend web
+	bind 127.0.0.1:%d
+	http-request lua.refused
+	http-request return status 503
+]]):format(script, port))
+		local stop, _, log_path = quickstart.start(cluster.scratch, "haproxy -db -f " .. path, quickstart.with_evrec "5.3")
+		ask(port)
+		cluster.run { "bash", "-c", 'timeout 20 tail -F -n +1 "$0" | grep -q -m 1 transport', log_path }
 		local log = stop "USR1"
-		assert.equal(20, occurrences "haproxy", log)
+		-- <4> is the level that HAProxy's format puts before a message.
+		assert.matches("<4>" .. refused:format "%S+log%.lua:%d+", log)
+		assert.matches("<4>evrec: the sink kubernetes: transport: POST: ", log)
 	end)
 end)

@@ -1,4 +1,4 @@
--- An API server that is away when a process ends; the next process brings it what it was too late for.
+-- The API server is away when a broadcaster ends; the next broadcaster writes the events from the spool.
 local cluster = require "cluster"
 local evrec = require "evrec"
 
@@ -14,7 +14,7 @@ describe("a spool", function()
 	teardown(function() cluster.delete_namespace(namespace) end)
 	before_each(function()
 		cluster.clear(namespace)
-		os.remove(spool)
+		os.execute("rm -rf '" .. spool .. "'")
 	end)
 
 	local function start(changes)
@@ -35,7 +35,7 @@ describe("a spool", function()
 		end
 	end
 
-	--- How often each object's one event is counted in the server.
+	--- The count of each object's event in the server; every object has one event.
 	local function counts()
 		local list = {}
 		for _, event in ipairs(cluster.events(namespace)) do
@@ -45,7 +45,7 @@ describe("a spool", function()
 		return list
 	end
 
-	it("keeps what a server that was down did not get", function()
+	it("keeps the events that a server which was down did not get", function()
 		local b, r = start { server = "https://127.0.0.1:1" }
 		record(r, "one", 1)
 		record(r, "three", 3)
@@ -68,7 +68,7 @@ describe("a spool", function()
 		assert.equal(0, stats.restored)
 	end)
 
-	it("makes no second event of one that a frozen server had taken all the same", function()
+	it("makes no second event of one that a frozen server had carried out all the same", function()
 		local b, r = start()
 		record(r, "patched", 1)
 		assert.is_true(b:flush(20))

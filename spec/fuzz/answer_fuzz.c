@@ -1,8 +1,14 @@
-/* What a server answers: status, Retry-After, body; and what is to be done about it. */
+/*
+ * Answers of a server: status, Retry-After and body of any bytes, and the outcome that follows. The same body as what a
+ * credential plugin prints.
+ */
 #include "fuzz.h"
 
-#include "deliver/answer.h"
-#include "deliver/retry.h"
+#include "exec/credential.h"
+#include "http/retry_after.h"
+#include "kubernetes/answer.h"
+#include "kubernetes/verdict.h"
+#include "outbox/retry.h"
 
 #include <jansson.h>
 
@@ -29,7 +35,7 @@ static void check_message(const char *message)
 	CHECK(text.len == 0 || (message[0] != ' ' && message[text.len - 1] != ' '));
 }
 
-/* What an answer has of metadata is what the event has, or nothing where that is too long. */
+/* The answer has the name and resource version of the event, or nothing if they are too long. */
 static void check_stored(const char *taken, size_t room, const json_t *metadata, const char *key)
 {
 	const char *stored = json_string_value(json_object_get(metadata, key));
@@ -62,22 +68,23 @@ static void check_failure(const evrec_answer *answer, int status)
 	CHECK(!answer->terminating || status == 403 || status == 404);
 }
 
-/* Semantics 5, by what is lost: a write ends for an answer that would be the same the next time, for no other. */
-static void check_decision(const evrec_answer *answer, enum verb verb, const struct retry_state *state)
+/* Only an answer that would be the same the next time ends a write. */
+static void check_outcome(const evrec_answer *answer, const struct kubernetes_try *try)
 {
-	struct retry_decision d = retry_decide(verb, state, answer);
 	bool passing = answer->status == 0 || answer->status == 401 || answer->status == 408 || answer->status == 429 ||
 	               (answer->status >= 500 && answer->status <= 504 && answer->status != 501);
+	struct outcome o;
 
-	CHECK((d.verdict == VERDICT_DONE) == is_success(answer->status));
-	CHECK((d.verdict == VERDICT_AGAIN || d.verdict == VERDICT_RELOAD) ==
-	      (passing || (answer->status == 409 && verb == VERB_PATCH)));
-	CHECK(d.verdict != VERDICT_CREATE || verb == VERB_PATCH);
-	CHECK(d.verdict != VERDICT_RENAME || (verb == VERB_CREATE && !state->renamed));
-	CHECK(d.verdict != VERDICT_EXISTS || (verb == VERB_CREATE && state->uncertain));
-	CHECK(d.verdict != VERDICT_DROP || d.cause < EVREC_CAUSES);
-	CHECK(!d.uncertain || (verb == VERB_CREATE && d.verdict == VERDICT_AGAIN));
-	CHECK(!d.uncertain || answer->status != 0 || !answer->unsent);
+	kubernetes_outcome(try, answer, &o);
+	CHECK((o.verdict == VERDICT_WRITTEN) == is_success(answer->status));
+	CHECK((o.verdict == VERDICT_RETRY) == (passing || (answer->status == 409 && try->verb == VERB_PATCH)));
+	CHECK(o.verdict != VERDICT_CREATE || try->verb == VERB_PATCH);
+	CHECK(o.verdict != VERDICT_RENAME || (try->verb == VERB_CREATE && !try->renamed));
+	CHECK(o.verdict != VERDICT_EXISTS || (try->verb == VERB_CREATE && try->maybe_received));
+	CHECK(o.verdict != VERDICT_DROP || o.cause < EVREC_CAUSES);
+	CHECK(!o.maybe_received || (try->verb == VERB_CREATE && o.verdict == VERDICT_RETRY));
+	CHECK(!o.maybe_received || answer->status != 0 || !answer->unsent);
+	CHECK(o.once_from <= strlen(o.message));
 }
 
 static void check_delay(int64_t retry_after, unsigned tries, uint64_t random)
@@ -90,16 +97,33 @@ static void check_delay(int64_t retry_after, unsigned tries, uint64_t random)
 	CHECK(retry_after != 0 || delay <= 30 * EVREC_SECOND);
 }
 
+/* No message holds a part of the text: there are only a few, which are all ASCII. */
+static void check_credential(evrec_str text)
+{
+	struct exec_credential c;
+	evrec_error err;
+
+	if (exec_credential_read(text, "client.authentication.k8s.io/v1", &c, &err) != 0) {
+		CHECK(err.code == EVREC_EINVALID && strstr(err.message, "is no ExecCredential: ") != NULL);
+		CHECK(c.token == NULL && c.certificate == NULL && c.key == NULL);
+		return;
+	}
+	CHECK((c.certificate == NULL) == (c.key == NULL));
+	CHECK(c.token != NULL || c.key != NULL);
+	CHECK(c.token == NULL || *c.token != '\0');
+	exec_credential_destroy(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { .data = data, .left = size };
 	int status = statuses[input_byte(&in) % (sizeof(statuses) / sizeof(statuses[0]))];
 	uint8_t choice = input_byte(&in);
-	struct retry_state state = { choice >> 4, choice & 1, choice & 2 };
+	const struct kubernetes_try try = { choice & 4 ? VERB_PATCH : VERB_CREATE, choice & 1, choice & 2, false };
 	evrec_str header = input_text(&in), body = input_rest(&in);
 	evrec_answer answer = { .status = status, .unsent = choice & 8 };
 	json_t *json = json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
-	int64_t from_header = answer_retry_after(header, T0);
+	int64_t from_header = retry_after_parse(header, T0);
 
 	CHECK(from_header >= 0 && from_header <= YEAR && from_header % EVREC_SECOND == 0);
 	answer.retry_after = from_header;
@@ -112,8 +136,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	CHECK(answer.retry_after >= 0 && answer.retry_after <= YEAR);
 	CHECK(from_header == 0 || answer.retry_after == from_header);
-	check_decision(&answer, choice & 4 ? VERB_PATCH : VERB_CREATE, &state);
-	check_delay(answer.retry_after, state.tries, choice * UINT64_C(0x9E3779B97F4A7C15));
+	check_outcome(&answer, &try);
+	check_credential(body);
+	check_delay(answer.retry_after, choice >> 4, choice * UINT64_C(0x9E3779B97F4A7C15));
 	json_decref(json);
 	input_end(&in);
 	return 0;

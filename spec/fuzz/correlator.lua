@@ -1,11 +1,11 @@
--- The model's side of the correlator target: what correlator_fuzz.c does to the correlator is done to the model too,
--- and what came of it compared. Times are nanoseconds since its clock's start.
+-- The model's part of the correlator target: repeats on the model each step that correlator_fuzz.c makes, and compares
+-- the results. Times are nanoseconds since the start of the clock.
 local side_by_side = require "side_by_side"
 
 local check = {}
 local pair, event, answers, handles, callbacks
 
--- Values of `answers` are set before each call; nil is what a function that fails says.
+-- The values of `answers` are set before each call. nil means that the function fails.
 local functions = {
 	key_func = function()
 		if answers.key and answers.local_key then
@@ -46,7 +46,7 @@ local function hold(fault)
 	end
 end
 
---- False where a name came up again that a clock which had stepped back may give twice: then the run is at its end.
+--- Returns false, which ends the run, if a name is not new: after a step back, a clock may give a name twice.
 function check.correlate(now, stepped_back, why, skip, patch, handle, name, version, message, count, first, last)
 	local expected = pair.model:correlate(event, now)
 	local e = expected.event
@@ -80,10 +80,10 @@ function check.answered(handle, name, version)
 	end
 end
 
-function check.stats(correlated, new, duplicate, aggregated, rate_limited, errors, aggregates, observed, rate_limits)
+function check.stats(correlated, new, duplicate, aggregated, rate_limited, errors, aggregates, observed, buckets)
 	hold(pair:stats_fault {
 		correlated = correlated, new = new, duplicate = duplicate, aggregated = aggregated, rate_limited = rate_limited,
-		callback_errors = errors, aggregates = aggregates, observed = observed, rate_limits = rate_limits,
+		callback_errors = errors, aggregates = aggregates, observed = observed, buckets = buckets,
 	})
 end
 

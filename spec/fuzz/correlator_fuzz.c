@@ -1,11 +1,11 @@
 /*
- * The correlator driven by bytes, and compared with the model of spec/support/model.lua after every step. Caches hold a
- * few entries, fields have a few values, and time likes to stand where something just ends.
+ * Bytes choose steps of the correlator, and each result is compared with that of the model in spec/support/model.lua.
+ * Caches hold few entries, fields have few values, and the time is often just at the end of an interval.
  */
 #include "fuzz_lua.h"
 
-#define REMEMBERED 4             /* names and handles of the latest results */
-#define EXACT (INT64_C(1) << 53) /* nanoseconds that a double tells apart */
+#define REMEMBERED 4             /* names and handles of so many latest results */
+#define EXACT (INT64_C(1) << 53) /* up to here a double holds every nanosecond */
 
 struct run {
 	lua_State *L;
@@ -15,7 +15,7 @@ struct run {
 	evrec_fields event; /* of the next correlate */
 	int64_t now;
 	bool stepped_back;
-	int answers[4]; /* words, by number; -1: the callback fails */
+	int answers[4]; /* indexes into `words`; -1: the callback fails */
 	char names[REMEMBERED][300];
 	uint64_t handles[REMEMBERED];
 	size_t results;
@@ -28,7 +28,7 @@ static const char *const messages[] = { "m0", "m1", "m2", "m3", "m4", "m5", "m6"
 enum answer_name { KEY, LOCAL_KEY, MESSAGE, SPAM_KEY };
 static const char *const answer_names[] = { "key", "local_key", "message", "spam_key" };
 
-/* ---- callbacks: both sides give the same answers ---- */
+/* ---- callbacks, the same for the correlator and the model ---- */
 
 static bool answer(const struct run *run, enum answer_name name, evrec_str *text)
 {
@@ -62,7 +62,7 @@ static bool spam_key_func(void *ctx, const evrec_fields *event, evrec_str *key)
 	return answer(ctx, SPAM_KEY, key);
 }
 
-/* ---- the model's side ---- */
+/* ---- the model ---- */
 
 static void push_function(const struct run *run, const char *name)
 {
@@ -74,7 +74,7 @@ static void push_str(const struct run *run, evrec_str s)
 	lua_pushlstring(run->L, s.len == 0 ? "" : s.data, s.len);
 }
 
-/* Unset is a time like any other, as long as it stays apart. */
+/* Any time that no event has may stand for unset. */
 static int64_t to_model_time(int64_t time)
 {
 	return time == EVREC_UNSET ? -1 : time - T0;
@@ -95,11 +95,11 @@ static void compare_stats(const struct run *run)
 	lua_pushinteger(run->L, (lua_Integer)s.callback_errors);
 	lua_pushinteger(run->L, (lua_Integer)s.aggregates);
 	lua_pushinteger(run->L, (lua_Integer)s.observed);
-	lua_pushinteger(run->L, (lua_Integer)s.rate_limits);
+	lua_pushinteger(run->L, (lua_Integer)s.buckets);
 	fuzz_lua_call(run->L, 9, 0);
 }
 
-/* False where the run is at its end. */
+/* False: the run is over. */
 static bool compare(const struct run *run, const evrec_correlation *result)
 {
 	bool go_on;
@@ -182,7 +182,7 @@ static evrec_str *field_at(struct run *run, size_t i)
 	return (evrec_str *)(void *)((char *)&run->event + fields[i].offset);
 }
 
-/* A name that one of the latest results has, or one that nobody made. */
+/* The name of one of the latest results, or an unknown name. */
 static const char *some_name(const struct run *run, uint8_t choice)
 {
 	size_t i = choice % (REMEMBERED + 4);
@@ -218,7 +218,7 @@ static bool correlate(struct run *run)
 	CHECK(evrec_correlator_correlate(run->correlator, &run->event, run->now, &result) == 0);
 	CHECK(result.event.name.len < sizeof(name));
 	go_on = compare(run, &result);
-	/* The event's own name may be among those that are remembered. */
+	/* The name of the event may be one of the remembered names. */
 	(void)snprintf(name, sizeof(name), "%.*s", (int)result.event.name.len, result.event.name.data);
 	set_text(run, &run->event.name, "name", "");
 	memcpy(run->names[slot], name, sizeof(name));
@@ -226,7 +226,7 @@ static bool correlate(struct run *run)
 	return go_on;
 }
 
-/* The time until a token comes, until similar events are no more so, and a nanosecond to either side. */
+/* The time until the next token, the interval of an aggregate, and one nanosecond less or more. */
 static void pass_time(struct run *run)
 {
 	uint8_t choice = input_byte(run->in);
@@ -238,7 +238,7 @@ static void pass_time(struct run *run)
 	if (choice >= 240) {
 		step = -step;
 	}
-	/* The model counts in doubles. */
+	/* The model has doubles. */
 	if (run->now - T0 + step < EXACT) {
 		run->stepped_back = run->stepped_back || step < 0;
 		run->now += step;
@@ -276,7 +276,7 @@ static void answered(struct run *run)
 	fuzz_lua_call(run->L, 3, 0);
 }
 
-/* For the callbacks from now on. A key function that fails for the one key fails for both. */
+/* Sets the answers of callbacks for the next steps. A key_func that fails has neither key. */
 static void set_answer(struct run *run)
 {
 	uint8_t choice = input_byte(run->in);

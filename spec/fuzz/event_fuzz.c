@@ -1,10 +1,10 @@
-/* Any bytes in the fields of an event: what is refused, its name, its keys, its JSON. */
+/* Events with any bytes in their fields: their checks, names, keys and JSON. */
 #include "fuzz_event.h"
 
 #include "event/event.h"
 #include "event/key.h"
 
-/* ---- checks, by slow definitions ---- */
+/* ---- checks, compared with slow definitions ---- */
 
 static bool is_name_character(char c)
 {
@@ -23,7 +23,7 @@ static bool is_label(evrec_str s, size_t max)
 	return s.len > 0 && s.len <= max && s.data[0] != '-' && s.data[s.len - 1] != '-';
 }
 
-/* Labels between dots. */
+/* DNS labels, separated by dots. */
 static bool is_subdomain(evrec_str s)
 {
 	bool ok = s.len > 0 && s.len <= 253;
@@ -113,7 +113,7 @@ static bool same_head(const evrec_fields *a, const evrec_fields *b)
 	       str_eq(a->regarding.api_version, b->regarding.api_version) && str_eq(a->type, b->type);
 }
 
-/* As a cache sees them: the bytes of both, and the hash, which follows from them. */
+/* Compares as a cache does: by hash and bytes. Equal bytes have equal hashes. */
 static bool same_key(const struct key *a, const struct key *b)
 {
 	bool same = str_eq(a->head, b->head) && str_eq(a->tail, b->tail);
@@ -122,7 +122,7 @@ static bool same_key(const struct key *a, const struct key *b)
 	return same;
 }
 
-/* Keys are the same where their parts are, and nowhere else. */
+/* Keys are equal if, and only if, their parts are. */
 static void check_keys(const evrec_fields *a, const evrec_fields *b)
 {
 	struct keys one = { 0 }, two = { 0 };
@@ -143,7 +143,7 @@ static void check_keys(const evrec_fields *a, const evrec_fields *b)
 	keys_free(&two);
 }
 
-/* What explain tells of a key is what it was made of. */
+/* explain() reports the parts that a key was made of. */
 static void check_split(const evrec_fields *f)
 {
 	evrec_suppressed what = { 0 };
@@ -166,9 +166,9 @@ static void check_split(const evrec_fields *f)
 	buf_free(&text);
 }
 
-/* ---- kept in a spool ---- */
+/* ---- the spool ---- */
 
-/* Read back, it makes the same request. */
+/* A write that is serialized and parsed makes the same request. */
 static void check_read_back(const evrec_fields *f)
 {
 	struct buf before = { 0 }, after = { 0 };
@@ -179,7 +179,10 @@ static void check_read_back(const evrec_fields *f)
 	CHECK((event != NULL) == (f->name.len != 0 && f->ns.len != 0));
 	if (event != NULL) {
 		json_event(&after, evrec_event_fields(event), EVREC_CORE_V1);
-		/* Of the first second that 64 bits hold they do not hold the beginning, as which it is written. */
+		/*
+		 * 64 bits do not hold the beginning of their first second, to which a time is rounded when it is
+		 * written.
+		 */
 		CHECK(f->first < INT64_MIN + EVREC_SECOND || str_eq(buf_str(&before), buf_str(&after)));
 	}
 	evrec_event_release(event);
@@ -187,7 +190,7 @@ static void check_read_back(const evrec_fields *f)
 	buf_free(&after);
 }
 
-/* ---- recorded ---- */
+/* ---- recording ---- */
 
 static void check_recorded(const evrec_fields *f, const evrec_event *event)
 {
@@ -203,7 +206,7 @@ static void check_recorded(const evrec_fields *f, const evrec_event *event)
 	check_read_back(seen);
 }
 
-/* What a recording call takes is what its checks say; it is counted either way. */
+/* A recording call accepts an event if, and only if, the checks do, and is counted either way. */
 static void check_emit(const evrec_fields *f)
 {
 	bool related = f->related.kind.len != 0 || f->related.name.len != 0;
@@ -223,7 +226,7 @@ static void check_emit(const evrec_fields *f)
 	            is_map(f->labels) &&
 	            (str_eq(f->type, EVREC_STR("Normal")) || str_eq(f->type, EVREC_STR("Warning")));
 	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
-	evrec_recorder *r = evrec_recorder_new(b, EVREC_STR("fuzz"), EVREC_STR(""), NULL);
+	evrec_recorder *r = evrec_recorder_new(b, &(evrec_recorder_options){ .component = EVREC_STR("fuzz") }, NULL);
 	evrec_watch *watch = evrec_broadcaster_watch(b, 1, NULL);
 	evrec_error err = { 0 };
 	evrec_event *event;

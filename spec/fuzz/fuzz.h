@@ -1,7 +1,7 @@
 /*
- * fuzz.h - what the fuzz targets share: an input that is read piece by piece, and properties that have to hold.
+ * fuzz.h - shared by the fuzz targets: an input that is read piece by piece, and checks of properties.
  *
- * A target gives any bytes to one part of evrec and checks what that part promises, not only that it survives:
+ * A target passes any bytes to a part of evrec, and checks the properties that the part has, not only that it survives:
  *
  *   int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
  *   {
@@ -34,7 +34,7 @@ _Noreturn static inline void fuzz_fail(const char *file, int line, const char *w
 #define CHECK(condition) ((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #condition))
 
 #define INPUT_BLOCKS 64
-#define INPUT_END_OF_TEXT 0xFF /* part of no character: invalid UTF-8 is still to be had from other bytes */
+#define INPUT_END_OF_TEXT 0xFF /* no part of a character; other bytes still make invalid UTF-8 */
 
 struct input {
 	const uint8_t *data;
@@ -43,7 +43,7 @@ struct input {
 	size_t blocks_len;
 };
 
-/* 0 where the input is used up. */
+/* The next byte; 0 at the end of the input. */
 static inline uint8_t input_byte(struct input *in)
 {
 	if (in->left == 0) {
@@ -64,7 +64,7 @@ static inline uint64_t input_u64(struct input *in)
 	return value;
 }
 
-/* A block of exactly that size, so that a sanitizer sees whoever reads beyond it; freed by input_end. */
+/* A block of exactly that size, so that a sanitizer detects a read beyond it. input_end frees it. */
 static inline char *input_block(struct input *in, size_t size)
 {
 	char *block = malloc(size);
@@ -74,7 +74,7 @@ static inline char *input_block(struct input *in, size_t size)
 	return block;
 }
 
-/* The next bytes. None are NULL, as what is unset is. */
+/* The next bytes. No bytes are { NULL, 0 }, which is unset. */
 static inline evrec_str input_take(struct input *in, size_t len)
 {
 	char *block = NULL;
@@ -89,7 +89,7 @@ static inline evrec_str input_take(struct input *in, size_t len)
 	return (evrec_str){ block, len };
 }
 
-/* What comes before the next end of text, which is skipped, or all that is left. */
+/* The bytes before the next INPUT_END_OF_TEXT, which is skipped, or else the rest of the input. */
 static inline evrec_str input_text(struct input *in)
 {
 	const uint8_t *end = in->left == 0 ? NULL : memchr(in->data, INPUT_END_OF_TEXT, in->left);
@@ -112,8 +112,8 @@ static inline void input_end(struct input *in)
 }
 
 /*
- * The length of the UTF-8 character that `s` begins with, 0 where it begins with none: by decoding it and looking at
- * the number, not as csrc/base/utf8.c does it.
+ * The length of the UTF-8 character that `s` begins with, or 0. Decodes the character and checks the number, unlike
+ * csrc/base/utf8.c.
  */
 static inline size_t fuzz_character(evrec_str s)
 {

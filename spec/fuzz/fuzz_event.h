@@ -1,5 +1,5 @@
 /*
- * fuzz_event.h - an event of any bytes, and its JSON held against it.
+ * fuzz_event.h - an event of any bytes, and the comparison of its JSON with it.
  */
 #ifndef EVREC_FUZZ_EVENT_H
 #define EVREC_FUZZ_EVENT_H
@@ -21,7 +21,7 @@ struct event_input {
 	evrec_owner owner;
 };
 
-/* The strings of an event: those that make its keys come first, in the order of the keys. */
+/* The strings of an event. The parts of its keys come first, in the order of the keys. */
 static inline evrec_str *event_text(evrec_fields *f, unsigned i)
 {
 	evrec_str *const texts[TEXTS] = {
@@ -74,7 +74,7 @@ static inline evrec_map read_map(struct input *in, evrec_pair pairs[PAIRS_MAX])
 	for (i = 0; i < n; i++) {
 		pairs[i].key = input_text(in);
 		pairs[i].value = input_text(in);
-		/* What reads the JSON here, though not what writes it, refuses a NUL in a key. */
+		/* The JSON reader of this test refuses a NUL in a key, though the writer does not. */
 		if (pairs[i].key.len != 0) {
 			pairs[i].key.len = strnlen(pairs[i].key.data, pairs[i].key.len);
 		}
@@ -106,7 +106,7 @@ static inline void read_event(struct input *in, struct event_input *e)
 	}
 }
 
-/* Another event: two neighbouring fields have their border elsewhere, or one field is another text. */
+/* Changes an event: moves the border between two neighbouring fields, or changes the text of one field. */
 static inline void read_change(struct input *in, evrec_fields *f)
 {
 	unsigned i = input_byte(in) % (TEXTS - 1);
@@ -129,7 +129,7 @@ static inline void read_change(struct input *in, evrec_fields *f)
 
 /* ---- JSON ---- */
 
-/* An object, and how many of its members were expected: in the end, all of them. */
+/* An object, and how many of its members were compared, which in the end must be all. */
 struct members {
 	const json_t *object;
 	size_t expected;
@@ -201,7 +201,7 @@ static inline void expect_time(struct members *m, const char *key, int64_t value
 	}
 }
 
-/* Of keys that are the same, once they are clean, the last one counts. */
+/* If two keys are equal after cleaning, the last one counts. */
 static inline void expect_map(struct members *m, const char *key, evrec_map map)
 {
 	const json_t *json = expect(m, key, map.len != 0);
@@ -270,7 +270,7 @@ static inline void expect_metadata(struct members *m, const evrec_fields *f)
 	}
 }
 
-/* What one API calls what, where the two differ. */
+/* The names of fields for which the two APIs differ. */
 struct names {
 	const char *api_version, *regarding, *note, *source, *first, *last, *count, *controller;
 };

@@ -1,6 +1,6 @@
 /*
- * fuzz_lua.h - Lua 5.4 inside a target: what a target checks in Lua is in the file of its name, spec/fuzz/NAME.lua,
- * which returns a function or a table of them. To be run from the top of the repository.
+ * fuzz_lua.h - Lua 5.4 inside a target. The Lua checks of a target NAME are in spec/fuzz/NAME.lua, which returns a
+ * function, or a table of functions. Run the target from the top of the repository.
  */
 #ifndef EVREC_FUZZ_LUA_H
 #define EVREC_FUZZ_LUA_H
@@ -11,7 +11,7 @@
 #include <lua.h>
 #include <lualib.h>
 
-/* The lines of Lua that were reached, as libFuzzer counts edges of C: one after the other, by pairs. */
+/* Tells libFuzzer of pairs of lines of Lua that ran one after the other, as it counts edges in C. */
 __attribute__((section("__libfuzzer_extra_counters"))) static uint8_t fuzz_lines[8192];
 
 static inline void fuzz_count_line(lua_State *L, lua_Debug *ar)
@@ -26,8 +26,7 @@ static inline void fuzz_count_line(lua_State *L, lua_Debug *ar)
 }
 
 /*
- * evrec's own memory, counted: where Lua allocates as it likes, LeakSanitizer would have to look at all of it after
- * every input.
+ * Counts the memory of the core. LeakSanitizer would search all memory of Lua after every input, which takes too long.
  */
 static size_t fuzz_blocks;
 
@@ -43,7 +42,7 @@ static inline void *fuzz_realloc(void *ctx, void *block, size_t size)
 	return realloc(block, size);
 }
 
-/* What is at the top of the stack is an error. */
+/* Prints the error at the top of the stack, and ends the target. */
 _Noreturn static inline void fuzz_lua_fail(lua_State *L)
 {
 	(void)fprintf(stderr, "does not hold: %s\n", luaL_tolstring(L, -1, NULL));
@@ -56,7 +55,7 @@ static inline int fuzz_traceback(lua_State *L)
 	return 1;
 }
 
-/* Calls the function under `arguments` values, whose errors end the target. */
+/* Calls the function that lies below `arguments` values. An error ends the target. */
 static inline void fuzz_lua_call(lua_State *L, int arguments, int results)
 {
 	int function = lua_gettop(L) - arguments;
@@ -69,7 +68,7 @@ static inline void fuzz_lua_call(lua_State *L, int arguments, int results)
 	lua_remove(L, function);
 }
 
-/* A state that has run the file, with what that returned at stack index 1. */
+/* Opens a state and runs the file, whose result is at stack index 1. */
 static inline lua_State *fuzz_lua_open(const char *file)
 {
 	static const char path[] = "package.path = './lua/?.lua;./spec/support/?.lua;' .. package.path";

@@ -1,15 +1,15 @@
 /*
- * Whole HTTP answers of any bytes, through libcurl, to the writes that they answer: a server on the loopback address
- * gives each connection the next one of them, and closes it.
+ * HTTP answers of any bytes, which pass through libcurl to the writes that they answer. A server on the loopback
+ * address sends the next answer to each connection, and closes it.
  */
 #define _GNU_SOURCE /* accept4 */
 
 #include "fuzz.h"
 
 #include "base/clock.h"
-#include "correlate/observed.h"
-#include "deliver/sender.h"
-#include "flow/write.h"
+#include "sender/sender.h"
+#include "sink/sink.h"
+#include "sink/write.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -48,7 +48,7 @@ static bool is_complete(const char *request)
 	return body != NULL && length != NULL && strlen(body + 4) >= strtoul(length + 16, NULL, 10);
 }
 
-/* One path segment, whatever the server once called the event: nothing that leads elsewhere. */
+/* The name that the server gave the event is one segment of the path, whatever its bytes are. */
 static bool is_segment(const char *text, size_t len)
 {
 	char segment[1024];
@@ -89,7 +89,7 @@ static void server_answer(struct server *server)
 	server->connection = -1;
 }
 
-/* What can be done without waiting. */
+/* Does all that is possible without waiting. */
 static void server_step(struct server *server)
 {
 	ssize_t n;
@@ -116,12 +116,17 @@ static void server_step(struct server *server)
 
 /* ---- the client ---- */
 
+static void get_event(const void *source, evrec_fields *event)
+{
+	*event = *(const evrec_fields *)source;
+}
+
 static bool submit(struct outbox *ob, enum verb verb, int32_t count, int64_t now)
 {
-	struct observed draft = { .handle = 1 };
+	evrec_fields event;
+	const struct write_draft draft = { .last = T0, .count = count, .get_event = get_event, .source = &event };
 	const struct occurrence occurrence = { 1, verb, false, now, &draft };
 	enum evrec_cause cause;
-	evrec_fields event;
 
 	evrec_fields_init(&event);
 	event.ns = event.regarding.ns = EVREC_STR("shop");
@@ -133,7 +138,6 @@ static bool submit(struct outbox *ob, enum verb verb, int32_t count, int64_t now
 	event.note = EVREC_STR("Started container");
 	event.first = event.last = T0;
 	event.count = count;
-	observed_init(&draft, &event);
 	return outbox_submit(ob, &occurrence, &cause);
 }
 
@@ -151,7 +155,7 @@ static struct outbox_stats check_books(struct outbox *ob)
 	return stats;
 }
 
-/* Until all that is due now is answered. */
+/* Steps until all writes that are due now are answered. */
 static void exchange(struct outbox *ob, struct sender *sender, struct server *server, int64_t now)
 {
 	int64_t deadline = clock_monotonic(evrec_clock_real()) + SOON;
@@ -160,12 +164,12 @@ static void exchange(struct outbox *ob, struct sender *sender, struct server *se
 		CHECK(clock_monotonic(evrec_clock_real()) < deadline);
 		sender_step(sender);
 		server_step(server);
-	} while (check_books(ob).in_flight != 0 || outbox_next_due(ob, now) <= now);
+	} while (check_books(ob).in_flight != 0 || (outbox_next_due(ob, now) <= now && !sender_is_stalled(sender)));
 }
 
 static void collect(struct outbox *ob)
 {
-	struct outbox_report report;
+	struct outbox_message report;
 	struct entry *entry;
 
 	while ((entry = outbox_collect(ob)) != NULL) {
@@ -175,20 +179,20 @@ static void collect(struct outbox *ob)
 		CHECK(fuzz_is_utf8(str_from(entry->name)));
 		outbox_recycle(ob, entry);
 	}
-	while (outbox_next_report(ob, &report)) {
+	while (outbox_next_message(ob, &report)) {
 		CHECK(fuzz_is_utf8(str_from(report.message)));
 	}
 }
 
 static struct sender *open_sender(const struct server *server, struct outbox *ob, evrec_clock *clock)
 {
-	const struct sender_options how = { .max_in_flight = 2, .clock = clock, .threadless = true };
+	const struct sender_options how = { .clock = clock, .threadless = true };
 	evrec_kubernetes_options options;
 
 	evrec_kubernetes_options_init(&options);
 	options.server = str_from(server->url);
 	options.token = EVREC_STR("token");
-	return sender_new(ob, http_transport_new(&options, write_encode, NULL), &how);
+	return sender_new(ob, kubernetes_protocol_new(&options, write_encode, NULL), &how);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -196,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct server server = { .listener = -1 };
 	struct input in = { .data = data, .left = size };
 	evrec_clock *clock = evrec_clock_fake(0);
-	evrec_limits limits;
+	evrec_sink_options common;
 	struct outbox *ob;
 	struct sender *sender;
 	uint8_t choice = input_byte(&in);
@@ -206,9 +210,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		server_open(&server);
 	}
 	server.replies = &in;
-	evrec_limits_init(&limits);
-	limits.max_age = 0;
-	ob = outbox_new(&write_ops, &limits, 1);
+	evrec_sink_options_init(&common);
+	common.limits.max_age = 0;
+	ob = outbox_new(&write_ops, &common.limits, 1);
 	sender = open_sender(&server, ob, clock);
 	CHECK(sender != NULL);
 	CHECK(submit(ob, choice & 1 ? VERB_PATCH : VERB_CREATE, 1 + (choice & 1), 0));
@@ -217,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		evrec_clock_set(clock, due > 0 ? due : 0);
 		sender_step(sender);
-		/* What follows is told by whatever name the answer has. */
+		/* The next write uses the name that the answer has. */
 		CHECK(submit(ob, VERB_PATCH, 3 + round, evrec_clock_now(clock)));
 		exchange(ob, sender, &server, evrec_clock_now(clock));
 		collect(ob);

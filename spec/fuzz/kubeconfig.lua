@@ -1,15 +1,15 @@
--- What kubeconfig_fuzz.c holds lua/evrec/kubeconfig.lua to, given two files of any bytes: options of the right types,
--- or a message for people which gives no secret away.
+-- The checks of kubeconfig_fuzz.c: two files of any bytes yield options of the right types, or a message for people
+-- that holds no secret.
 local kubeconfig = require "evrec.kubeconfig"
 local lyaml = require "lyaml"
 
--- Stands for what is secret, in the corpus and the dictionary.
+-- The secret of the corpus and the dictionary.
 local secret = "S3CRET"
 local secret_keys = { "token", "password", "client-key-data" }
 
 local files = {}
 
--- Paths in a kubeconfig are files that are there, or, by their name, missing.
+-- A file that a kubeconfig names exists, unless its name contains "missing".
 function kubeconfig.read_file(path)
 	local text = files[path] or not path:find("missing", 1, true) and "-----BEGIN CERTIFICATE-----\n"
 	if text then
@@ -24,7 +24,7 @@ local function count(text, pattern)
 	return select(2, text:gsub(pattern, ""))
 end
 
--- Whether nothing in the text says the secret but the value of a secret key, be it tagged, quoted or an alias.
+-- Whether the text holds the secret only as the value of a secret key, be it tagged, quoted or an alias.
 local function only_secrets(text)
 	local n = 0
 	text = text:gsub("!%S*%s+", "")
@@ -34,7 +34,7 @@ local function only_secrets(text)
 	return n == count(text, secret)
 end
 
--- Whether a document names something by the secret, where a message may tell it.
+-- Whether a document uses the secret as a name, which a message may contain.
 local function tells(value, seen)
 	if type(value) == "string" then
 		return value:find(secret, 1, true) ~= nil
@@ -72,16 +72,37 @@ end
 
 local types = {
 	server = "string", ca = "string", token = "string", token_file = "string", client_certificate = "string",
-	client_key = "string", insecure_skip_tls_verify = "boolean",
+	client_key = "string", insecure_skip_tls_verify = "boolean", exec = "table",
 }
+
+local exec_types = {
+	command = "string", args = "table", env = "table", api_version = "string", provide_cluster_info = "boolean",
+	cluster_config = "string", install_hint = "string",
+}
+local allowed_commands = { "aws", "/opt/aws" }
+
+local function check_exec(exec)
+	for name, value in pairs(exec) do
+		assert(type(value) == exec_types[name], name)
+	end
+	assert(exec.command == "aws" or exec.command == "/opt/aws", "a command that is not allowed")
+	assert(#exec.env % 2 == 0)
+	for _, list in ipairs { exec.args, exec.env } do
+		for _, item in ipairs(list) do
+			assert(type(item) == "string")
+		end
+	end
+end
 
 local function check_options(options, anonymous)
 	for name, value in pairs(options) do
 		assert(type(value) == types[name], name)
 	end
+	check_exec(options.exec or { command = "aws", args = {}, env = {} })
 	assert(options.server ~= "" and options.server ~= nil)
 	assert(not (options.token and options.token_file))
-	assert(not anonymous or not (options.token or options.token_file or options.client_key))
+	assert(not (options.exec and (options.token or options.token_file)))
+	assert(not anonymous or not (options.token or options.token_file or options.client_key or options.exec))
 end
 
 -- ---- base64 ----
@@ -108,7 +129,7 @@ local function check_base64(text)
 	if decoded then
 		local given, again = text:gsub("%s", ""), encode_base64(decoded)
 		assert(#given == #again and decoded == kubeconfig.decode_base64(again))
-		-- The last digit may have bits that are of no byte.
+		-- The last digit may have bits that belong to no byte.
 		local whole = #given:gsub("=", "") - 1
 		assert(given:sub(1, whole) == again:sub(1, whole))
 	end
@@ -116,7 +137,7 @@ end
 
 -- ----
 
---- Returns server, token, ca, client_certificate, client_key, as far as there are any.
+--- Returns server, token, ca, client_certificate, client_key, each nil if the kubeconfig lacks it.
 return function(first, other, context, anonymous)
 	files["config-1"], files["config-2"] = first, other
 	check_base64(first:sub(1, 512))
@@ -124,7 +145,8 @@ return function(first, other, context, anonymous)
 	if not ok then
 		return check_message(config, context)
 	end
-	local resolved, options = pcall(kubeconfig.resolve, config, context ~= "" and context or nil, anonymous)
+	local resolved, options = pcall(kubeconfig.resolve, config, context ~= "" and context or nil, anonymous,
+		allowed_commands)
 	if not resolved then
 		return check_message(options, context)
 	end

@@ -1,10 +1,12 @@
 /*
- * Kubeconfig files of any bytes: read by lua/evrec/kubeconfig.lua, checked by spec/fuzz/kubeconfig.lua, and what they say
- * by the check of options that a sink makes.
+ * Kubeconfig files of any bytes. lua/evrec/kubeconfig.lua reads them, spec/fuzz/kubeconfig.lua checks the result, and a
+ * sink checks the options that they yield.
  */
 #include "fuzz_lua.h"
 
-#include "deliver/transport.h"
+#include "http/http_client.h"
+
+#include "sink/sink.h"
 
 static evrec_str result(lua_State *L, int index)
 {
@@ -33,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (L == NULL) {
 		L = fuzz_lua_open("spec/fuzz/kubeconfig.lua");
 		lua_sethook(L, fuzz_count_line, LUA_MASKLINE, 0);
-		transport_global_init();
+		(void)http_global_init();
 	}
 	lua_pushvalue(L, 1);
 	push(L, first);
@@ -47,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.ca = result(L, 4);
 	options.client_certificate = result(L, 5);
 	options.client_key = result(L, 6);
-	code = http_check_options(&options, &err);
+	code = kubernetes_check_options(&options, &err);
 	CHECK(code == 0 || code == EVREC_EINVALID);
 	CHECK(fuzz_blocks == 0);
 	lua_settop(L, 1);

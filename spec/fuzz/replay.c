@@ -1,5 +1,5 @@
 /*
- * replay.c - main of a fuzz target where there is no libFuzzer: runs each of the inputs named, once.
+ * replay.c - main of a fuzz target without libFuzzer: runs the target once on each file that is named.
  */
 #include "fuzz.h"
 
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		/* The last line tells which input it was that did not come to its end. */
+		/* If an input crashes the target, the last line names it. */
 		(void)fprintf(stderr, "%s\n", argv[i]);
 		if (!replay(argv[i])) {
 			perror(argv[i]);

@@ -1,19 +1,21 @@
-/* The options of a Kubernetes sink: where to, and with what. */
+/* The options of a Kubernetes sink: server, token, certificates. */
 #include "fuzz.h"
 
-#include "deliver/transport.h"
+#include "http/http_client.h"
+
+#include "sink/sink.h"
 
 #include <curl/curl.h>
 
-static bool encode(const void *item, enum body body, struct request *request)
+static bool encode(const void *item, enum body body, struct encoded *request)
 {
 	(void)item;
 	(void)body;
-	*request = (struct request){ 0 };
+	*request = (struct encoded){ 0 };
 	return false;
 }
 
-/* A part of a URL, freed with curl_free; NULL: it has none. */
+/* A part of a URL, freed with curl_free; NULL: the URL lacks it. */
 static char *part_of(CURLU *url, CURLUPart part)
 {
 	char *value = NULL;
@@ -36,7 +38,7 @@ static bool has_suffix(const char *text, const char *suffix)
 	return strlen(text) >= strlen(suffix) && strcmp(text + strlen(text) - strlen(suffix), suffix) == 0;
 }
 
-/* A request goes to the host that the option names, and to the path of events, whatever else is in it. */
+/* Whatever the option holds, a request goes to the host that it names, and to the path of events. */
 static void check_server(evrec_str server)
 {
 	const char *events = "/api/v1/namespaces/shop/events";
@@ -46,7 +48,7 @@ static void check_server(evrec_str server)
 
 	CHECK(alone != NULL && whole != NULL && text != NULL);
 	CHECK(strlen(text) == server.len);
-	/* What programs read differently: a backslash is a slash to some. */
+	/* Programs read some characters differently: a backslash is a slash to some. */
 	CHECK(strpbrk(text, "\\ \t\r\n?#") == NULL);
 	buf_put_str(&request, server);
 	while (request.data[request.len - 1] == '/') {
@@ -87,7 +89,7 @@ static bool has_pem(evrec_str pem)
 
 static void check_accepted(const evrec_kubernetes_options *o)
 {
-	struct transport *t = http_transport_new(o, encode, NULL);
+	struct protocol *t = kubernetes_protocol_new(o, encode, NULL);
 
 	CHECK(t != NULL);
 	t->ops->free(t);
@@ -99,11 +101,11 @@ static void check_accepted(const evrec_kubernetes_options *o)
 	CHECK(o->token.len == 0 || memchr(o->token.data, '\n', o->token.len) == NULL);
 	CHECK(o->token.len == 0 || memchr(o->token.data, '\r', o->token.len) == NULL);
 	CHECK(o->max_in_flight >= 1 && o->max_in_flight <= 1000);
-	CHECK(o->limits.max_pending >= 1 && o->limits.max_pending <= 10000000);
+	CHECK(o->common.limits.max_pending >= 1 && o->common.limits.max_pending <= 10000000);
 	CHECK(o->timeout > 0 && o->timeout <= 3600 * EVREC_SECOND);
 }
 
-/* By its name, and without a secret. */
+/* The message names the option, and holds no secret. */
 static void check_refused(const evrec_kubernetes_options *o, const evrec_error *err)
 {
 	static const char *const names[] = { "server",        "ca",          "client_certificate",
@@ -119,7 +121,7 @@ static void check_refused(const evrec_kubernetes_options *o, const evrec_error *
 	}
 	CHECK(named);
 	CHECK(strstr(err->message, "S3CRET") == NULL);
-	CHECK(http_transport_new(o, encode, NULL) == NULL);
+	CHECK(kubernetes_protocol_new(o, encode, NULL) == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -130,12 +132,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_byte(&in);
 	evrec_sink *sink;
 
-	transport_global_init();
+	(void)http_global_init();
 	evrec_kubernetes_options_init(&o);
 	o.insecure_skip_tls_verify = choice & 1;
 	if (choice & 2) {
 		o.max_in_flight = (unsigned)input_u64(&in);
-		o.limits.max_pending = (size_t)input_u64(&in);
+		o.common.limits.max_pending = (size_t)input_u64(&in);
 		o.timeout = (int64_t)input_u64(&in);
 	}
 	o.server = input_text(&in);
@@ -143,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	o.ca = input_text(&in);
 	o.client_certificate = input_text(&in);
 	o.client_key = input_text(&in);
-	if (http_check_options(&o, &err) == 0) {
+	if (kubernetes_check_options(&o, &err) == 0) {
 		check_accepted(&o);
 		sink = evrec_sink_kubernetes(&o, NULL);
 		CHECK(sink != NULL);

@@ -1,10 +1,10 @@
-/* Any bytes as a message: is it UTF-8, made so, cut. */
+/* Messages of any bytes: checked for UTF-8, cleaned, cut. */
 #include "fuzz.h"
 
 #include "base/utf8.h"
 #include "event/event.h"
 
-/* Every byte that is part of no character becomes U+FFFD. */
+/* A slow cleaner: every byte that is not a part of a character becomes U+FFFD. */
 static void clean_slowly(struct buf *out, evrec_str s)
 {
 	while (s.len != 0) {
@@ -32,7 +32,7 @@ static void check_clean(evrec_str text, struct buf *cleaned)
 	buf_free(&again);
 }
 
-/* The longest beginning of whole characters that fits. */
+/* A slow cutter: the longest prefix of whole characters that fits. */
 static void check_floor(evrec_str clean, size_t max)
 {
 	size_t len = utf8_floor(clean, max);
@@ -81,7 +81,7 @@ static void check_message(evrec_str clean)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { .data = data, .left = size };
-	/* From 16, the least that max_message_bytes may be. */
+	/* max_message_bytes is at least 16. */
 	size_t max = 16 + input_byte(&in) % 48;
 	evrec_str text = input_rest(&in);
 	struct buf clean = { 0 };

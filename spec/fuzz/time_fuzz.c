@@ -1,10 +1,10 @@
-/* RFC 3339 there and back, and seconds as a script gives them. */
+/* RFC 3339 formatted and parsed, and the seconds that a script gives. */
 #include "fuzz.h"
 
 #include <math.h>
 #include <time.h>
 
-/* The C library's calendar is the other opinion. */
+/* Compares with the calendar of the C library. */
 static void check_format(int64_t ns)
 {
 	char text[EVREC_RFC3339_SIZE], expected[EVREC_RFC3339_SIZE];
@@ -18,7 +18,7 @@ static void check_format(int64_t ns)
 	CHECK(strftime(expected, sizeof(expected), "%Y-%m-%dT%H:%M:%S", &tm) == 19);
 	CHECK(evrec_rfc3339_format(ns, false, text) == 20 && strlen(text) == 20);
 	CHECK(memcmp(text, expected, 19) == 0 && text[19] == 'Z');
-	/* The first and the last second that 64 bits reach into are not read. */
+	/* The parser refuses the first and the last second of the range of 64 bits. */
 	if (evrec_rfc3339_parse(str_from(text), &parsed)) {
 		CHECK(parsed == ns - rest);
 	} else {
@@ -37,7 +37,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The same, told as UTC: what it says is the offset later. */
+/* The same time with another offset: its digits, read as UTC, are later by that offset. */
 static void check_offset(evrec_str text, int64_t ns)
 {
 	const char *offset = text.data + text.len - 6;
@@ -81,7 +81,7 @@ static void check_text(evrec_str text)
 	}
 }
 
-/* Nearest, where a double tells nanoseconds from each other; elsewhere as near as it is. */
+/* The nearest nanosecond, if a double is that precise, else as near as the double. */
 static void check_seconds(double seconds)
 {
 	const long double exact = (long double)seconds * 1e9L;

@@ -1,10 +1,9 @@
-/* Bearer tokens, the files that they come from, and when such a file is read again. */
+/* Bearer tokens, their files, and the times at which a file is read again. */
 #define _GNU_SOURCE /* memfd_create */
 
 #include "fuzz.h"
 
-#include "deliver/credentials.h"
-#include "deliver/transport.h"
+#include "http/credentials.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 #define TOKEN_MAX 65536
 #define STEPS 8
 
-/* A file without a place, and the path by which it is opened again. */
+/* A file in memory, and the path by which it can be opened. */
 struct memory_file {
 	int fd;
 	char path[32];
@@ -33,7 +32,7 @@ static struct memory_file file_open(void)
 	return file;
 }
 
-/* By the list of what may stand there. */
+/* A slow check: by a list of the legal characters. */
 static bool is_token(evrec_str text)
 {
 	static const char printable[] = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -72,7 +71,7 @@ static void check_file(const struct memory_file *file, evrec_str text)
 	evrec_error err = { 0 };
 	char *token = token_file_read(file->path, &err);
 
-	/* What is far too long is not read to its end: then white space there is not seen to be such. */
+	/* A file that is far too long is not read to its end, so white space at its end is not seen. */
 	if (text.len <= TOKEN_MAX) {
 		CHECK((token != NULL) == is_token(expected));
 	}
@@ -86,7 +85,7 @@ static void check_file(const struct memory_file *file, evrec_str text)
 	mem_free(token);
 }
 
-/* A file of its text as often as that gets it near the longest token. */
+/* Writes a file that repeats the text until it is about as long as the longest token. */
 static evrec_str repeated(struct input *in, struct buf *out, uint8_t times)
 {
 	evrec_str text = input_text(in);
@@ -100,7 +99,7 @@ static evrec_str repeated(struct input *in, struct buf *out, uint8_t times)
 	return out->data == NULL ? EVREC_STR("") : buf_str(out);
 }
 
-/* Once a second at most, and at once where it is asked for. A token in use is not lost to a file that went bad. */
+/* A file is read once a second at most, and at once on demand. If it becomes invalid, the token in use stays. */
 static void check_refresh(struct credentials *c, const struct memory_file *file, evrec_str text, int64_t now)
 {
 	evrec_str good = trimmed(text);
@@ -137,12 +136,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct memory_file file = file_open();
 	evrec_str first = input_text(&in), text;
 	struct buf scratch = { 0 };
+	struct credentials_options options = { .file = str_from(file.path) };
 	struct credentials c;
 	int64_t now = 0;
 	int steps = 0;
 
 	CHECK(token_valid(first) == is_token(first));
-	CHECK(credentials_init(&c, is_token(first) ? first : EVREC_STR(""), str_from(file.path)));
+	options.token = is_token(first) ? first : EVREC_STR("");
+	CHECK(credentials_init(&c, &options));
 	while (in.left > 0 && steps++ < STEPS) {
 		uint8_t choice = input_byte(&in);
 

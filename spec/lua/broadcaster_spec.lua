@@ -20,7 +20,7 @@ describe("a broadcaster", function()
 		return s.recorder:event(fixtures.pod(name), "Normal", "R", message)
 	end
 
-	it("shows every watcher every event, in order, from its start on", function()
+	it("shows each watcher every event since its start, in order", function()
 		local first, called = s.broadcaster:watch(), {}
 		record "a"
 		local second = s.broadcaster:watch()
@@ -32,11 +32,11 @@ describe("a broadcaster", function()
 		assert.equal("b c", table.concat(called, " "))
 	end)
 
-	it("has nil for who asks an empty queue", function()
+	it("returns nil from an empty queue", function()
 		assert.equal(1, select("#", s.broadcaster:watch():next()))
 	end)
 
-	it("gives every watcher the same name of an event", function()
+	it("gives all watchers the same name of an event", function()
 		local first, second = s.broadcaster:watch(), s.broadcaster:watch()
 		record "a"
 		s.broadcaster:poll()
@@ -45,7 +45,7 @@ describe("a broadcaster", function()
 		assert.equal(name, s.server.writes[1].name)
 	end)
 
-	it("drops for a full queue alone", function()
+	it("drops events of a full queue, and of no other watch", function()
 		local small, large = s.broadcaster:watch { queue_length = 2, full = "drop" }, s.broadcaster:watch()
 		for i = 1, 5 do
 			record("m" .. i)
@@ -59,7 +59,7 @@ describe("a broadcaster", function()
 		assert.equal("m6", messages(small))
 	end)
 
-	it("holds 1000 events in a queue by default", function()
+	it("lets a queue hold 1000 events by default", function()
 		local watch = s.broadcaster:watch()
 		for i = 1, 1001 do
 			record("m" .. i)
@@ -67,7 +67,7 @@ describe("a broadcaster", function()
 		assert.same({ queued = 1000, dropped = 1 }, watch:stats())
 	end)
 
-	it("stops watches", function()
+	it("gives a stopped watch no further events", function()
 		local queue, calls = s.broadcaster:watch(), 0
 		local watcher = s.broadcaster:start_event_watcher(function() calls = calls + 1 end)
 		record "a"
@@ -85,7 +85,7 @@ describe("a broadcaster", function()
 		assert.equal(1, s.watch:stats().received)
 	end)
 
-	it("lets a watcher stop itself, and start others", function()
+	it("lets a watcher stop itself and start others", function()
 		local calls, later, watcher = 0, nil, nil
 		watcher = s.broadcaster:start_event_watcher(function()
 			calls = calls + 1
@@ -99,7 +99,7 @@ describe("a broadcaster", function()
 		assert.equal("b", messages(later))
 	end)
 
-	it("has a correlator for every sink, with its options over the broadcaster's", function()
+	it("gives each sink a correlator, whose options replace the broadcaster's one by one", function()
 		local s2 = fixtures.setup { correlator = { burst_size = 3, max_events = 2 } }
 		local other = fixtures.server()
 		s2.broadcaster:start_recording_to_sink(other.sink, { correlator = { burst_size = 1 } })
@@ -119,9 +119,33 @@ describe("a broadcaster", function()
 		assert.equal(0, sinks[2].correlator.aggregated)
 	end)
 
-	it("asks a sink's functions in the place of the broadcaster's", function()
+	it("forgets a stopped sink once its events are written, and keeps its counters", function()
+		local other = s.broadcaster:start_recording_to_sink(fixtures.server().sink)
+		s.recorder:event(pod, "Normal", "R", "m")
+		s.watch:stop()
+		local stats = s.broadcaster:stats()
+		assert.equal(2, #stats.sinks)
+		assert.equal(1, stats.sinks[1].pending)
+		assert.equal(0, stats.ended.received)
+		s.broadcaster:poll()
+		stats = s.broadcaster:stats()
+		assert.equal(1, #stats.sinks)
+		assert.equal(2, stats.sinks[1].number)
+		assert.equal(1, stats.ended.created)
+		assert.is_nil(stats.ended.number)
+		assert.is_nil(stats.ended.name)
+		assert.equal(2, stats.created)
+		assert.is_nil(fixtures.fault(stats))
+		assert.equal(1, #s.broadcaster:explain())
+		assert.equal(2, s.broadcaster:explain()[1].number)
+		assert.equal(1, s.watch:stats().created)
+		assert.equal(1, s.watch:stats().number)
+		assert.equal(2, other:stats().number)
+	end)
+
+	it("calls the functions given for a sink instead of the broadcaster's", function()
 		local clock = evrec.fake_clock(fixtures.now)
-		local b = evrec.broadcaster { clock = clock, correlator = {
+		local b = evrec.broadcaster { clock = clock, on_error = false, correlator = {
 			max_events = 1, message_func = function() return "broadcaster's" end,
 		} }
 		local one, two = fixtures.server(), fixtures.server()
@@ -133,7 +157,7 @@ describe("a broadcaster", function()
 		assert.equal("sink's", two.writes[1].event.message)
 	end)
 
-	it("tells on_drop what was rate limited, and stats about which object", function()
+	it("passes rate limited events to on_drop, and lists their objects in stats", function()
 		local drops = {}
 		local s2 = fixtures.setup {
 			correlator = { burst_size = 1, qps = 0 },
@@ -149,7 +173,7 @@ describe("a broadcaster", function()
 			s2.broadcaster:stats().sinks[1].suppressed)
 	end)
 
-	it("queues what its callbacks record, and never recurses into them", function()
+	it("queues events that its callbacks record, and never recurses into a callback", function()
 		local depth, deepest, seen = 0, 0, {}
 		s.broadcaster:start_event_watcher(function(event)
 			depth = depth + 1
@@ -168,7 +192,7 @@ describe("a broadcaster", function()
 		assert.equal(1, deepest)
 	end)
 
-	it("refuses what a callback records without end", function()
+	it("drops events once callbacks record without end", function()
 		local refused
 		s.broadcaster:start_event_watcher(function()
 			for _ = 1, 1500 do
@@ -183,7 +207,7 @@ describe("a broadcaster", function()
 		assert.is_nil(fixtures.fault(stats))
 	end)
 
-	it("says no to flush and shutdown inside its callbacks", function()
+	it("refuses flush and shutdown from inside its callbacks", function()
 		local flush, shutdown
 		s.broadcaster:start_event_watcher(function()
 			flush = { s.broadcaster:flush(0) }
@@ -198,7 +222,7 @@ describe("a broadcaster", function()
 		assert.is_true(record "b")
 	end)
 
-	it("flushes, and shuts down once and for all", function()
+	it("flushes, and refuses events after shutdown, which is idempotent", function()
 		record "a"
 		local ok, stats = s.broadcaster:flush()
 		assert.is_true(ok)
@@ -223,7 +247,7 @@ describe("a broadcaster", function()
 		end
 	end)
 
-	it("gives up when the time is up, and says what was lost", function()
+	it("gives up a flush after the timeout, and returns false with the counters", function()
 		local dropped = {}
 		local s2 = fixtures.setup { on_drop = function(event, why) dropped[#dropped + 1] = event.message .. " " .. why end }
 		for i = 1, 100 do
@@ -240,7 +264,7 @@ describe("a broadcaster", function()
 		assert.same({ "a closed" }, dropped)
 	end)
 
-	it("refuses times that are none", function()
+	it("refuses invalid timeouts", function()
 		for _, timeout in ipairs { -1, 0 / 0, 1 / 0, "1", {} } do
 			for _, method in ipairs { "flush", "shutdown", "close" } do
 				local ok, message = pcall(s.broadcaster[method], s.broadcaster, timeout)
@@ -262,7 +286,7 @@ describe("a broadcaster", function()
 			lines[1])
 	end)
 
-	it("logs with fields", function()
+	it("logs with fields as client-go does", function()
 		local seen = {}
 		s.broadcaster:start_structured_logging(function(message, fields) seen[#seen + 1] = { message, fields } end)
 		record "m"
@@ -273,14 +297,14 @@ describe("a broadcaster", function()
 		assert.equal("", seen[2][2].message)
 	end)
 
-	it("wants functions for its logs", function()
+	it("raises if a log is not a function", function()
 		for _, method in ipairs { "start_logging", "start_structured_logging", "start_event_watcher" } do
 			assert.has_error(function() s.broadcaster[method](s.broadcaster, "x") end)
 			assert.has_error(function() s.broadcaster[method](s.broadcaster) end)
 		end
 	end)
 
-	it("works from coroutines", function()
+	it("works inside coroutines", function()
 		local seen = {}
 		s.broadcaster:start_event_watcher(function(event) seen[#seen + 1] = event.message end)
 		local step = coroutine.wrap(function()

@@ -1,4 +1,4 @@
--- Whatever a callback does wrong is counted, reported to on_error, and nothing else is disturbed.
+-- A callback that fails is counted and reported to on_error, and disturbs nothing else.
 local fixtures = require "fixtures"
 
 local pod = fixtures.pod()
@@ -33,7 +33,7 @@ describe("a callback", function()
 		assert.is_true(s.recorder:event(pod, "Normal", "R", message or "m"))
 	end
 
-	-- Runs in a coroutine, so that a callback which yields has somewhere to yield to.
+	-- Runs in a coroutine, so that a callback could yield.
 	local function check_report(what, calls)
 		coroutine.wrap(function()
 			for _ = 1, calls do
@@ -50,7 +50,7 @@ describe("a callback", function()
 	end
 
 	for how, func in pairs(wrong) do
-		it("that watches events and " .. how, function()
+		it("of a watcher that " .. how .. " is counted and reported", function()
 			setup()
 			local after = s.broadcaster:watch()
 			s.broadcaster:start_event_watcher(func)
@@ -58,19 +58,19 @@ describe("a callback", function()
 			assert.equal("m", after:next().message)
 		end)
 
-		it("that logs and " .. how, function()
+		it("of a log that " .. how .. " is counted and reported", function()
 			setup()
 			s.broadcaster:start_logging(func)
 			check_report("event watcher", 1)
 		end)
 
-		it("that is told of drops and " .. how, function()
+		it("on_drop that " .. how .. " is counted and reported", function()
 			setup { on_drop = func, correlator = { burst_size = 1 } }
 			check_report("on_drop", 2)
 			assert.equal(1, s.broadcaster:stats().rate_limited)
 		end)
 
-		it("that is told of errors and " .. how .. " is counted alone", function()
+		it("on_error that " .. how .. " is counted, and not reported", function()
 			setup { on_error = func }
 			s.broadcaster:start_event_watcher(function() error("boo") end)
 			coroutine.wrap(record)()
@@ -83,7 +83,7 @@ describe("a callback", function()
 	for _, set in ipairs { wrong, wrong_answers } do
 		for how, func in pairs(set) do
 			for _, option in ipairs { "key_func", "message_func", "spam_key_func" } do
-				it(("%s that %s"):format(option, how), function()
+				it(("%s that %s is counted and reported, and the default replaces it"):format(option, how), function()
 					setup { correlator = { max_events = 1, [option] = func } }
 					check_report(option, 2)
 					assert.equal(1, #s.server.writes)
@@ -95,7 +95,7 @@ describe("a callback", function()
 		end
 	end
 
-	it("key_func that records an event", function()
+	it("key_func may record an event, which is queued", function()
 		local recorded
 		setup { correlator = { key_func = function(event)
 			if not recorded then
@@ -114,7 +114,7 @@ describe("a callback", function()
 		assert.is_nil(fixtures.fault(stats))
 	end)
 
-	it("sees an event with its name", function()
+	it("gets the event with the name under which it is written", function()
 		local seen
 		setup { correlator = { spam_key_func = function(event)
 			seen = event
@@ -126,7 +126,7 @@ describe("a callback", function()
 		assert.equal("spec", seen.source.component)
 	end)
 
-	it("may change the table that is being recorded", function()
+	it("may change the table of the event that is being recorded", function()
 		local object = fixtures.pod()
 		local annotations = { a = ("x"):rep(100) .. "1" }
 		setup { correlator = { key_func = function()
@@ -146,7 +146,7 @@ describe("a callback", function()
 		assert.equal(("z"):rep(100), e.message)
 	end)
 
-	it("may let go of everything", function()
+	it("may drop all references to the broadcaster", function()
 		setup()
 		local watch
 		watch = s.broadcaster:start_event_watcher(function()

@@ -7,13 +7,13 @@ local function fails(part, f, ...)
 end
 
 describe("a clock", function()
-	it("tells the time", function()
+	it("returns the present time", function()
 		local before = os.time()
 		local now = evrec.clock():now()
-		assert.is_true(now >= before and now <= os.time() + 2) -- os.time() lags by a tick
+		assert.is_true(now >= before and now <= os.time() + 2) -- os.time() may lag by a tick
 	end)
 
-	it("stands still where it is a fake", function()
+	it("stands still until it is set, if it is a fake clock", function()
 		local clock = evrec.fake_clock(1700000000.25)
 		assert.equal(1700000000.25, clock:now())
 		clock:advance(0.5)
@@ -26,7 +26,7 @@ describe("a clock", function()
 		assert.equal(3, clock:now())
 	end)
 
-	it("refuses what is no time", function()
+	it("refuses values that are no times", function()
 		local clock = evrec.fake_clock(0)
 		for _, bad in ipairs { -1, 0 / 0, 1 / 0, -1 / 0, 1e300, "5", {}, true } do
 			fails("evrec.fake_clock: 'seconds'", evrec.fake_clock, bad)
@@ -40,17 +40,17 @@ describe("a clock", function()
 		assert.equal(0, clock:now())
 	end)
 
-	it("does not go beyond what a time can hold", function()
+	it("refuses times that 64 bits of nanoseconds cannot hold", function()
 		local clock = evrec.fake_clock(9e9)
 		fails("2262", clock.advance, clock, 9e9)
 	end)
 
-	it("cannot be moved where it is the real one", function()
+	it("cannot be set or advanced if it is the real clock", function()
 		fails("not a fake clock", function() evrec.clock():set(0) end)
 		fails("not a fake clock", function() evrec.clock():advance(1) end)
 	end)
 
-	it("has no methods for anything else", function()
+	it("refuses to run its methods on other values", function()
 		fails("evrec.clock", evrec.clock().now, {})
 		fails("evrec.clock", evrec.clock().now)
 	end)

@@ -26,7 +26,7 @@ end
 describe("evrec.correlator", function()
 	after_each(function() collectgarbage "restart" end)
 
-	it("says new, then duplicate with a patch", function()
+	it("calls an event new, and its repetition a duplicate with a patch", function()
 		local c, clock = setup()
 		local first = c:correlate(event())
 		assert.equal("new", first.why)
@@ -42,7 +42,7 @@ describe("evrec.correlator", function()
 		assert.same({ count = 2, lastTimestamp = "2023-11-14T22:14:20Z", message = "m" }, cjson.decode(second.patch))
 	end)
 
-	it("takes events, core/v1 tables and events.k8s.io/v1 tables for the same", function()
+	it("treats event objects, core/v1 tables and events.k8s.io/v1 tables alike", function()
 		local c = setup()
 		local e = evrec.event(event())
 		c:correlate(e)
@@ -50,7 +50,7 @@ describe("evrec.correlator", function()
 		assert.equal(3, c:correlate(e:to_table("events.k8s.io/v1")).event.count)
 	end)
 
-	it("makes the tenth distinct message the first aggregate", function()
+	it("combines similar events from the tenth distinct message on", function()
 		local c = setup { burst_size = 100 }
 		for i = 1, 9 do
 			assert.equal("new", c:correlate(event { message = "m" .. i }).why)
@@ -67,7 +67,7 @@ describe("evrec.correlator", function()
 		assert.equal("(combined from similar events): m11", cjson.decode(eleventh.patch).message)
 	end)
 
-	it("keeps the aggregate's reporting controller, action, labels and annotations", function()
+	it("gives a combined event the reporting controller, action, labels and annotations", function()
 		local c = setup { max_events = 1 }
 		local result = c:correlate(event {
 			reportingComponent = "rc", reportingInstance = "ri", action = "Act",
@@ -82,7 +82,7 @@ describe("evrec.correlator", function()
 		assert.same({ a = "2" }, e.metadata.annotations)
 	end)
 
-	it("starts anew after more than 600 seconds, not after 600", function()
+	it("begins a new aggregate after more than 600 seconds, not after exactly 600", function()
 		for seconds, why in pairs { [600] = "aggregated", [601] = "new" } do
 			local c, clock = setup { burst_size = 100 }
 			for i = 1, 9 do
@@ -93,7 +93,7 @@ describe("evrec.correlator", function()
 		end
 	end)
 
-	it("has 25 tokens, and one more every 300 seconds", function()
+	it("allows 25 events at once, and one more every 300 seconds", function()
 		local c, clock = setup()
 		for i = 1, 25 do
 			assert.is_false(c:correlate(event()).skip, i)
@@ -112,7 +112,7 @@ describe("evrec.correlator", function()
 		assert.is_true(c:correlate(event()).skip)
 	end)
 
-	it("limits by source and object, whatever the reason", function()
+	it("limits events by source and object, whatever their reason", function()
 		local c = setup { burst_size = 2 }
 		assert.is_false(c:correlate(event { reason = "A" }).skip)
 		assert.is_false(c:correlate(event { reason = "B" }).skip)
@@ -122,7 +122,7 @@ describe("evrec.correlator", function()
 		assert.is_false(c:correlate(event { type = "Normal" }).skip)
 	end)
 
-	it("forgets the least recently used beyond 4096", function()
+	it("forgets the least recently used of more than 4096 events", function()
 		local function about(i)
 			return event { involvedObject = { kind = "Pod", name = "pod-" .. i } }
 		end
@@ -132,14 +132,14 @@ describe("evrec.correlator", function()
 		end
 		assert.equal("duplicate", c:correlate(about(1)).why)
 		assert.equal(4096, c:stats().observed)
-		c:correlate(about(4097)) -- in the place of 2
+		c:correlate(about(4097)) -- evicts 2
 		assert.equal(4096, c:stats().observed)
 		assert.equal("duplicate", c:correlate(about(1)).why)
 		assert.equal("duplicate", c:correlate(about(3)).why)
 		assert.equal("new", c:correlate(about(2)).why)
 	end)
 
-	it("keeps keys apart that would be one without separators", function()
+	it("keeps apart keys whose concatenated parts are equal", function()
 		local c = setup()
 		local function about(kind, namespace, name)
 			return event { involvedObject = { kind = kind, namespace = namespace, name = name } }
@@ -150,7 +150,7 @@ describe("evrec.correlator", function()
 		end
 	end)
 
-	it("takes the server's answer, and never a lower count", function()
+	it("takes the server's answer, but never lowers a count", function()
 		local c = setup()
 		local first = c:correlate(event()).event
 		local answer = first:to_table()
@@ -162,7 +162,7 @@ describe("evrec.correlator", function()
 		assert.equal(3, third.count)
 	end)
 
-	it("asks its functions, and gives them events", function()
+	it("passes events to its functions", function()
 		local seen
 		local c = setup {
 			max_events = 2,
@@ -211,7 +211,7 @@ describe("evrec.correlator", function()
 		end
 	end
 
-	it("cannot be called by its own functions, who are told so", function()
+	it("returns an error if one of its own functions calls it", function()
 		local c, told
 		c = setup {
 			key_func = function(e)
@@ -224,7 +224,7 @@ describe("evrec.correlator", function()
 		assert.equal("invalid", told[3])
 	end)
 
-	it("returns nil, message, invalid for what is no event", function()
+	it("returns nil, message, invalid for a value that is no event", function()
 		local c = setup()
 		local bad = { 5, "x", true, {}, { involvedObject = {} }, { involvedObject = { kind = 5 } }, { count = -1 },
 			{ involvedObject = { kind = "Pod" }, message = 5 }, io.stdout, c, print,
@@ -241,7 +241,7 @@ describe("evrec.correlator", function()
 		assert.equal(0, c:stats().correlated)
 	end)
 
-	it("counts", function()
+	it("counts events by outcome", function()
 		local c = setup { burst_size = 2, max_events = 3 }
 		c:correlate(event())
 		c:correlate(event())
@@ -253,6 +253,6 @@ describe("evrec.correlator", function()
 		assert.equal(1, stats.rate_limited)
 		assert.equal(0, stats.aggregated)
 		assert.equal(1, stats.aggregates)
-		assert.equal(1, stats.rate_limits)
+		assert.equal(1, stats.buckets)
 	end)
 end)

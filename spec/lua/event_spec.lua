@@ -29,11 +29,40 @@ local function fails(fields, part)
 end
 
 describe("evrec.event", function()
-	it("gives back what it was given, as a table and as JSON", function()
+	it("returns its fields unchanged, as a table and as JSON", function()
 		local event = evrec.event(core)
 		assert.same(core, event:to_table())
 		assert.same(core, event:to_table("v1"))
 		assert.same(core, cjson.decode(event:to_json()))
+	end)
+
+	it("understands the names of both APIs, and object", function()
+		local names = {
+			regarding = "involvedObject", object = "involvedObject", note = "message", deprecatedSource = "source",
+			deprecatedFirstTimestamp = "firstTimestamp", deprecatedLastTimestamp = "lastTimestamp",
+			deprecatedCount = "count", reportingController = "reportingComponent",
+		}
+		for other, name in pairs(names) do
+			local fields = { kind = "Event" }
+			fields[other] = core[name]
+			assert.same(core[name], evrec.event(fields)[name], other)
+			fields.apiVersion = "events.k8s.io/v1"
+			assert.same(core[name], evrec.event(fields)[name], other)
+			fields = { apiVersion = "events.k8s.io/v1", [name] = core[name] }
+			assert.same(core[name], evrec.event(fields)[name], name)
+			fields[other] = cjson.null
+			assert.same(core[name], evrec.event(fields)[name], name)
+			fields[other] = core[name]
+			fails(fields, "are the same field: give one of them")
+			assert.is_false(pcall(evrec.event, { [name] = core[name], [other] = core[name] }))
+		end
+		fails({ object = core.involvedObject, regarding = core.involvedObject },
+			"evrec.event: 'regarding' and 'object' are the same field: give one of them")
+		fails({ message = "m", note = "n" }, "evrec.event: 'message' and 'note' are the same field: give one of them")
+		fails({ note = 5 }, "evrec.event: field 'note': expected a string, got number")
+		local any = setmetatable({ message = "m" }, { __index = function(_, key) return key == "note" and "n" or nil end })
+		assert.equal("m", evrec.event(any).message)
+		assert.equal("n", evrec.event(setmetatable({}, { __index = { note = "n" } })).message)
 	end)
 
 	it("has its fields under their core/v1 names", function()
@@ -48,13 +77,13 @@ describe("evrec.event", function()
 		assert.is_nil(event[1])
 	end)
 
-	it("gives fresh tables", function()
+	it("returns a new table each time", function()
 		local event = evrec.event(core)
 		event.involvedObject.name = "changed"
 		assert.equal("web-0", event.involvedObject.name)
 	end)
 
-	it("has nil for what is unset", function()
+	it("returns nil for unset fields", function()
 		local event = evrec.event {}
 		for _, key in ipairs { "reason", "message", "count", "eventTime", "firstTimestamp", "source", "series",
 			"related", "involvedObject", "type", "action" } do
@@ -63,7 +92,7 @@ describe("evrec.event", function()
 		assert.same({ kind = "Event", apiVersion = "v1", metadata = {} }, event:to_table())
 	end)
 
-	it("shows itself as events.k8s.io/v1, and reads that", function()
+	it("converts to events.k8s.io/v1, and back", function()
 		local event = evrec.event(core)
 		local new = event:to_table("events.k8s.io/v1")
 		assert.equal("events.k8s.io/v1", new.apiVersion)
@@ -77,13 +106,13 @@ describe("evrec.event", function()
 		assert.same(core, evrec.event(new):to_table())
 	end)
 
-	it("knows no other API", function()
+	it("refuses other APIs", function()
 		local event = evrec.event(core)
 		assert.has_error(function() event:to_table("events.k8s.io/v2") end)
 		assert.has_error(function() event:to_json("") end)
 	end)
 
-	it("counts in integers", function()
+	it("returns counts as integers", function()
 		local count = evrec.event({ count = 3.0 }).count
 		assert.equal(3, count)
 		if math.type then
@@ -91,7 +120,7 @@ describe("evrec.event", function()
 		end
 	end)
 
-	it("takes JSON's null for unset", function()
+	it("treats JSON's null as unset", function()
 		local event = evrec.event {
 			eventTime = cjson.null, related = cjson.null, metadata = { labels = cjson.null, name = "x" }, count = cjson.null,
 		}
@@ -99,36 +128,36 @@ describe("evrec.event", function()
 		assert.is_nil(event.count)
 	end)
 
-	it("reads what a server sends", function()
+	it("reads an event that an API server sent", function()
 		local event = evrec.event(cjson.decode(evrec.event(core):to_json()))
 		assert.same(core, event:to_table())
 	end)
 
-	it("takes an event for one", function()
+	it("returns an event unchanged", function()
 		local event = evrec.event(core)
 		assert.equal(event, evrec.event(event))
 	end)
 
-	it("is read-only, and says so", function()
+	it("is read-only, and raises a message that says so", function()
 		local event = evrec.event(core)
 		local ok, message = pcall(function() event.reason = "x" end)
 		assert.is_false(ok)
 		assert.truthy(message:find("read-only", 1, true))
 	end)
 
-	it("has a text", function()
+	it("converts to a string for people", function()
 		local text = tostring(evrec.event(core))
 		assert.truthy(text:find("Warning BackOff Pod shop/web-0 x3: Back-off restarting", 1, true), text)
 		assert.equal("string", type(tostring(evrec.event {})))
 	end)
 
-	it("cleans bytes that are no UTF-8 for JSON", function()
+	it("replaces invalid UTF-8 in its JSON", function()
 		local event = evrec.event { message = "a\255b\0c" }
 		assert.equal("a\239\191\189b\0c", cjson.decode(event:to_json()).message)
 		assert.equal("a\255b\0c", event.message)
 	end)
 
-	it("refuses wrong types, and names the field", function()
+	it("refuses fields of wrong types, and names the field", function()
 		fails(nil, "evrec.event: expected a table, got nil")
 		fails(5, "evrec.event: expected a table, got number")
 		fails({ reason = 5 }, "evrec.event: field 'reason': expected a string, got number")
@@ -147,7 +176,7 @@ describe("evrec.event", function()
 		fails({ eventTime = 5 }, "field 'eventTime'")
 	end)
 
-	it("refuses counts that are none", function()
+	it("refuses invalid counts", function()
 		for _, count in ipairs { -1, 1.5, 2 ^ 31, 0 / 0, 1 / 0, "3" } do
 			fails({ count = count }, "field 'count'")
 		end
@@ -161,7 +190,7 @@ describe("evrec.event", function()
 		fails(cyclic, "field 'metadata.name'")
 	end)
 
-	it("takes thousands of labels", function()
+	it("holds thousands of labels", function()
 		local labels = {}
 		for i = 1, 5000 do
 			labels["label-" .. i] = "value-" .. i

@@ -1,7 +1,8 @@
--- Each example that needs no cluster, run as a reader would run it. The others are in spec/e2e.
+-- Runs each example that needs no cluster, as a reader would. spec/e2e runs the others.
+local embed = ("%s %s/examples/c/embed"):format(os.getenv "EVREC_RUN" or "", os.getenv "EVREC_BUILD" or "build")
 local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
 
---- What a command prints; raises where it fails.
+--- Returns the output of a command. Raises if the command fails.
 local function output(command)
 	local pipe = assert(io.popen("(" .. command .. ") 2>&1; echo \"exit=$?\""))
 	local text, code = pipe:read("*a"):match "^(.*)exit=(%d+)\n$"
@@ -23,7 +24,7 @@ describe("the examples", function()
 
 	setup(function() demo = output("env -u KUBECONFIG " .. lua .. " examples/demo.lua") end)
 
-	it("make twenty scheduling failures five rows of twelve", function()
+	it("show twenty scheduling failures as five rows of twelve", function()
 		local rows, counts = 0, {}
 		for _, line in ipairs(lines(demo)) do
 			local count = line:match "^%d%d:%d%d:%d%d +%d%d:%d%d:%d%d +(%d+) "
@@ -37,10 +38,10 @@ describe("the examples", function()
 		assert.equal(12, rows)
 		assert.same({ 4, 4, 4, 4, 4 }, counts.FailedScheduling)
 		assert.same({ 1, 1, 1, 1, 1, 1, 1 }, counts.others)
-		assert.matches("FIRSTSEEN +LASTSEEN +COUNT +NAME +KIND +SUBOBJECT +REASON +SOURCE +MESSAGE", demo)
+		assert.matches("FIRSTSEEN +LASTSEEN +COUNT +NAME +KIND +REASON +SOURCE +MESSAGE", demo)
 	end)
 
-	it("make a CronJob fall silent, say so, and cure it", function()
+	it("show a CronJob that falls silent, the explanation, and the cure", function()
 		local default, told, explained, cured =
 			demo:match "With the defaults(.*)What stats%(%) says(.*)What explain%(cronjob%) says(.*)Cured by(.*)"
 		assert.matches("SuccessfulCreate +40 +25 +36 +%(combined from similar events%)", default)
@@ -51,26 +52,36 @@ describe("the examples", function()
 		assert.matches("SawCompletedJob +40 +8 +36 ", cured)
 	end)
 
-	it("write a sink in Lua", function()
-		assert.same({
-			"created  Started x1 Started container",
-			'patched  {"count":2,"lastTimestamp":"2023-11-14T22:14:20Z","message":"Started container"}',
-			"done: 1 created, 1 patched",
-		}, lines(output(lua .. " examples/lua_sink.lua")))
+	it("say what each story shows and what to try next, in lines of 100 columns", function()
+		for _, line in ipairs(lines(demo)) do
+			assert.is_true(#line <= 100, line)
+		end
+		assert.matches("Story 1, [^\n]+%.\n.*Story 2, [^\n]+%.\n.*What to try next:\n  .+\n$", demo)
+	end)
+
+	it("run a sink in Lua", function()
+		local shown = {}
+		local file = assert(io.open "examples/lua_sink.lua")
+		for line in file:lines() do
+			shown[#shown + 1] = line:match "^%-%-   (%l+:? .*)"
+		end
+		file:close()
+		assert.equal(3, #shown)
+		assert.same(shown, lines(output(lua .. " examples/lua_sink.lua")))
 	end)
 
 	it("embed the core in a C program", function()
-		local said = lines(output "build/examples/embed")
+		local said = lines(output(embed))
 		assert.matches('"reason":"Started".*"count":3', table.concat(said, "\n"))
 		assert.equal("embed: 4 of 4 occurrences written", said[#said])
 	end)
 
-	it("print the table of a file sink's file", function()
+	it("print a table of the events that a file sink wrote", function()
 		local path = os.tmpname()
-		output("build/examples/embed 2>/dev/null >" .. path)
+		output(embed .. " 2>/dev/null >" .. path)
 		local rows = lines(output(lua .. " examples/events_table.lua " .. path))
 		os.remove(path)
 		assert.equal(3, #rows)
-		assert.matches("3 +web%-0 +Pod +Started +{embed } +Started container", rows[2])
+		assert.matches("3 +web%-0 +Pod +Started +embed +Started container", rows[2])
 	end)
 end)

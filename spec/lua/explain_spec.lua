@@ -4,7 +4,7 @@ local fixtures = require "fixtures"
 local pod = fixtures.pod()
 
 describe("explain", function()
-	it("says which events of an object were suppressed, by which stage and key, and when the next token comes", function()
+	it("lists the suppressed events of an object, with their stage and key, and when the next token comes", function()
 		local s = fixtures.setup { correlator = { burst_size = 2, max_events = 2 } }
 		for i = 1, 4 do
 			s.recorder:event(pod, "Normal", "Started", "m" .. i)
@@ -17,11 +17,13 @@ describe("explain", function()
 		assert.is_nil(sinks[1].suppressed[3])
 		local object = { kind = "Pod", apiVersion = "v1", namespace = "shop", name = "web-0", uid = "uid-web-0" }
 		assert.equal("aggregated", aggregated.stage)
+		assert.equal("aggregated", aggregated.why)
 		assert.equal("(combined from similar events): m2", aggregated.message)
 		assert.equal(1, aggregated.count)
 		assert.equal("Started", aggregated.aggregate_key.reason)
 		assert.equal("spec", aggregated.aggregate_key.reportingComponent)
 		assert.equal("rate_limited", limited.stage)
+		assert.equal("rate_limited", limited.why)
 		assert.is_nil(limited.cause)
 		assert.same(object, limited.object)
 		assert.equal("Normal", limited.type)
@@ -40,19 +42,20 @@ describe("explain", function()
 		assert.is_true(limited.next_token_in < 0.001)
 	end)
 
-	it("tells drops by cause", function()
+	it("lists drops by cause", function()
 		local s = fixtures.setup()
 		s.server.answers[1] = function() return nil, 422 end
 		s.recorder:event(pod, "Warning", "Failed", "m")
 		s.broadcaster:poll()
 		local what = s.broadcaster:explain(pod)[1].suppressed[1]
 		assert.equal("dropped", what.stage)
+		assert.equal(what.cause, what.why)
 		assert.equal("rejected", what.cause)
 		assert.equal("Failed", what.reason)
 		assert.equal("Warning", what.type)
 	end)
 
-	it("takes an object, a reference, or nothing for all objects, and each sink apart", function()
+	it("takes an object, a reference, or nil for all objects, and lists each sink apart", function()
 		local s = fixtures.setup { correlator = { burst_size = 1, qps = 0, spam_key_func = function(event)
 			return "by " .. event.reason
 		end } }
@@ -77,8 +80,8 @@ describe("explain", function()
 		assert.equal(2, #b:explain()[1].suppressed)
 	end)
 
-	it("raises on misuse, and has nothing to say once it is closed", function()
-		local b = evrec.broadcaster()
+	it("raises on misuse, and returns an error once the broadcaster is closed", function()
+		local b = evrec.broadcaster { on_error = false }
 		assert.same({}, b:explain(pod))
 		assert.has_error(function() b:explain(1) end)
 		assert.has_error(function() b:explain {} end)

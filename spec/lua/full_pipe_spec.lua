@@ -1,8 +1,9 @@
--- A file sink whose reader does not read, where no thread can be started: poll() does the writing, and does not wait.
+-- A file sink writes to a pipe whose reader does not read, in a process that cannot start threads. So poll() writes,
+-- and must not wait.
 local cjson = require "cjson"
 
 local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
--- No thread gets a stack of a terabyte. What hangs is killed.
+-- No thread can start, because none gets a stack of a terabyte. timeout kills a process that hangs.
 local threadless = "ulimit -s 1000000000 && exec timeout 60 " .. lua
 
 local script = [[
@@ -26,7 +27,7 @@ local script = [[
 	assert(b:shutdown(0))
 ]]
 
--- Has the pipe open before it says so, and reads it once it is asked to.
+-- Opens the pipe, prints "ready", and reads the pipe once the file `read` exists.
 local reader = [[
 	exec 3<>"$1/fifo" 4<"$1/fifo" 3>&-
 	echo ready
@@ -34,7 +35,7 @@ local reader = [[
 	exec cat <&4
 ]]
 
-describe("evrec.sink.file and a full pipe", function()
+describe("evrec.sink.file with a full pipe", function()
 	local folder
 	before_each(function()
 		folder = os.tmpname()
@@ -49,7 +50,7 @@ describe("evrec.sink.file and a full pipe", function()
 		file:close()
 	end
 
-	it("does not wait in poll, loses nothing, and cuts no line", function()
+	it("does not wait in poll, loses no event, and cuts no line", function()
 		write("script", script)
 		write("reader", reader)
 		local pipe = io.popen(("timeout 60 sh %s/reader %s"):format(folder, folder))
@@ -63,7 +64,7 @@ describe("evrec.sink.file and a full pipe", function()
 		local output = run:read "*a"
 		run:close()
 		pipe:close()
-		assert.truthy(output:find "^no thread could be started[^\n]*\nexit=0\n$", output)
+		assert.truthy(output:find "^file: no thread could be started[^\n]*\nexit=0\n$", output)
 		assert.equal(500, lines)
 	end)
 end)

@@ -1,19 +1,12 @@
 local cjson = require "cjson"
+local evrec = require "evrec"
 local fixtures = require "fixtures"
 local kubeconfig = require "evrec.kubeconfig"
+local tmpfiles = require "tmpfiles"
 
-local folder, files
+local folder, write, remove
 
-local function write(name, text)
-	local path = folder .. "." .. name
-	local file = assert(io.open(path, "wb"))
-	file:write(text)
-	file:close()
-	files[#files + 1] = path
-	return path
-end
-
--- Of a file beside the kubeconfig, its name there.
+-- Returns the name of a file in the folder of the kubeconfig.
 local function beside(path)
 	return path:match("[^/]*$")
 end
@@ -73,14 +66,9 @@ end
 
 describe("a kubeconfig", function()
 	before_each(function()
-		folder, files = os.tmpname(), {}
+		folder, write, remove = tmpfiles.new()
 	end)
-	after_each(function()
-		for _, path in ipairs(files) do
-			os.remove(path)
-		end
-		os.remove(folder)
-	end)
+	after_each(function() remove() end)
 
 	it("is read as YAML", function()
 		local ca = "-----BEGIN CERTIFICATE-----\n"
@@ -90,26 +78,26 @@ describe("a kubeconfig", function()
 		assert.same({ server = "https://one:6443", ca = ca }, resolve(yaml, "anonymous"))
 	end)
 
-	it("is read as JSON, with nulls", function()
+	it("is read as JSON, and null means unset", function()
 		local config = document()
 		config.clusters[1].cluster["certificate-authority"] = cjson.null
 		config.users[1].user.exec = cjson.null
 		assert.same({ server = "https://x", token = "secret-token" }, resolve(cjson.encode(config)))
 	end)
 
-	it("is read as YAML where it is YAML that begins like JSON", function()
+	it("is read as YAML if it begins like JSON and is not", function()
 		assert.equal("https://x", resolve("{contexts: [{name: x, context: {cluster: x}}], current-context: x, "
 			.. "clusters: [{name: x, cluster: {server: 'https://x'}}]}").server)
 	end)
 
-	it("leaves the user out where that is wanted", function()
+	it("is resolved without its user if the script asks for that", function()
 		local config = document()
 		config.users[1].user = { exec = { command = "aws" } }
 		local loaded = kubeconfig.load { write("config", cjson.encode(config)) }
 		assert.same({ server = "https://x" }, kubeconfig.resolve(loaded, nil, true))
 	end)
 
-	it("finds files beside it, and elsewhere", function()
+	it("names files by absolute paths, or by paths from its own folder", function()
 		local ca, certificate, key, token = write("ca", "CA"), write("crt", "CRT"), write("key", "KEY"), write("token", "T")
 		local config = document()
 		config.clusters[1].cluster["certificate-authority"] = beside(ca)
@@ -119,14 +107,14 @@ describe("a kubeconfig", function()
 			resolve(cjson.encode(config)))
 	end)
 
-	it("prefers data to files", function()
+	it("may hold data, which wins over a file", function()
 		local config = document()
 		config.clusters[1].cluster["certificate-authority"] = "nowhere"
 		config.clusters[1].cluster["certificate-authority-data"] = "Q0E="
 		assert.equal("CA", resolve(cjson.encode(config)).ca)
 	end)
 
-	it("is merged from several files: the first that names a thing decides", function()
+	it("is merged from several files, of which the first that defines an entry wins", function()
 		local first, second = document(), document()
 		first["current-context"] = ""
 		first.users[1].user.token = "first"
@@ -143,7 +131,7 @@ describe("a kubeconfig", function()
 		assert.same({ server = "https://x" }, kubeconfig.resolve(config, "y"))
 	end)
 
-	it("has to be there, and to be one", function()
+	it("is refused if it is missing or malformed", function()
 		fails(folder .. ".none", kubeconfig.load, { folder .. ".none" })
 		fails("no file is named", kubeconfig.load, {})
 		fails("malformed", resolve, "a: [secret")
@@ -164,7 +152,7 @@ describe("a kubeconfig", function()
 		fails("there is no context 'three'", resolve, yaml, "three")
 	end)
 
-	it("says what is missing or wrong in it", function()
+	it("is refused with a message that names the missing or wrong entry", function()
 		local function with(change, part)
 			local config = document()
 			change(config.clusters[1].cluster, config.users[1].user, config.contexts[1].context)
@@ -177,7 +165,7 @@ describe("a kubeconfig", function()
 		with(function(cluster) cluster["insecure-skip-tls-verify"] = "yes" end, "skip-tls-verify: expected a boolean")
 		with(function(cluster) cluster["tls-server-name"] = "x" end, "cluster 'x': 'tls-server-name' is not supported")
 		with(function(cluster) cluster["proxy-url"] = "x" end, "cluster 'x': 'proxy-url' is not supported")
-		with(function(_, user) user.exec = { command = "aws" } end, "'exec' is not supported; give what it would yield")
+		with(function(_, user) user.token, user.exec = nil, 5 end, "user 'x': exec: expected a table, got a number")
 		with(function(_, user) user["auth-provider"] = { name = "gcp" } end, "'auth-provider' is not supported")
 		with(function(_, user) user.username = "secret" end, "'username' is not supported")
 		with(function(_, user) user.password = "secret" end, "'password' is not supported")
@@ -188,7 +176,7 @@ describe("a kubeconfig", function()
 		with(function(_, _, context) context.cluster = nil end, "context 'x': no cluster")
 	end)
 
-	it("may refer to itself in YAML", function()
+	it("may contain itself in YAML", function()
 		assert.equal("https://x", resolve([[
 current-context: x
 contexts: [{name: x, context: {cluster: x, user: x}}]
@@ -197,7 +185,69 @@ users: [{name: x, user: {token: t, extra: *c}}]
 ]]).server)
 	end)
 
-	it("decodes base64", function()
+	describe("is bounded", function()
+		-- Nests `inner` in so many levels, the outermost mapping included, as JSON, which is YAML, too.
+		local function nested(levels, inner)
+			return '{"extra": ' .. ("["):rep(levels - 1) .. inner .. ("]"):rep(levels - 1) .. "}"
+		end
+
+		-- The functions of the parsers must not be called.
+		local function unparsed(f, ...)
+			local loaded = {}
+			for _, module in ipairs { "cjson", "lyaml" } do
+				loaded[module] = package.loaded[module]
+				package.loaded[module] = setmetatable({}, { __index = function(_, name)
+					return name ~= "null" and function() error("was parsed") end or nil
+				end })
+			end
+			local ok, message = pcall(f, ...)
+			for module, library in pairs(loaded) do
+				package.loaded[module] = library
+			end
+			assert(ok, message)
+		end
+
+		local function load(text)
+			return kubeconfig.load { write("config", text) }
+		end
+
+		it("in size, which is checked before all of it is read", function()
+			local text = yaml .. "#" .. ("x"):rep(1024 * 1024 - #yaml - 1)
+			assert.equal("secret-token", resolve(text).token)
+			unparsed(fails, folder .. ".config: larger than 1048576 bytes", load, text .. "x")
+			unparsed(fails, "/dev/zero: larger than 1048576 bytes", kubeconfig.load, { "/dev/zero" })
+		end)
+
+		it("in the depth of YAML, which is checked before a tree is built", function()
+			load("# YAML\n" .. nested(100, "1"))
+			for _, deep in ipairs { nested(101, "1"), nested(250000, "1"), ("- "):rep(101) .. "1",
+				("["):rep(101), ("{a: "):rep(50000) } do
+				unparsed(fails, folder .. ".config: nested deeper than 100 levels", load, "# YAML\n" .. deep)
+			end
+		end)
+
+		it("in the depth of JSON", function()
+			load(nested(100, "1"))
+			fails(folder .. ".config: nested deeper than 100 levels", load, nested(101, "1"))
+			fails(folder .. ".config: nested deeper than 100 levels", load, nested(250000, "1"))
+		end)
+	end)
+
+	it("is refused if its client key is encrypted", function()
+		local headers = {
+			"-----BEGIN ENCRYPTED PRIVATE KEY-----\nc2VjcmV0\n-----END ENCRYPTED PRIVATE KEY-----\n",
+			"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nc2VjcmV0\n"
+				.. "-----END RSA PRIVATE KEY-----\n",
+		}
+		for _, pem in ipairs(headers) do
+			local config = document()
+			config.users[1].user = { ["client-certificate"] = beside(write("crt", "-----BEGIN CERTIFICATE-----\n")),
+				["client-key"] = beside(write("key", pem)) }
+			fails("option 'client_key'", evrec.sink.kubernetes, { kubeconfig = write("config", cjson.encode(config)) })
+		end
+	end)
+
+	it("may hold base64, which is decoded", function()
 		local decode = kubeconfig.decode_base64
 		assert.equal("", decode(""))
 		assert.equal("a", decode("YQ=="))
@@ -209,7 +259,7 @@ users: [{name: x, user: {token: t, extra: *c}}]
 		assert.is_nil(decode("YQ-_"))
 	end)
 
-	it("names the package that is missing", function()
+	it("is refused with the name of the package that reads it, if that is missing", function()
 		local function without(modules, f, ...)
 			local loaded = {}
 			for _, module in ipairs(modules) do

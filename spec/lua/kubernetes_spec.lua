@@ -1,41 +1,31 @@
--- Which options the core gets for those that the user gave, in which surroundings.
+-- Which options the core gets, for the options of a script and its environment.
 local cjson = require "cjson"
 local evrec = require "evrec"
 local fixtures = require "fixtures"
+local tmpfiles = require "tmpfiles"
 
 local pem = "-----BEGIN CERTIFICATE-----\n"
 
 describe("evrec.sink.kubernetes", function()
-	local environment, given, sink, folder, getenv
-	local files = {}
+	local environment, given, sink, folder, write, remove, getenv
 
-	local function write(name, text)
-		local path = folder .. "." .. name
-		local file = assert(io.open(path, "wb"))
-		file:write(text)
-		file:close()
-		files[#files + 1] = path
-		return path
-	end
-
-	-- The module, with the core's function replaced by one that remembers what it is given.
+	-- Loads the module with a function in place of the core's that keeps its argument.
 	before_each(function()
-		folder, environment = os.tmpname(), {}
+		folder, write, remove = tmpfiles.new()
+		environment = {}
 		getenv = os.getenv
 		os.getenv = function(name) return environment[name] end -- luacheck: ignore 122
 		local core = package.loaded["evrec.core"]
-		package.loaded["evrec.core"] = { null = core.null, sink_kubernetes = function(options) given = options end }
+		package.loaded["evrec.core"] = {
+			null = core.null, suggest = core.suggest, sink_kubernetes = function(options) given = options end,
+		}
 		package.loaded["evrec.kubernetes"] = nil
 		sink = require("evrec.kubernetes").sink
 		package.loaded["evrec.core"], package.loaded["evrec.kubernetes"] = core, nil
 	end)
 	after_each(function()
 		os.getenv = getenv -- luacheck: ignore 122
-		os.remove(folder)
-		for i, path in ipairs(files) do
-			os.remove(path)
-			files[i] = nil
-		end
+		remove()
 	end)
 
 	local function fails(part, options)
@@ -54,7 +44,7 @@ describe("evrec.sink.kubernetes", function()
 		}
 	end
 
-	it("takes what is given where there is a server", function()
+	it("uses the given options alone if they name a server", function()
 		environment.KUBECONFIG = write("config", config("https://x", "t"))
 		local ca = write("ca", pem)
 		sink {
@@ -70,12 +60,12 @@ describe("evrec.sink.kubernetes", function()
 		assert.same({ server = "https://s", token_file = "/t" }, given)
 	end)
 
-	it("finds the service account inside a cluster", function()
+	it("uses the service account inside a cluster", function()
 		local token, ca = write("token", "t"), write("ca.crt", pem)
 		local account = folder .. ".d"
 		local moved = token:gsub("%.token$", "")
 		assert.equal(folder, moved)
-		-- The folder of an account is one whose names are token and ca.crt.
+		-- The folder of the account has the files token and ca.crt.
 		local open = io.open
 		io.open = function(path, mode) -- luacheck: ignore 122
 			return open(path == account .. "/token" and token or path == account .. "/ca.crt" and ca or path, mode)
@@ -92,12 +82,12 @@ describe("evrec.sink.kubernetes", function()
 		assert.is_true(ok, why)
 	end)
 
-	it("wants the service account to be there where it is named", function()
+	it("raises if the named service account is missing", function()
 		environment.KUBERNETES_SERVICE_HOST, environment.KUBERNETES_SERVICE_PORT = "10.0.0.1", "443"
 		fails("option 'service_account': no token in " .. folder .. ".none", { service_account = folder .. ".none" })
 	end)
 
-	it("takes $KUBECONFIG outside of a cluster, and ~/.kube/config", function()
+	it("uses $KUBECONFIG outside of a cluster, then ~/.kube/config", function()
 		environment.KUBECONFIG = folder .. ".none:" .. write("one", config("https://one", "t1")) .. "::"
 			.. write("two", config("https://two", "t2"))
 		sink()
@@ -109,7 +99,7 @@ describe("evrec.sink.kubernetes", function()
 		fails "no file is named"
 	end)
 
-	it("takes kubeconfig and context where they are given", function()
+	it("uses the given kubeconfig and context", function()
 		environment.KUBECONFIG = write("other", config("https://other", "o"))
 		local path = write("config", config("https://x", "t"))
 		sink { kubeconfig = path }
@@ -122,15 +112,15 @@ describe("evrec.sink.kubernetes", function()
 		fails(folder .. ".none", { kubeconfig = folder .. ".none" })
 	end)
 
-	it("lets options take the place of what a kubeconfig says", function()
+	it("lets options replace those of a kubeconfig", function()
 		local path = write("config", config("https://x", "t"))
 		sink { kubeconfig = path, token_file = "/t", ca_file = write("ca", pem) }
 		assert.same({ server = "https://x", token_file = "/t", ca = pem }, given)
 	end)
 
-	it("refuses what it does not know, and what does not go together", function()
+	it("refuses unknown options, and options that exclude each other", function()
 		fails("expected a table of options, got string", "x")
-		fails("unknown option 'tokn'", { tokn = "x" })
+		fails("unknown option 'tokn': did you mean 'token'?", { tokn = "x" })
 		fails("unknown option 'ca'", { server = "https://s", ca = pem })
 		fails("unknown option '1'", { "x" })
 		fails("option 'kubeconfig': expected a string, got number", { kubeconfig = 5 })
@@ -145,7 +135,7 @@ describe("evrec.sink.kubernetes", function()
 		fails("option 'api': expected \"v1\"", { server = "https://s", api = "v2" })
 	end)
 
-	it("has the core check the rest, which names the option", function()
+	it("lets the core check the other options, and the message names the option", function()
 		local cases = {
 			{ { server = 5 }, "option 'server': expected a string" },
 			{ { server = "s" }, "option 'server'" },

@@ -1,4 +1,4 @@
--- Beginning and end: what the module does to its surroundings, and what is collected when.
+-- The beginning and the end: how the module affects its surroundings, and when the collector frees its objects.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 
@@ -26,7 +26,7 @@ describe("the module", function()
 			assert.truthy(before[key], key)
 		end
 		assert.equal("userdata", type(again.clock()))
-		-- Objects of before and after are of one kind.
+		-- Objects of the first and the second require have the same types.
 		assert.truthy(again.broadcaster { clock = evrec.fake_clock(0) })
 	end)
 
@@ -34,7 +34,7 @@ describe("the module", function()
 		assert.truthy(evrec._VERSION:find("^%d+%.%d+%.%d+$"))
 	end)
 
-	it("refuses a library of another version", function()
+	it("refuses a core of another version", function()
 		local loaded = {}
 		for name, module in pairs(package.loaded) do
 			if name:find("^evrec") then
@@ -66,9 +66,9 @@ describe("the module", function()
 		end
 	end)
 
-	it("does not open a file, or take a name, before it is used", function()
+	it("opens no file, and looks up no name, before it is used", function()
 		local sink = evrec.sink.kubernetes { server = "https://evrec.invalid" }
-		local b = evrec.broadcaster()
+		local b = evrec.broadcaster { on_error = false }
 		assert.truthy(b:start_recording_to_sink(sink))
 		assert.is_true((b:shutdown(0)))
 	end)
@@ -81,7 +81,7 @@ describe("collecting", function()
 		return setmetatable({ ... }, { __mode = "v" })
 	end
 
-	it("takes a broadcaster with all that refers to it", function()
+	it("frees a broadcaster together with the objects that refer to it", function()
 		local seen = weak()
 		do
 			local s = fixtures.setup {
@@ -101,11 +101,11 @@ describe("collecting", function()
 		assert.is_nil(seen[2])
 	end)
 
-	it("leaves a broadcaster whose recorder is held, with its watchers and sinks", function()
+	it("spares a broadcaster whose recorder is referenced, with its watchers and sinks", function()
 		local server, calls = fixtures.server(), 0
 		local recorder
 		do
-			local b = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now) }
+			local b = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now), on_error = false }
 			b:start_recording_to_sink(server.sink)
 			b:start_event_watcher(function()
 				calls = calls + 1
@@ -121,10 +121,10 @@ describe("collecting", function()
 		assert.equal(3, calls)
 	end)
 
-	it("leaves a broadcaster whose watch is held", function()
+	it("spares a broadcaster whose watch is referenced", function()
 		local watch
 		do
-			local b = evrec.broadcaster()
+			local b = evrec.broadcaster { on_error = false }
 			watch = b:watch()
 			b:new_recorder():event(pod, "Normal", "R", "m")
 		end
@@ -133,8 +133,8 @@ describe("collecting", function()
 		assert.is_nil(watch:next())
 	end)
 
-	it("stops a queue that nobody can read", function()
-		local b = evrec.broadcaster()
+	it("stops a queue that nothing references", function()
+		local b = evrec.broadcaster { on_error = false }
 		local recorder = b:new_recorder()
 		b:watch { queue_length = 1 }
 		collect()
@@ -143,8 +143,8 @@ describe("collecting", function()
 		assert.equal(0, b:stats().watch_dropped)
 	end)
 
-	it("takes the function of a watcher that was stopped", function()
-		local b, seen = evrec.broadcaster(), weak()
+	it("frees the function of a stopped watcher", function()
+		local b, seen = evrec.broadcaster { on_error = false }, weak()
 		do
 			local upvalue = {}
 			local watch = b:start_event_watcher(function() return upvalue end)
@@ -157,7 +157,35 @@ describe("collecting", function()
 		assert.is_true(b:new_recorder():event(pod, "Normal", "R", "m"))
 	end)
 
-	it("leaves events that are held", function()
+	it("frees the functions of stopped sinks once their events are written", function()
+		local b, kept = evrec.broadcaster { clock = evrec.fake_clock(0), on_error = false }, weak()
+		local recorder, count = b:new_recorder(), 0
+		local function start(i)
+			local sink, correlator = {}, {}
+			local watch = b:start_recording_to_sink(evrec.sink.lua {
+				create = function()
+					count = count + #sink + 1
+				end,
+			}, { correlator = { spam_key_func = function() return "key" .. #correlator end } })
+			kept[2 * i], kept[2 * i + 1] = sink, correlator
+			recorder:event(pod, "Normal", "R", "m")
+			return watch
+		end
+		for i = 1, 10 do
+			start(i):stop()
+			collect()
+			assert.truthy(kept[2 * i])
+			assert.truthy(kept[2 * i + 1])
+			b:poll()
+			assert.equal(i, count)
+			collect()
+			assert.is_nil(kept[2 * i])
+			assert.is_nil(kept[2 * i + 1])
+		end
+		assert.equal(10, b:stats().created)
+	end)
+
+	it("spares events that are referenced", function()
 		local event, result
 		do
 			local s = fixtures.setup()
@@ -171,7 +199,7 @@ describe("collecting", function()
 		assert.equal("m", result.event.message)
 	end)
 
-	it("takes thousands of everything", function()
+	it("frees thousands of objects of each type", function()
 		collect()
 		local before = collectgarbage "count"
 		for i = 1, 300 do
@@ -187,7 +215,7 @@ describe("collecting", function()
 		assert.is_true(collectgarbage "count" < before + 200)
 	end)
 
-	it("may happen in the finalizer of something else", function()
+	it("lets a finalizer of another object record", function()
 		if _VERSION == "Lua 5.1" then
 			return
 		end
@@ -201,11 +229,11 @@ end)
 
 describe("closing", function()
 	if not fixtures.has_close then
-		it("has its variables in Lua 5.4 alone", function() assert.is_true(true) end)
+		it("is a feature of Lua 5.4 alone", function() assert.is_true(true) end)
 		return
 	end
 
-	-- What closes a variable at the end of its block, and yet can be read by other Luas.
+	-- A to-be-closed variable, in a string, because other Luas cannot parse it.
 	local function with(object, f)
 		return assert(load [[
 			local object, f = ...
@@ -239,7 +267,7 @@ describe("closing", function()
 		assert.equal("string", type(s.broadcaster:metrics()))
 	end)
 
-	it("ends a broadcaster from inside its own callback, once that is done", function()
+	it("ends a broadcaster from inside its own callback, once the callback returns", function()
 		local s = fixtures.setup()
 		local after = s.broadcaster:watch()
 		s.broadcaster:start_event_watcher(function()
@@ -261,7 +289,7 @@ describe("closing", function()
 		assert.equal(1, calls)
 	end)
 
-	it("comes before an error goes on", function()
+	it("happens before an error propagates", function()
 		local s = fixtures.setup()
 		assert.has_error(function() with(s.broadcaster, function() error("boo") end) end)
 		assert.equal("closed", select(3, s.recorder:event(pod, "Normal", "R", "m")))

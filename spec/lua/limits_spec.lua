@@ -1,4 +1,4 @@
--- What may wait for a sink, how long, and what goes first.
+-- How many writes may wait for a sink, how long, and which are dropped first.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 
@@ -7,7 +7,8 @@ local nan, inf = 0 / 0, 1 / 0
 describe("the limits of a sink", function()
 	local s
 
-	--- A broadcaster with a sink in Lua that answers as `s.answer` does, and success where that is not set.
+	--- Makes a broadcaster with a sink in Lua, which answers as the function `s.answer` does, or, if it is nil,
+	--- succeeds.
 	local function setup(limits)
 		s = { writes = {}, drops = {}, errors = {}, clock = evrec.fake_clock(fixtures.now) }
 		local function write(event)
@@ -38,7 +39,7 @@ describe("the limits of a sink", function()
 		assert.is_nil(fixtures.fault(s.broadcaster:stats()))
 	end
 
-	it("refuse values that make no sense, by their names", function()
+	it("are refused out of their range, and the message names the option", function()
 		local wrong = {
 			max_pending = { 0, -1, 1.5, 1e8, nan, inf, "5", {} },
 			max_pending_bytes = { 0, -1, 1.5, 1e30, nan, inf, "5", {} },
@@ -73,7 +74,7 @@ describe("the limits of a sink", function()
 		end
 	end)
 
-	it("keep what waits longest, unless told otherwise, and Warnings above all", function()
+	it("keep the oldest writes by default, and Warnings above all", function()
 		setup { max_pending = 2 }
 		record "a"
 		record "b"
@@ -85,7 +86,7 @@ describe("the limits of a sink", function()
 		assert.equal(2, s.watch:stats().dropped.queue_full)
 	end)
 
-	it("drop what is oldest where they are told so, Warnings last", function()
+	it("drop the oldest writes if full is drop_oldest, Warnings last", function()
 		setup { max_pending = 2, full = "drop_oldest" }
 		record("a", "Warning")
 		record "b"
@@ -103,7 +104,7 @@ describe("the limits of a sink", function()
 		assert.same({ "g queue_full", "e queue_full" }, { s.drops[3], s.drops[4] })
 	end)
 
-	it("hold memory", function()
+	it("bound the memory of waiting writes", function()
 		setup {}
 		record "a"
 		local each = s.watch:stats().pending_bytes
@@ -117,10 +118,10 @@ describe("the limits of a sink", function()
 		assert.same({ "c queue_full" }, s.drops)
 		assert.equal(2 * each, s.watch:stats().pending_bytes)
 		assert.truthy(fixtures.has(s.broadcaster:metrics(),
-			('evrec_sink_pending_bytes{sink="0",name="lua"} %d'):format(2 * each)))
+			('evrec_sink_pending_bytes{sink="1",name="lua"} %d'):format(2 * each)))
 	end)
 
-	it("drop what has not happened for max_age", function()
+	it("drop a write max_age after its last occurrence", function()
 		setup { max_age = 60 }
 		s.answer = function() return nil, 503, 300 end
 		record "a"
@@ -141,10 +142,10 @@ describe("the limits of a sink", function()
 		assert.equal(3, stats.dropped.expired)
 		assert.equal(0, stats.pending)
 		assert.truthy(fixtures.has(s.broadcaster:metrics(),
-			'evrec_sink_dropped_total{sink="0",name="lua",cause="expired"} 3'))
+			'evrec_sink_dropped_total{sink="1",name="lua",cause="expired"} 3'))
 	end)
 
-	it("have an hour for it, as the server has, or for ever", function()
+	it("drop a write after an hour by default, and never with a max_age of 0", function()
 		for age, kept in pairs { [3600] = false, [0] = true } do
 			setup { max_age = age }
 			s.answer = function() return nil, 503 end
@@ -158,7 +159,7 @@ describe("the limits of a sink", function()
 		end
 	end)
 
-	it("go by a clock that nobody sets back", function()
+	it("measure max_age by a clock that does not step back", function()
 		setup { max_age = 60 }
 		s.answer = function() return nil, 503 end
 		record "a"
@@ -180,7 +181,7 @@ describe("the limits of a sink", function()
 		assert.same({ "d expired" }, s.drops)
 	end)
 
-	it("give up after max_tries, if set", function()
+	it("drop a write after max_tries, if set", function()
 		setup { max_tries = 3 }
 		s.answer = function() return nil, 500 end
 		record "a"
@@ -193,7 +194,7 @@ describe("the limits of a sink", function()
 		assert.equal(1, s.watch:stats().dropped.max_tries)
 	end)
 
-	it("remember a namespace that refuses", function()
+	it("drop writes to a namespace that refused", function()
 		setup {}
 		s.answer = function(event)
 			if event.metadata.namespace == "closed" then

@@ -1,4 +1,4 @@
--- What memory_test.c does while memory runs out: Lua's, or evrec's.
+-- The calls that memory_test.c makes while the memory of Lua, or of the core, runs out.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 
@@ -7,12 +7,12 @@ local memory = {}
 local pod, node = fixtures.pod(), { kind = "Node", name = "n" }
 local scene
 
--- A table whose fields are all its metatable's.
+-- Returns a table that has its fields by its metatable.
 local function proxy(fields)
 	return setmetatable({}, { __index = function(_, key) return fields[key] end })
 end
 
---- A broadcaster with everything that calls back, and makes things of Lua's meanwhile.
+--- Makes a broadcaster with callbacks of every type, which allocate Lua memory.
 function memory.open()
 	local function touch(event)
 		return event.message .. event.metadata.name
@@ -42,7 +42,7 @@ function memory.open()
 	scene.inner = 0
 end
 
---- Recording calls, as function and arguments, and whether they are valid.
+--- Returns recording calls: whether the call is valid, its function, and its arguments.
 function memory.recordings()
 	local r = scene.recorder
 	local reference = evrec.reference(pod)
@@ -68,8 +68,8 @@ function memory.recordings()
 	}
 end
 
---- How many calls were recorded, how many were invalid, and how many came from inside a callback, if they came that
---- far; raises where the books are wrong.
+--- Returns how many calls were recorded, how many of them were invalid, and how many calls callbacks began. Raises if
+--- the counters do not add up.
 function memory.recorded()
 	local stats = scene.broadcaster:stats()
 	local fault = fixtures.fault(stats)
@@ -88,7 +88,7 @@ function memory.settle()
 	end
 end
 
---- A correlator by itself, and events as values.
+--- Uses a correlator, and events.
 function memory.values()
 	local clock = evrec.fake_clock(fixtures.now)
 	local c = evrec.correlator { clock = clock, max_events = 2, key_func = function(e) return e.reason, e.message end }
@@ -106,7 +106,7 @@ function memory.values()
 	return c:stats()
 end
 
---- A broadcaster's whole life.
+--- Makes, uses and ends a broadcaster.
 function memory.life()
 	memory.open()
 	scene.recorder:eventf(evrec.reference(pod), "Normal", "Outer", "%s", "formatted")

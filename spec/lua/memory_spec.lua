@@ -1,5 +1,5 @@
--- Recording takes no memory of Lua's: nothing for the collector to do, however many events there are. What the core
--- takes is in spec/unit/counting_test.c.
+-- Recording allocates no Lua memory, and so causes no work for the collector. spec/unit/recorder/no_alloc_test.c checks
+-- the memory of the core.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 
@@ -9,7 +9,7 @@ describe("Lua's memory while recording", function()
 	local broadcaster, recorder
 
 	before_each(function()
-		broadcaster = evrec.broadcaster { clock = evrec.fake_clock(1700000000) }
+		broadcaster = evrec.broadcaster { clock = evrec.fake_clock(1700000000), on_error = false }
 		broadcaster:start_recording_to_sink(evrec.sink.lua {
 			create = function() return true end,
 			patch = function() return true end,
@@ -23,7 +23,7 @@ describe("Lua's memory while recording", function()
 		broadcaster:shutdown(0)
 	end)
 
-	-- Kilobytes by which it grew while so many events, the messages in turn, were recorded about the object.
+	-- Returns the kilobytes by which Lua's memory grew while events with these messages, in turn, were recorded.
 	local function growth(object, messages)
 		local function record()
 			for i = 1, EVENTS do
@@ -32,7 +32,7 @@ describe("Lua's memory while recording", function()
 		end
 		collectgarbage()
 		collectgarbage "stop"
-		record() -- the collector has shrunk Lua's stack
+		record() -- the collector has shrunk Lua's stack, which grows again
 		local before = collectgarbage "count"
 		record()
 		return collectgarbage "count" - before
@@ -52,11 +52,11 @@ describe("Lua's memory while recording", function()
 		["a whole object"] = function() return whole end,
 		["evrec.reference"] = function() return evrec.reference(reference) end,
 	} do
-		it("does not grow: the same event about " .. what, function()
+		it("does not grow with the same event about " .. what, function()
 			assert.equal(0, growth(object(), { "message" }))
 		end)
 
-		it("does not grow: similar events about " .. what, function()
+		it("does not grow with similar events about " .. what, function()
 			assert.equal(0, growth(object(), similar))
 		end)
 	end

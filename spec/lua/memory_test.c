@@ -1,8 +1,8 @@
 /*
- * Lua's memory runs out, or evrec's below it, at every allocation in turn: a recording call never raises and is always
- * counted, whatever else raises leaves nothing behind. What is done is in memory.lua.
+ * Each allocation of Lua, or of the core, fails in turn. A recording call must not raise, and must be counted. Any
+ * other call may raise, but must not leak. memory.lua makes the calls.
  */
-#include "../unit/unit.h"
+#include "unit.h"
 
 #include "lua/compat.h"
 
@@ -16,21 +16,21 @@ int luaopen_evrec_core(lua_State *L);
 /* ---- memory ---- */
 
 /*
- * `width` allocations fail from the n-th on. Lua 5.3 and 5.4 collect garbage where one fails, and try again: where one
- * fails alone, nothing that is in use may be garbage; where two do, something really fails, and there is memory again;
- * or there never is.
+ * `width` allocations fail, from number `at` on. If an allocation fails, Lua 5.3 and 5.4 collect garbage and try again.
+ * So a width of 1 tests that nothing in use is garbage, 2 makes one allocation really fail, and FOR_EVER lets no
+ * further one succeed.
  */
-struct scarcity {
+struct alloc_failure {
 	size_t at, width, calls, failures;
 	bool armed;
 };
 #define FOR_EVER SIZE_MAX
 static const size_t widths[] = { 1, 2, FOR_EVER };
 
-static struct scarcity lua_memory, core_memory;
+static struct alloc_failure lua_memory, core_memory;
 static size_t core_blocks;
 
-static bool fails(struct scarcity *s)
+static bool fails(struct alloc_failure *s)
 {
 	size_t n;
 
@@ -45,19 +45,19 @@ static bool fails(struct scarcity *s)
 	return true;
 }
 
-static void arm(struct scarcity *s, size_t at, size_t width)
+static void arm(struct alloc_failure *s, size_t at, size_t width)
 {
-	*s = (struct scarcity){ .at = at, .width = width, .armed = true };
+	*s = (struct alloc_failure){ .at = at, .width = width, .armed = true };
 }
 
-/* How often it has failed. */
-static size_t disarm(struct scarcity *s)
+/* Returns how many allocations failed. */
+static size_t disarm(struct alloc_failure *s)
 {
 	s->armed = false;
 	return s->failures;
 }
 
-/* Lua relies on shrinking. */
+/* Never fails to shrink a block, on which Lua relies. */
 static void *lua_alloc(void *ctx, void *block, size_t old, size_t size)
 {
 	(void)ctx;
@@ -104,20 +104,20 @@ static void preload(lua_State *L)
 }
 
 #ifdef __SANITIZE_THREAD__
-#define HOPELESS true /* it remembers every call that Lua leaves by longjmp; and there is one thread */
+#define SKIPPED true /* it keeps every call that Lua leaves by longjmp; and the test has one thread */
 #else
-#define HOPELESS false
+#define SKIPPED false
 #endif
 
-/* NULL also where this Lua takes no allocator of ours. */
+/* NULL: the sanitizer cannot run this test, or this Lua takes no allocator. */
 static lua_State *open_state(void)
 {
-	lua_State *L = HOPELESS ? NULL : lua_newstate(lua_alloc, NULL);
+	lua_State *L = SKIPPED ? NULL : lua_newstate(lua_alloc, NULL);
 
 	if (L != NULL) {
 		luaL_openlibs(L);
 #ifdef LUAJIT_VERSION
-		/* Code that it compiled does not survive a want of memory. */
+		/* Compiled code does not survive a lack of memory. */
 		(void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 #endif
 		preload(L);
@@ -125,7 +125,7 @@ static lua_State *open_state(void)
 	return L;
 }
 
-/* With what memory.lua returns at stack index 1. */
+/* Opens a state with the table that memory.lua returns at stack index 1. */
 static lua_State *open_script(void)
 {
 	lua_State *L = open_state();
@@ -150,7 +150,7 @@ static void call(lua_State *L, const char *name)
 	must(L, lua_pcall(L, 0, 0, 0));
 }
 
-/* The first time finalizers run, the second time what they were of is gone. */
+/* The first cycle runs finalizers, the second one frees their objects. */
 static void collect(lua_State *L)
 {
 	(void)lua_gc(L, LUA_GCCOLLECT, 0);
@@ -172,8 +172,8 @@ static int nothing(lua_State *L)
 }
 
 /*
- * A coroutine with no more than the room for one call: all else that the call needs is still to be had. LuaJIT's
- * lua_checkstack raises where there is no memory, which no function can prevent: there it has had its stack.
+ * Makes a coroutine whose stack has room for one call, so that anything more must be allocated. But LuaJIT's
+ * lua_checkstack raises if there is no memory, which no C function can prevent, so there the stack grows beforehand.
  */
 static lua_State *new_coroutine(lua_State *L)
 {
@@ -204,7 +204,7 @@ static struct counters counters(lua_State *L)
 	return c;
 }
 
-/* The results of a recording call: what api.md says, and no more. */
+/* A recording call returns true, or nil, a message and a name, and nothing else. */
 static void check_results(lua_State *co, bool valid, bool failed, const struct counters *before,
                           const struct counters *now)
 {
@@ -219,7 +219,7 @@ static void check_results(lua_State *co, bool valid, bool failed, const struct c
 	assert_int_equal(lua_gettop(co), 3);
 	assert_true(lua_isnil(co, 1) && lua_isstring(co, 2) && name != NULL);
 	assert_true(strcmp(name, "dropped") == 0 || strcmp(name, "invalid") == 0);
-	/* What is valid is dropped for want of memory, and counted so; what is not may be told so for want of it. */
+	/* Without memory a valid call is dropped, and counted as such; an invalid call is invalid or dropped. */
 	if (valid) {
 		assert_true(failed);
 		assert_string_equal(name, "dropped");
@@ -230,8 +230,8 @@ static void check_results(lua_State *co, bool valid, bool failed, const struct c
 	}
 }
 
-/* The call at the top of the stack, with the n-th allocation failing. False: it made fewer of them. */
-static bool record(lua_State *L, struct scarcity *memory, size_t n, size_t width)
+/* Makes the call at the top of the stack while the n-th allocation fails. False: it made fewer allocations. */
+static bool record(lua_State *L, struct alloc_failure *memory, size_t n, size_t width)
 {
 	const int list = lua_gettop(L);
 	const int len = (int)lua_rawlen(L, list);
@@ -257,7 +257,7 @@ static bool record(lua_State *L, struct scarcity *memory, size_t n, size_t width
 	return failed;
 }
 
-static void record_all(struct scarcity *memory, size_t width)
+static void record_all(struct alloc_failure *memory, size_t width)
 {
 	lua_State *L = open_script();
 	size_t n, total = 0;
@@ -281,8 +281,8 @@ static void record_all(struct scarcity *memory, size_t width)
 
 /* ---- everything else ---- */
 
-/* Whatever it raises, nothing is left behind. */
-static bool try(lua_State *L, const char *name, struct scarcity *memory, size_t n, size_t width)
+/* Calls a function of memory.lua, which may raise, while the n-th allocation fails, and checks that nothing leaks. */
+static bool try(lua_State *L, const char *name, struct alloc_failure *memory, size_t n, size_t width)
 {
 	size_t blocks;
 	bool failed;
@@ -299,7 +299,7 @@ static bool try(lua_State *L, const char *name, struct scarcity *memory, size_t 
 	return failed;
 }
 
-static void try_all(const char *name, struct scarcity *memory, size_t width)
+static void try_all(const char *name, struct alloc_failure *memory, size_t width)
 {
 	lua_State *L = open_script();
 	size_t n = 1;

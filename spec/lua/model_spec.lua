@@ -1,5 +1,6 @@
--- The correlator against a slow model of it (spec/support/model.lua): random events, times and answers, with caches so
--- small that everything is evicted soon. EVREC_SEED repeats a run; fuzzing drives the same model (spec/fuzz).
+-- Compares the correlator with a slow model of it (spec/support/model.lua): random events, times and answers, and
+-- caches so small that entries are evicted soon. EVREC_SEED repeats a run. The fuzz target of the correlator uses the
+-- model, too.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 local side_by_side = require "side_by_side"
@@ -13,7 +14,7 @@ local function pick(random, list)
 	return list[random(#list)]
 end
 
--- ---- the two sides' terms ----
+-- ---- results of the model and of the correlator in one form ----
 
 local function set(text)
 	return text ~= "" and text or nil
@@ -55,7 +56,8 @@ end
 
 -- ---- one run ----
 
--- One answer for both sides, which ask in turns. An error is what makes a function of evrec's answer nothing.
+-- Makes the callbacks of both sides, which give the same answers. The model's callback returns nil to fail, evrec's
+-- raises.
 local function callbacks(random, run)
 	local mine, evrecs = {}, {}
 	local function either(name, answer)
@@ -136,7 +138,7 @@ local function step(random, run)
 		run.now = run.now + pick(random, run.steps)
 		run.clock:set(fixtures.now + run.now / second)
 	elseif choice <= 4 then
-		-- Never without a kind: that is refused before it is correlated.
+		-- The kind is never empty, because the correlator refuses such an event.
 		run.event[pick(random, fields)] = pick(random, words)
 		run.event.kind = run.event.kind == "" and "b" or run.event.kind
 	elseif choice == 5 then
@@ -150,8 +152,8 @@ local function step(random, run)
 	end
 end
 
-describe("evrec.correlator, against the model", function()
-	it("decides the same at every step", function()
+describe("evrec.correlator", function()
+	it("decides as the model does at every step", function()
 		local random = fixtures.random()
 		for round = 1, 250 do
 			local run = begin(random)

@@ -21,7 +21,7 @@ local correlator = {
 	spam_key_func = { 5, "x", {}, false },
 }
 
-local broadcaster = evrec.broadcaster()
+local broadcaster = evrec.broadcaster { on_error = false }
 local function recorder(options)
 	return broadcaster:new_recorder(options)
 end
@@ -42,7 +42,12 @@ describe("options", function()
 			on_drop = { 5, {}, "x" },
 			correlator = { 5, "x", print },
 		} },
-		["broadcaster:new_recorder"] = { recorder, { component = { 5, {}, "a\0b", "\255" }, host = { 5, {}, "a\0b" } } },
+		["broadcaster:new_recorder"] = { recorder, {
+			component = { 5, {}, "a\0b", "\255" },
+			host = { 5, {}, "a\0b" },
+			labels = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
+			annotations = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
+		} },
 		["broadcaster:watch"] = { watch, {
 			queue_length = { 0, -1, 1.5, 1e8, nan, inf, "5" },
 			full = { "wait", "x", 5, "drop\0" },
@@ -58,13 +63,13 @@ describe("options", function()
 	for what, case in pairs(cases) do
 		local f, options = case[1], case[2]
 
-		it(what .. " refuses what is no table", function()
+		it("of " .. what .. " must be a table", function()
 			for _, value in ipairs { 5, "x", true, print } do
 				fails(f, value, what .. ": expected a table of options, got " .. type(value))
 			end
 		end)
 
-		it(what .. " refuses what it does not know", function()
+		it("of " .. what .. " are refused if they are unknown", function()
 			fails(f, { colour = "red" }, what .. ": unknown option 'colour'")
 			fails(f, { "red" }, what .. ": options are named by strings, found number")
 			fails(f, { [{}] = "red" }, what .. ": options are named by strings, found table")
@@ -76,7 +81,7 @@ describe("options", function()
 		end)
 
 		for option, values in pairs(options) do
-			it(("%s refuses values of %s"):format(what, option), function()
+			it(("of %s are checked: %s"):format(what, option), function()
 				for _, value in ipairs(values) do
 					fails(f, { [option] = value }, ("%s: option '%s'"):format(what, option))
 				end
@@ -85,7 +90,7 @@ describe("options", function()
 	end
 
 	for option, values in pairs(correlator) do
-		it("names correlator." .. option .. " in other constructors", function()
+		it("of other constructors are named correlator." .. option, function()
 			for _, value in ipairs(values) do
 				local part = (": option 'correlator.%s': expected"):format(option)
 				fails(evrec.broadcaster, { correlator = { [option] = value } }, "evrec.broadcaster" .. part)
@@ -94,7 +99,7 @@ describe("options", function()
 		end)
 	end
 
-	it("are said to be missing", function()
+	it("are named if they are missing", function()
 		fails(evrec.sink.lua, {}, "evrec.sink.lua: option 'create' is missing")
 		fails(evrec.sink.lua, nil, "evrec.sink.lua: option 'create' is missing")
 		fails(evrec.sink.lua, { create = cjson.null }, "evrec.sink.lua: option 'create' is missing")
@@ -105,7 +110,7 @@ describe("options", function()
 		end
 	end)
 
-	it("say what was expected and what was got", function()
+	it("are refused with the expected type and the given value", function()
 		fails(evrec.correlator, { qps = nan }, "evrec.correlator: option 'qps': expected a number >= 0, got nan")
 		fails(evrec.correlator, { qps = -1 }, "got -1")
 		fails(evrec.correlator, { qps = inf }, "got inf")
@@ -117,7 +122,7 @@ describe("options", function()
 		fails(watch, { full = "wait" }, "option 'full': \"wait\" is impossible")
 	end)
 
-	it("may be left out, nil or null", function()
+	it("may be omitted, nil or null", function()
 		assert.truthy(evrec.correlator())
 		assert.truthy(evrec.correlator { qps = cjson.null, key_func = cjson.null, clock = cjson.null })
 		assert.truthy(evrec.broadcaster { correlator = cjson.null, on_error = cjson.null })
@@ -126,7 +131,7 @@ describe("options", function()
 		assert.truthy(broadcaster:watch { full = cjson.null })
 	end)
 
-	it("may be at their ends", function()
+	it("may be at the ends of their ranges", function()
 		assert.truthy(evrec.correlator {
 			lru_cache_size = 1, burst_size = 1, qps = 0, max_events = 1, max_interval_in_seconds = 0,
 		})
@@ -135,14 +140,14 @@ describe("options", function()
 		assert.truthy(evrec.broadcaster { max_message_bytes = 262144 })
 	end)
 
-	it("want a sink where a sink is wanted", function()
+	it("follow a sink, and anything else is refused", function()
 		for _, value in ipairs { 5, "x", {}, io.stdout, evrec.clock() } do
 			assert.has_error(function() broadcaster:start_recording_to_sink(value) end)
 		end
 		assert.has_error(function() broadcaster:start_recording_to_sink() end)
 	end)
 
-	it("want a broadcaster for its methods", function()
+	it("follow a broadcaster, and anything else is refused", function()
 		for _, method in ipairs { "start_recording_to_sink", "start_event_watcher", "watch", "new_recorder", "poll", "flush",
 			"shutdown", "close", "stats", "start_logging", "metrics" } do
 			for _, value in ipairs { 5, "x", {}, io.stdout, evrec.clock() } do

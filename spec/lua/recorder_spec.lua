@@ -37,7 +37,49 @@ describe("a recorder", function()
 		assert.is_nil(e.eventTime)
 	end)
 
-	it("takes whole objects and prepared references, for the same event", function()
+	it("gives its labels and annotations to every event, unless the call has the same key", function()
+		local s = recording()
+		local labels, annotations = { team = "shop", tier = "web", none = cjson.null }, { why = "default" }
+		local r = s.broadcaster:new_recorder { component = "c", labels = labels, annotations = annotations }
+		assert.same({ team = "shop", tier = "web", none = cjson.null }, labels)
+		labels.team, annotations.why = "changed later", nil
+		collectgarbage()
+		assert.is_true(r:event(pod, "Normal", "R", "m"))
+		assert.same({ team = "shop", tier = "web" }, s.last().metadata.labels)
+		assert.is_true(r:annotated_eventf(pod, { more = "x" }, "Normal", "R", "m"))
+		local e = s.last()
+		assert.same({ team = "shop", tier = "web" }, e.metadata.labels)
+		assert.same({ why = "default", more = "x" }, e.metadata.annotations)
+		assert.is_true(r:emit { regarding = pod, type = "Normal", reason = "R", note = "m",
+			labels = { tier = "db", zone = "a" }, annotations = { why = "own" } })
+		e = s.last()
+		assert.same({ team = "shop", tier = "db", zone = "a" }, e.metadata.labels)
+		assert.same({ why = "own" }, e.metadata.annotations)
+		assert.is_true(r:eventf(pod, "Normal", "R", "m"))
+		assert.same({ why = "default" }, s.last().metadata.annotations)
+		assert.is_true(s.recorder:event(pod, "Normal", "R", "m"))
+		assert.is_nil(s.last().metadata.labels)
+	end)
+
+	it("gives its labels to events that callbacks record", function()
+		local s = recording()
+		local r = s.broadcaster:new_recorder { labels = { team = "shop" } }
+		local inside = true
+		s.broadcaster:start_event_watcher(function()
+			if inside then
+				inside = false
+				r:emit { regarding = pod, type = "Normal", reason = "Inner", note = "m", labels = { tier = "web" } }
+			end
+		end)
+		r:emit { regarding = pod, type = "Normal", reason = "Outer", note = "m", labels = { team = "db" } }
+		local outer, inner = s.watch:next(), s.watch:next()
+		assert.equal("Outer", outer.reason)
+		assert.same({ team = "db" }, outer.metadata.labels)
+		assert.equal("Inner", inner.reason)
+		assert.same({ team = "shop", tier = "web" }, inner.metadata.labels)
+	end)
+
+	it("makes the same event of a whole object, a reference table and a prepared reference", function()
 		local s = recording()
 		local metadata = { namespace = "shop", name = "web-0", uid = "uid-web-0" }
 		local whole = { kind = "Pod", apiVersion = "v1", metadata = metadata }
@@ -49,14 +91,14 @@ describe("a recorder", function()
 		assert.equal(4, s.server.writes[1].event.count)
 	end)
 
-	it("asks the metatables of objects", function()
+	it("reads fields of objects through metatables", function()
 		local s = recording()
 		local class = { kind = "Pod", metadata = setmetatable({}, { __index = function(_, key) return key end }) }
 		assert.is_true(s.recorder:event(setmetatable({}, { __index = class }), "Normal", "R", "m"))
 		assert.equal("namespace", s.last().involvedObject.namespace)
 	end)
 
-	it("names events of cluster-scoped objects in default", function()
+	it("puts events of cluster-scoped objects into the namespace default", function()
 		local s = recording()
 		assert.is_true(s.recorder:event({ kind = "Node", name = "n", namespace = cjson.null }, "Normal", "R", "m"))
 		local e = s.last()
@@ -64,7 +106,7 @@ describe("a recorder", function()
 		assert.is_nil(e.involvedObject.namespace)
 	end)
 
-	it("formats", function()
+	it("formats messages", function()
 		local s = recording()
 		assert.is_true(s.recorder:eventf(pod, "Normal", "R", "%s: %d of %5.1f%%", "x", 3, 2.5))
 		assert.equal("x: 3 of   2.5%", s.last().message)
@@ -76,7 +118,7 @@ describe("a recorder", function()
 		assert.is_true(s.recorder:eventf(pod, "Normal", "R", "%s", value))
 	end)
 
-	it("annotates", function()
+	it("sets annotations", function()
 		local s = recording()
 		assert.is_true(s.recorder:annotated_eventf(pod, { a = "1", b = "" }, "Normal", "R", "%s", "m"))
 		assert.same({ a = "1", b = "" }, s.last().metadata.annotations)
@@ -93,7 +135,7 @@ describe("a recorder", function()
 		assert.same(many, s.last().metadata.annotations)
 	end)
 
-	it("records the past", function()
+	it("records events of the past", function()
 		local s = recording()
 		assert.is_true(s.recorder:past_eventf(pod, 1600000000.5, "Normal", "R", "%d", 5))
 		local e = s.last()
@@ -102,7 +144,7 @@ describe("a recorder", function()
 		assert.equal("5", e.message)
 	end)
 
-	it("emits everything by name", function()
+	it("sets every field by its name with emit", function()
 		local s = recording()
 		assert.is_true(s.recorder:emit {
 			regarding = pod, related = { kind = "Node", metadata = { name = "n" } }, type = "Warning", reason = "R",
@@ -126,7 +168,7 @@ describe("a recorder", function()
 		assert.equal("1970-01-01T00:00:05Z", s.last().firstTimestamp)
 	end)
 
-	describe("with a message from the wild", function()
+	describe("with a message of any bytes", function()
 		local function message(text)
 			local s = recording()
 			assert.is_true(s.recorder:event(pod, "Normal", "R", text))
@@ -139,25 +181,25 @@ describe("a recorder", function()
 			assert.equal("a\239\191\189b", message("a\255b"))
 		end)
 
-		it("keeps control bytes, which JSON escapes", function()
+		it("keeps control bytes, and JSON escapes them", function()
 			assert.equal("a\0b\nc\27[31m", message("a\0b\nc\27[31m"))
 		end)
 
-		it("cuts on a character boundary, with a mark", function()
+		it("cuts a long message between two characters, and appends an ellipsis", function()
 			assert.equal(("x"):rep(1024), message(("x"):rep(1024)))
 			assert.equal(("x"):rep(1021) .. "\226\128\166", message(("x"):rep(1025)))
 			assert.equal(("\195\164"):rep(510) .. "\226\128\166", message(("\195\164"):rep(600)))
 			assert.is_true(#message(("\255"):rep(1e6)) <= 1024)
 		end)
 
-		it("cuts where max_message_bytes says", function()
-			local b = evrec.broadcaster { max_message_bytes = 16 }
+		it("cuts a message to max_message_bytes", function()
+			local b = evrec.broadcaster { max_message_bytes = 16, on_error = false }
 			local watch = b:watch()
 			b:new_recorder():event(pod, "Normal", "R", ("x"):rep(17))
 			assert.equal(("x"):rep(13) .. "\226\128\166", watch:next().message)
 		end)
 
-		it("makes one key of what becomes one text", function()
+		it("gives messages that become the same text the same key", function()
 			local s = recording()
 			s.recorder:event(pod, "Normal", "R", ("x"):rep(2000))
 			s.recorder:event(pod, "Normal", "R", ("x"):rep(3000))
@@ -165,7 +207,7 @@ describe("a recorder", function()
 		end)
 	end)
 
-	it("gives events of strange objects safe names", function()
+	it("gives safe names to events of objects with strange names", function()
 		for _, name in ipairs { "../../secrets/x", "a/b", "%2e", "fe80::1", "", ("x"):rep(300), "Web", "a b", "." } do
 			local s = recording()
 			assert.is_true(s.recorder:event({ kind = "Pod", name = name }, "Normal", "R", "m"), name)
@@ -175,7 +217,7 @@ describe("a recorder", function()
 		end
 	end)
 
-	describe("given what is not valid", function()
+	describe("with invalid arguments", function()
 		local cyclic = {}
 		cyclic.kind, cyclic.metadata, cyclic.name = cyclic, cyclic, cyclic
 		local its_own_metadata = { kind = "Pod", name = "web-0" }
@@ -206,7 +248,7 @@ describe("a recorder", function()
 		local s
 		before_each(function() s = recording() end)
 
-		-- nil is among the values of every list.
+		-- Every list contains nil.
 		local function each(list, f)
 			for i = 0, #list do
 				f(list[i])
@@ -230,7 +272,7 @@ describe("a recorder", function()
 			assert.is_nil(fixtures.fault(s.broadcaster:stats()))
 		end)
 
-		it("refuses objects", function()
+		it("refuses invalid objects", function()
 			each(objects, function(object)
 				refused("event", object, "Normal", "R", "m")
 				refused("eventf", object, "Normal", "R", "m")
@@ -241,7 +283,7 @@ describe("a recorder", function()
 			end)
 		end)
 
-		it("refuses types, reasons and messages that are no strings", function()
+		it("refuses types, reasons and messages of other types than string", function()
 			each(not_strings, function(value)
 				refused("event", pod, value, "R", "m")
 				refused("event", pod, "Normal", value, "m")
@@ -256,7 +298,7 @@ describe("a recorder", function()
 			end)
 		end)
 
-		it("refuses types and reasons that are none", function()
+		it("refuses invalid types and reasons", function()
 			for _, kind in ipairs(types) do
 				refused("event", pod, kind, "R", "m")
 			end
@@ -268,7 +310,7 @@ describe("a recorder", function()
 			end
 		end)
 
-		it("refuses formats", function()
+		it("refuses invalid formats", function()
 			refused("eventf", pod, "Normal", "R", "%d", "x")
 			refused("eventf", pod, "Normal", "R", "%s")
 			refused("eventf", pod, "Normal", "R", "%")
@@ -278,7 +320,7 @@ describe("a recorder", function()
 			refused("eventf", pod, "Normal", "R", "%s", setmetatable({}, { __tostring = function() coroutine.yield() end }))
 		end)
 
-		it("refuses annotations and labels", function()
+		it("refuses invalid annotations and labels", function()
 			for _, map in ipairs(maps) do
 				refused("annotated_eventf", pod, map, "Normal", "R", "m")
 				refused("emit", { regarding = pod, type = "Normal", reason = "R", note = "m", annotations = map })
@@ -286,7 +328,7 @@ describe("a recorder", function()
 			end
 		end)
 
-		it("refuses times", function()
+		it("refuses invalid times", function()
 			each(times, function(time)
 				refused("past_eventf", pod, time, "Normal", "R", "m")
 				if time ~= nil then
@@ -295,7 +337,7 @@ describe("a recorder", function()
 			end)
 		end)
 
-		it("refuses what emit does not know", function()
+		it("refuses unknown fields of emit", function()
 			each({ false, 5, "x", print }, function(value) refused("emit", value) end)
 			refused("emit", {})
 			refused("emit", raising)
@@ -313,7 +355,7 @@ describe("a recorder", function()
 			end
 		end)
 
-		it("says so where it is no method call, and cannot count it", function()
+		it("returns an error if self is no recorder, and cannot count it", function()
 			local before = s.broadcaster:stats().recorded
 			for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "emit" } do
 				for _, self in ipairs { false, 5, "x", {}, io.stdout, s.broadcaster, print } do
@@ -327,7 +369,7 @@ describe("a recorder", function()
 			assert.equal(before, s.broadcaster:stats().recorded)
 		end)
 
-		it("takes hundreds of arguments", function()
+		it("accepts hundreds of arguments", function()
 			local arguments = {}
 			for i = 1, 200 do
 				arguments[i] = "x"
@@ -339,7 +381,7 @@ describe("a recorder", function()
 		end)
 	end)
 
-	it("says closed after shutdown", function()
+	it("returns closed after shutdown", function()
 		local s = recording()
 		assert.is_true(s.broadcaster:shutdown(1))
 		local result, message, name = s.recorder:event(pod, "Normal", "R", "m")
@@ -352,7 +394,7 @@ describe("a recorder", function()
 		assert.is_nil(fixtures.fault(stats))
 	end)
 
-	it("survives random arguments", function()
+	it("neither raises nor miscounts with random arguments", function()
 		local random = fixtures.random()
 		local s = recording()
 		local values = { pod, "Normal", "Warning", "R", "m", "%s", 5, -1, 1.5, {}, false, true, cjson.null, print,

@@ -7,7 +7,7 @@ describe("evrec.reference", function()
 		fieldPath = "spec.containers{web}",
 	}
 
-	it("reads a reference, and gives its fields back", function()
+	it("reads a reference table, and returns its fields", function()
 		local reference = evrec.reference(full)
 		for key, value in pairs(full) do
 			assert.equal(value, reference[key])
@@ -31,19 +31,19 @@ describe("evrec.reference", function()
 		assert.is_nil(reference.fieldPath)
 	end)
 
-	it("takes JSON's null for unset, and leaves what it has not been given unset", function()
+	it("treats JSON's null as unset, and missing fields, too", function()
 		local reference = evrec.reference { kind = "Node", name = "n", namespace = cjson.null, metadata = cjson.null }
 		assert.is_nil(reference.namespace)
 		assert.is_nil(reference.uid)
 		assert.equal("n", reference.name)
 	end)
 
-	it("asks a metatable", function()
+	it("reads fields through a metatable", function()
 		local object = setmetatable({ kind = "Pod" }, { __index = { name = "inherited" } })
 		assert.equal("inherited", evrec.reference(object).name)
 	end)
 
-	it("takes a reference for one", function()
+	it("returns a reference unchanged", function()
 		local reference = evrec.reference(full)
 		assert.equal(reference, evrec.reference(reference))
 	end)

@@ -1,4 +1,4 @@
--- The rockspec names every file of the sources, and no other.
+-- The rockspec names every source file, and no other file.
 local function rockspec()
 	local environment = {}
 	local text = assert(io.open("rockspec/evrec-scm-1.rockspec")):read("*a")
@@ -22,7 +22,7 @@ local function on_disk(command)
 end
 
 describe("the rockspec", function()
-	it("lists the C sources that there are", function()
+	it("lists every C source, and no other", function()
 		local listed = {}
 		for _, file in ipairs(rockspec().build.modules["evrec.core"].sources) do
 			listed[#listed + 1] = file
@@ -31,7 +31,7 @@ describe("the rockspec", function()
 		assert.same(on_disk("find csrc -name '*.c'"), listed)
 	end)
 
-	it("lists the Lua modules that there are", function()
+	it("lists every Lua module, and no other", function()
 		local listed = {}
 		for name, file in pairs(rockspec().build.modules) do
 			if type(file) == "string" then

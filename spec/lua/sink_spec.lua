@@ -8,7 +8,7 @@ describe("evrec.sink.lua", function()
 	local s
 	before_each(function() s = fixtures.setup() end)
 
-	-- After every step the equations hold.
+	-- Checks that the equations of the counters hold, after every step.
 	local function check()
 		assert.is_nil(fixtures.fault(s.broadcaster:stats()))
 		assert.is_nil(fixtures.sink_fault(s.watch:stats()))
@@ -24,7 +24,7 @@ describe("evrec.sink.lua", function()
 		check()
 	end
 
-	it("creates, then patches", function()
+	it("creates an event, then patches it", function()
 		record()
 		poll()
 		s.clock:advance(60)
@@ -45,7 +45,7 @@ describe("evrec.sink.lua", function()
 		assert.equal(0, stats.pending)
 	end)
 
-	it("folds occurrences into the write that waits", function()
+	it("folds occurrences into a waiting write", function()
 		for _ = 1, 5 do
 			record()
 		end
@@ -58,7 +58,7 @@ describe("evrec.sink.lua", function()
 		assert.equal(4, s.broadcaster:stats().coalesced)
 	end)
 
-	it("takes the stored event's name and resource version", function()
+	it("uses the name and resource version of the stored event", function()
 		s.server.answers[1] = function() return { metadata = { name = "renamed", resourceVersion = "9" } } end
 		record()
 		poll()
@@ -68,7 +68,7 @@ describe("evrec.sink.lua", function()
 		assert.equal("9", s.server.writes[2].event.metadata.resourceVersion)
 	end)
 
-	it("takes true, anything true and nothing at all for success", function()
+	it("counts any true result, and no result, as success", function()
 		for i, answer in ipairs { function() return true end, function() return 5 end, function() return "x" end,
 			function() end, function() return { metadata = 5 } end, function() return { metadata = { name = {} } } end } do
 			s.server.answers[1] = answer
@@ -78,7 +78,7 @@ describe("evrec.sink.lua", function()
 		end
 	end)
 
-	it("tries again after a 429, when the server says", function()
+	it("retries after a 429, when its Retry-After has passed", function()
 		s.server.answers[1] = function() return nil, 429, 7 end
 		record()
 		poll()
@@ -100,7 +100,29 @@ describe("evrec.sink.lua", function()
 		assert.equal(1, stats.retries)
 	end)
 
-	it("tries again after other failures of the moment", function()
+	it("pauses as a whole after a 429, until the Retry-After has passed", function()
+		local unthrottled = { window = 1, rate = 0, paused_for = 0, refused = 0 }
+		assert.same(unthrottled, s.broadcaster:stats().sinks[1].throttle)
+		s.server.answers[1] = function() return nil, 429, 7 end
+		for i = 1, 3 do
+			record("m", "pod-" .. i)
+		end
+		poll()
+		assert.equal(1, #s.server.writes)
+		assert.equal(3, s.watch:stats().pending)
+		assert.same({ window = 0, rate = 0, paused_for = 7, refused = 1 }, s.broadcaster:stats().sinks[1].throttle)
+		s.clock:advance(6.9)
+		poll()
+		assert.equal(1, #s.server.writes)
+		assert.near(0.1, s.broadcaster:stats().sinks[1].throttle.paused_for, 1e-9)
+		s.clock:advance(0.1)
+		poll()
+		assert.equal(4, #s.server.writes)
+		assert.equal(3, s.watch:stats().created)
+		assert.same({ window = 1, rate = 0, paused_for = 0, refused = 1 }, s.watch:stats().throttle)
+	end)
+
+	it("retries after other temporary failures", function()
 		for _, answer in ipairs { { nil, 503 }, { nil, 500 }, { nil }, { nil, "connection refused" }, { false },
 			{ nil, 0 / 0 }, { nil, 1 / 0 }, { nil, -5 }, { nil, 200 }, { nil, {} }, { nil, 429, -1 }, { nil, 429, "x" } } do
 			s = fixtures.setup()
@@ -115,7 +137,7 @@ describe("evrec.sink.lua", function()
 		end
 	end)
 
-	it("drops what is refused for good, and says why", function()
+	it("drops an event that is refused for good, with the cause", function()
 		local causes = {
 			[400] = "rejected", [422] = "rejected", [410] = "rejected", [403] = "forbidden", [404] = "not_found",
 		}
@@ -136,7 +158,7 @@ describe("evrec.sink.lua", function()
 		end
 	end)
 
-	it("creates again what was deleted meanwhile", function()
+	it("creates an event anew if a patch finds it deleted", function()
 		record()
 		poll()
 		s.server.answers[1] = function() return nil, 404 end
@@ -162,7 +184,7 @@ describe("evrec.sink.lua", function()
 		assert.equal(1, s.watch:stats().created)
 	end)
 
-	it("counts a function that yields so", function()
+	it("counts a function that yields as a failure of the server, too", function()
 		s.server.answers[1] = function() coroutine.yield() end
 		record()
 		coroutine.wrap(poll)()
@@ -170,7 +192,7 @@ describe("evrec.sink.lua", function()
 		assert.equal(1, s.watch:stats().pending)
 	end)
 
-	it("calls update where there is no patch, and create where there is neither", function()
+	it("calls update without a function patch, and create without both", function()
 		for _, functions in ipairs { { "create", "update" }, { "create" } } do
 			local calls = {}
 			local options = {}
@@ -188,10 +210,10 @@ describe("evrec.sink.lua", function()
 		end
 	end)
 
-	it("holds max_pending writes", function()
+	it("lets max_pending writes wait", function()
 		local drops = 0
 		local clock = evrec.fake_clock(fixtures.now)
-		local b = evrec.broadcaster { clock = clock, on_drop = function() drops = drops + 1 end }
+		local b = evrec.broadcaster { clock = clock, on_error = false, on_drop = function() drops = drops + 1 end }
 		local watch = b:start_recording_to_sink(evrec.sink.lua { create = function() end, max_pending = 3 })
 		local r = b:new_recorder()
 		for i = 1, 5 do
@@ -208,7 +230,7 @@ describe("evrec.sink.lua", function()
 		assert.is_nil(fixtures.fault(b:stats()))
 	end)
 
-	it("may record, whose events come later", function()
+	it("may record events, which are written later", function()
 		local inner
 		s.server.answers[1] = function()
 			inner = { s.recorder:event(fixtures.pod("inner"), "Normal", "R", "from the sink") }
@@ -221,10 +243,10 @@ describe("evrec.sink.lua", function()
 		assert.equal("from the sink", s.server.writes[2].event.message)
 	end)
 
-	it("serves several broadcasters", function()
+	it("can be used by several broadcasters", function()
 		local server = fixtures.server()
 		for i = 1, 2 do
-			local b = evrec.broadcaster { clock = s.clock }
+			local b = evrec.broadcaster { clock = s.clock, on_error = false }
 			b:start_recording_to_sink(server.sink)
 			b:new_recorder():event(fixtures.pod("pod-" .. i), "Normal", "R", "m")
 			b:poll()
@@ -232,7 +254,7 @@ describe("evrec.sink.lua", function()
 		assert.equal(2, #server.writes)
 	end)
 
-	it("keeps its books under random answers", function()
+	it("keeps its counters consistent under random answers", function()
 		local random = fixtures.random()
 		local statuses = { 400, 401, 403, 404, 408, 409, 410, 413, 422, 429, 500, 503, 0 }
 		for _ = 1, 30 do
@@ -272,9 +294,9 @@ describe("evrec.sink.file", function()
 		return list
 	end
 
-	it("appends a line of JSON for every write", function()
+	it("appends a line of JSON for each write", function()
 		local clock = evrec.fake_clock(fixtures.now)
-		local b = evrec.broadcaster { clock = clock }
+		local b = evrec.broadcaster { clock = clock, on_error = false }
 		local watch = b:start_recording_to_sink(evrec.sink.file { path = path })
 		local r = b:new_recorder { component = "spec" }
 		assert.is_true(r:event(pod, "Normal", "R", "a\n\27\255"))
@@ -291,11 +313,11 @@ describe("evrec.sink.file", function()
 		assert.is_nil(fixtures.fault(b:stats()))
 	end)
 
-	it("keeps what was in the file", function()
+	it("keeps the former contents of the file", function()
 		local file = io.open(path, "w")
 		file:write("{}\n")
 		file:close()
-		local b = evrec.broadcaster()
+		local b = evrec.broadcaster { on_error = false }
 		b:start_recording_to_sink(evrec.sink.file { path = path })
 		b:new_recorder():event(pod, "Normal", "R", "m")
 		assert.is_true((b:shutdown()))
@@ -304,13 +326,13 @@ describe("evrec.sink.file", function()
 
 	it("opens nothing before the first write", function()
 		os.remove(path)
-		local b = evrec.broadcaster()
+		local b = evrec.broadcaster { on_error = false }
 		b:start_recording_to_sink(evrec.sink.file { path = path })
 		assert.is_true((b:shutdown()))
 		assert.is_nil(io.open(path))
 	end)
 
-	it("says where it cannot write", function()
+	it("reports a file that it cannot write", function()
 		local errors = {}
 		local b = evrec.broadcaster { on_error = function(message) errors[#errors + 1] = message end }
 		b:start_recording_to_sink(evrec.sink.file { path = path .. "/none" })
@@ -320,5 +342,71 @@ describe("evrec.sink.file", function()
 		assert.truthy(#errors >= 1)
 		assert.equal(0, b:stats().pending)
 		assert.is_nil(fixtures.fault(b:stats()))
+	end)
+end)
+
+describe("a sink's name", function()
+	local path = os.tmpname()
+
+	after_each(function() os.remove(path) end)
+
+	local function started(sink)
+		local errors = {}
+		local b = evrec.broadcaster { on_error = function(message) errors[#errors + 1] = message end }
+		return b, b:start_recording_to_sink(sink), errors
+	end
+
+	it("is its kind by default", function()
+		for kind, sink in pairs {
+			lua = fixtures.server().sink, file = evrec.sink.file { path = path },
+			kubernetes = evrec.sink.kubernetes { server = "http://127.0.0.1:9" },
+		} do
+			local b, watch = started(sink)
+			assert.equal(kind, watch:stats().name)
+			assert.equal(kind, b:stats().sinks[1].name)
+		end
+	end)
+
+	it("is shown by stats, explain, metrics and messages", function()
+		local name = ("x"):rep(62) .. "y"
+		for _, sink in ipairs {
+			evrec.sink.lua { create = function() return nil, 422 end, name = name },
+			evrec.sink.file { path = path .. "/none", name = name },
+			evrec.sink.kubernetes { server = "http://127.0.0.1:9", name = name },
+		} do
+			collectgarbage()
+			local b, watch, errors = started(sink)
+			b:new_recorder():event(pod, "Normal", "R", "m")
+			b:flush(0.1)
+			assert.equal(name .. ": ", errors[1]:sub(1, 65))
+			assert.equal(name, b:stats().sinks[1].name)
+			assert.equal(name, b:explain()[1].name)
+			assert.truthy(fixtures.has(b:metrics(), ('{sink="1",name="%s"}'):format(name)))
+			assert.equal(name, watch:stats().name)
+		end
+	end)
+
+	it("stays when the sink was stopped and forgotten", function()
+		local b, watch = started(evrec.sink.lua { create = print, name = "audit" })
+		watch:stop()
+		b:poll()
+		collectgarbage()
+		assert.equal(0, #b:stats().sinks)
+		assert.equal("audit", watch:stats().name)
+	end)
+
+	it("has at most 63 bytes of UTF-8", function()
+		for _, name in ipairs { ("x"):rep(64), "\255", "a\0b", 5, {} } do
+			for what, make in pairs {
+				["evrec.sink.lua"] = function() evrec.sink.lua { create = print, name = name } end,
+				["evrec.sink.file"] = function() evrec.sink.file { path = path, name = name } end,
+				["evrec.sink.kubernetes"] = function() evrec.sink.kubernetes { server = "http://127.0.0.1:9", name = name } end,
+			} do
+				local ok, message = pcall(make)
+				assert.is_false(ok)
+				assert.truthy(fixtures.has(message, what .. ": option 'name': "), message)
+			end
+		end
+		assert.truthy(evrec.sink.file { path = path, name = "" })
 	end)
 end)

@@ -1,13 +1,13 @@
--- Thirty days by a fake clock, from Lua: what Lua holds in the evening is the same from one day to the next. What the
--- core holds is in spec/unit/soak_test.c.
+-- Thirty days by a fake clock: Lua's memory is the same every evening. spec/unit/recorder/soak_test.c checks the memory
+-- of the core.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 
 local DAYS, WARM, STEP, EVENTS = 30, 7, 1200, 4
 local hour, day = 3600, 86400
 
--- How the server answers, for three hours each.
-local weathers = {
+-- Answers of the server, each for three hours.
+local answers = {
 	function(event) return event end,
 	function() return nil, 503, 5 end,
 	function(event) return { metadata = { name = event.metadata.name, resourceVersion = "7" } } end,
@@ -21,7 +21,7 @@ local weathers = {
 local function start_sink(s)
 	local function answer(event)
 		s.writes = s.writes + 1
-		return s.weather(event)
+		return s.answer(event)
 	end
 	return s.broadcaster:start_recording_to_sink(
 		evrec.sink.lua { create = answer, patch = answer, max_pending = 50, max_age = 1800 },
@@ -31,7 +31,7 @@ local function start_sink(s)
 end
 
 local function begin()
-	local s = { random = fixtures.random(), clock = evrec.fake_clock(fixtures.now), pod = 0, weather = weathers[1],
+	local s = { random = fixtures.random(), clock = evrec.fake_clock(fixtures.now), pod = 0, answer = answers[1],
 		writes = 0, drops = 0, errors = 0, seen = 0 }
 	s.broadcaster = evrec.broadcaster {
 		clock = s.clock,
@@ -62,9 +62,9 @@ local function step(s)
 	assert.is_nil(fixtures.fault(s.broadcaster:stats()))
 end
 
--- The watcher is started anew.
-local function evening(s)
-	s.weather = weathers[1]
+-- Ends a day: writes all events, reads the queue, and replaces the watcher. Returns the kilobytes of Lua's memory.
+local function end_day(s)
+	s.answer = answers[1]
 	for _ = 1, 5 do
 		s.clock:advance(hour)
 		s.broadcaster:poll()
@@ -87,17 +87,17 @@ local function evening(s)
 	return collectgarbage "count"
 end
 
-describe("thirty days", function()
+describe("thirty days of events", function()
 	before_each(fixtures.interpret)
 
-	it("take no more of Lua's memory than one", function()
+	it("do not let Lua's memory grow", function()
 		local s, counts = begin(), {}
 		for i = 1, DAYS do
 			for at = 0, day - 1, STEP do
-				s.weather = weathers[math.floor(at / hour / 3) % #weathers + 1]
+				s.answer = answers[math.floor(at / hour / 3) % #answers + 1]
 				step(s)
 			end
-			counts[i] = evening(s)
+			counts[i] = end_day(s)
 		end
 		local grown = counts[DAYS] - counts[WARM]
 		assert.truthy(grown < 4, ("grown by %.1f KB"):format(grown))

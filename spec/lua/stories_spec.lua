@@ -1,12 +1,12 @@
--- The two stories of semantics 8, as the examples tell them.
+-- The two stories of the examples: which events a reader sees at their end.
 package.path = "./examples/?.lua;" .. package.path
 
 local events_table = require "events_table"
 local silent_cronjob = require "silent_cronjob"
 local twenty_to_five = require "twenty_to_five"
 
-describe("twenty to five", function()
-	it("is a table of 12 rows, where 20 scheduling failures take 5", function()
+describe("the story twenty to five", function()
+	it("ends with a table of 12 rows, of which 20 scheduling failures take 5", function()
 		local events = twenty_to_five.in_a_file()
 		assert.equal(12, #events)
 		local failures = 0
@@ -24,8 +24,8 @@ describe("twenty to five", function()
 	end)
 end)
 
-describe("the CronJob that fell silent", function()
-	it("does so by default, and stats say why", function()
+describe("the story of the CronJob that fell silent", function()
+	it("ends in silence by default, and stats list the suppressed events", function()
 		local seen, dropped, stats = silent_cronjob.play()
 		assert.truthy(seen.SuccessfulCreate.message:find("^%(combined from similar events%)"))
 		assert.is_true(seen.SuccessfulCreate.minute > 30)
@@ -44,7 +44,7 @@ describe("the CronJob that fell silent", function()
 		assert.equal(dropped.SawCompletedJob + dropped.SuccessfulDelete + dropped.SuccessfulCreate, stats.rate_limited)
 	end)
 
-	it("is cured by a key with the reason in it", function()
+	it("ends well with a spam key that has the reason in it", function()
 		local seen = silent_cronjob.play { spam_key_func = silent_cronjob.by_reason }
 		for _, reason in ipairs { "SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete" } do
 			assert.is_true(seen[reason].minute > 30)

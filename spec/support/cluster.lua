@@ -2,19 +2,19 @@
 local cjson = require "cjson"
 
 local cluster = {
-	--- The folder of the cluster that e2e.sh started; nil where $KUBECONFIG is the user's own.
+	--- The folder of the cluster that e2e.sh started; nil if $KUBECONFIG is the user's own.
 	dir = os.getenv "EVREC_E2E_CLUSTER",
 	scratch = os.getenv "EVREC_E2E_DIR" or "/tmp",
 }
 
---- A word for the shell.
+--- Quotes a word for the shell.
 local function quoted(word)
 	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
 end
 
 --- Runs a command to its end; returns what it printed, and whether it succeeded.
 ---@param words string[]
----@param environment? string shell assignments to stand before it
+---@param environment? string shell assignments, put before the command
 function cluster.run(words, environment)
 	local command = { environment or "" }
 	for _, word in ipairs(words) do
@@ -28,14 +28,15 @@ function cluster.run(words, environment)
 	return text, code == "0"
 end
 
---- kubectl's output; raises where it failed.
+--- kubectl's output; raises an error if it failed. It takes the context admin of a cluster that e2e.sh started, as the
+--- current one may only record.
 function cluster.kubectl(...)
-	local output, ok = cluster.run { "kubectl", ... }
+	local output, ok = cluster.run { "kubectl", cluster.dir and "--context=admin" or "--v=0", ... }
 	assert(ok, output)
 	return output
 end
 
---- Makes a namespace of a name that no other run has.
+--- Creates a namespace with a name that no other run uses, and returns the name.
 function cluster.namespace()
 	local name = ("evrec-%s-%x"):format(tostring({}):match "0x(%x+)", os.time())
 	cluster.kubectl("create", "namespace", name)
@@ -56,13 +57,13 @@ function cluster.events(namespace)
 	return cjson.decode(cluster.kubectl("get", "events", "-n", namespace, "-o", "json")).items
 end
 
---- How many events a namespace has, without decoding them.
+--- The number of events in a namespace, without decoding them.
 function cluster.count(namespace)
 	local _, lines = cluster.kubectl("get", "events", "-n", namespace, "-o", "name", "--chunk-size=0"):gsub("\n", "")
 	return lines
 end
 
---- How many requests of a kind the API server has answered with that status.
+--- The number of requests of a kind that the API server has answered with that status.
 function cluster.requests(resource, verb, code)
 	local n = 0
 	for labels, value in cluster.kubectl("get", "--raw", "/metrics"):gmatch "apiserver_request_total(%b{}) (%S+)" do
@@ -75,10 +76,11 @@ function cluster.requests(resource, verb, code)
 end
 
 --- The connection to the cluster that e2e.sh started, as options of evrec.sink.kubernetes.
-function cluster.connection()
+---@param account? "recorder"|"admin"|"nobody" by default the recorder, which may only record
+function cluster.connection(account)
 	return {
 		server = cjson.decode(cluster.read(cluster.dir .. "/kubeconfig.json")).clusters[1].cluster.server,
-		token = cluster.read(cluster.dir .. "/admin.token"):match "%S+",
+		token = cluster.read(cluster.dir .. "/" .. (account or "recorder") .. ".token"):match "%S+",
 		ca_file = cluster.dir .. "/server-ca.crt",
 	}
 end
@@ -96,9 +98,9 @@ function cluster.write(path, text)
 	file:close()
 end
 
---- freeze, thaw or restart the API server.
-function cluster.control(verb)
-	local output, ok = cluster.run { "spec/support/kube/cluster.sh", verb, cluster.dir }
+--- Runs a command of kube/cluster.sh: freeze, thaw or restart the API server; restart takes flags.
+function cluster.control(verb, ...)
+	local output, ok = cluster.run { "spec/support/kube/cluster.sh", verb, cluster.dir, ... }
 	assert(ok, output)
 end
 

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Runs spec/e2e on each Lua given, against the API server of $KUBECONFIG, or where that is not set against one that it
-# builds (minutes, once), starts and stops.
+# Runs spec/e2e on each Lua given, against the API server of $KUBECONFIG. If that is not set, it builds an API server
+# (minutes, once), starts it, and stops it at the end.
 #
 # usage: e2e.sh BUILD LUA...
 #
-# The specs find KUBECONFIG and EVREC_E2E_DIR, a folder that is removed afterwards; where the server is one of its own
-# also EVREC_E2E_CLUSTER, which kube/cluster.sh can freeze and restart, and what that wrote to env.
+# The specs' environment has kubectl on PATH, KUBECONFIG, and EVREC_E2E_DIR, a folder that is removed afterwards. With a
+# server of its own it also has EVREC_E2E_CLUSTER, the folder of kube/cluster.sh, and the variables of that folder's
+# env.
 set -eu
 
 here=${0%/*}
@@ -28,9 +29,13 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 export TEST_TIMEOUT="${TEST_TIMEOUT:-600}"
-if [ -z "${KUBECONFIG-}" ]; then
-	[ -n "${EVREC_CACHE-}${XDG_CACHE_HOME-}${HOME-}" ] || export EVREC_CACHE="$PWD/build/cache"
+# shellcheck source=spec/support/kube/place.sh
+. "$here/kube/place.sh"
+if [ -n "${KUBECONFIG-}" ]; then
+	command -v kubectl >/dev/null || { "$here/kube/build.sh" kubectl && PATH=$PATH:$kube_bin; }
+else
 	"$here/kube/build.sh"
+	PATH=$kube_bin:$PATH
 	cluster=$EVREC_E2E_DIR/cluster
 	"$here/kube/cluster.sh" start "$cluster"
 	set -a

@@ -1,12 +1,12 @@
--- What several specs need: objects, a server in a table, and the equations of stats.
+-- Shared by specs: objects, a server in a table, and the equations of stats.
 local evrec = require "evrec"
 
 local fixtures = { now = 1700000000 }
 
 fixtures.has_close = _VERSION == "Lua 5.4"
 
---- For a spec that looks at what is collected, or at memory. What LuaJIT compiles takes some, holds objects, and leaves
---- others in stack slots that it no longer writes; leaving a trace may grow the stack.
+--- For a spec that checks what is collected, or how much memory is used. LuaJIT's compiled code takes memory, holds
+--- objects, and leaves others in stack slots that it no longer writes; leaving a trace may grow the stack.
 function fixtures.interpret()
 	if jit then
 		jit.off()
@@ -19,8 +19,8 @@ function fixtures.pod(name)
 	return { kind = "Pod", apiVersion = "v1", namespace = "shop", name = name, uid = "uid-" .. name }
 end
 
---- A sink in Lua that keeps what it is given. `answers` is a queue of functions, each of which answers one write in the
---- place of success.
+--- A sink in Lua that keeps the writes it gets. `answers` is a queue of functions: each answers one write; without one
+--- the write succeeds.
 function fixtures.server()
 	local server = { writes = {}, events = {}, answers = {} }
 	local function answer(verb, event, patch)
@@ -40,11 +40,14 @@ function fixtures.server()
 	return server
 end
 
---- A broadcaster under a fake clock, with such a server and a recorder.
+--- A broadcaster under a fake clock, with such a server and a recorder. Without on_error it is silent.
 function fixtures.setup(options)
 	options = options or {}
 	local clock = evrec.fake_clock(fixtures.now)
 	options.clock = clock
+	if options.on_error == nil then
+		options.on_error = false
+	end
 	local broadcaster, server = evrec.broadcaster(options), fixtures.server()
 	local watch = broadcaster:start_recording_to_sink(server.sink)
 	return {
@@ -61,29 +64,35 @@ local function sum(dropped)
 	return n
 end
 
---- The equation of a sink, nil where it holds.
+--- Checks the equation of a sink; returns nil if it holds, else a message.
 function fixtures.sink_fault(s)
 	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.pending + s.spooled + sum(s.dropped)
 	if s.received ~= right then
-		return ("%s: received %d, elsewhere %d"):format(s.name, s.received, right)
+		return ("%s: received %d, elsewhere %d"):format(s.name or "ended sinks", s.received, right)
 	end
 end
 
---- What is wrong with the equations of stats, nil where they hold.
+--- Checks the equations of stats; returns nil if they hold, else a message.
 function fixtures.fault(stats)
 	local right = stats.broadcast + stats.queued + stats.invalid + sum(stats.refused)
 	if stats.recorded ~= right then
 		return ("recorded %d, elsewhere %d"):format(stats.recorded, right)
 	end
-	for _, sink in ipairs(stats.sinks) do
+	local created = 0
+	for i = 0, #stats.sinks do
+		local sink = stats.sinks[i] or stats.ended
 		local fault = fixtures.sink_fault(sink)
 		if fault then
 			return fault
 		end
+		created = created + sink.created
+	end
+	if stats.created ~= created then
+		return ("created %d, by all sinks %d"):format(stats.created, created)
 	end
 end
 
---- A generator of random numbers of its own: math.random differs between Luas. EVREC_SEED sets its seed.
+--- A generator of random numbers that is the same in every Lua, as math.random is not. EVREC_SEED sets its seed.
 function fixtures.random()
 	local seed = tonumber(os.getenv("EVREC_SEED")) or os.time() % 1000000
 	print("# EVREC_SEED=" .. ("%d"):format(seed))
@@ -93,11 +102,44 @@ function fixtures.random()
 	end
 end
 
---- The start of a command for the shell: Debian's Python, without the library of a sanitizer that looks at us.
+--- The start of a shell command that runs Debian's Python, without the sanitizer's library that this process may have.
 fixtures.python = "env -u LD_PRELOAD /usr/bin/python3 "
 
---- Overflows Lua's stack. Finalizers that Lua calls then fail for want of stack, and are not called again: none are,
---- until `collectgarbage "restart"`.
+--- Starts a server that accepts connections and never answers. It ends after a minute at most.
+function fixtures.mute_server()
+	local script = "import os, socket, time; s = socket.create_server((\"127.0.0.1\", 0)); "
+		.. "print(s.getsockname()[1], os.getpid(), flush=True); time.sleep(60)"
+	local pipe = assert(io.popen("exec " .. fixtures.python .. "-c '" .. script .. "'"))
+	local port, pid = pipe:read("*l"):match "^(%d+) (%d+)$"
+	return {
+		url = "http://127.0.0.1:" .. port,
+		stop = function()
+			os.execute("kill " .. pid)
+			pipe:close()
+		end,
+	}
+end
+
+--- The command of the interpreter that runs the specs.
+fixtures.lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+
+--- Runs a script, sends it a signal once it has printed "ready", and waits for its end. Returns its exit status, or
+--- minus the number of the signal that ended it. `alone`: it is process 1 of a new PID namespace; nil if there can be
+--- none.
+function fixtures.end_by_signal(script, signal, alone)
+	local pipe = assert(io.popen(("%sspec/support/end_by_signal.py %s %s %s %s"):format(fixtures.python, signal,
+		alone and "alone" or "together", fixtures.lua, script)))
+	local first, status = pipe:read "*l", pipe:read "*l"
+	pipe:close()
+	if first == "no namespace" then
+		return nil
+	end
+	assert(first == "ready", first)
+	return tonumber(status)
+end
+
+--- Overflows Lua's stack. Finalizers would fail for want of stack meanwhile, and not be called again, so the collector
+--- is stopped until the caller's `collectgarbage "restart"`.
 function fixtures.overflow()
 	collectgarbage "stop"
 	local function f()
@@ -106,7 +148,7 @@ function fixtures.overflow()
 	return f()
 end
 
---- Whether `text` has `part` in it, as it is.
+--- Whether `text` is a string that contains `part`, taken literally.
 function fixtures.has(text, part)
 	return type(text) == "string" and text:find(part, 1, true) ~= nil
 end

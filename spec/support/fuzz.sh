@@ -1,10 +1,10 @@
 #!/bin/bash
-# Fuzzes: each target of spec/fuzz with clang's libFuzzer, AddressSanitizer and UBSan. First what its corpus holds, then
-# FUZZ_SECONDS (20) of new inputs. What they reach first is kept below build/fuzzing, and so is an input that fails:
-# `build/fuzzing/fuzz/TARGET INPUT` runs it again.
+# Fuzzes each target of spec/fuzz with clang's libFuzzer, AddressSanitizer and UBSan: first runs its corpus, then
+# FUZZ_SECONDS (20) of new inputs. Inputs that reach new code are kept below build/fuzzing, and so is an input that
+# fails; `build/fuzzing/fuzz/TARGET INPUT` runs it again.
 #
 # usage: fuzz.sh run [TARGET...]
-#        fuzz.sh corpus [TARGET...]    takes from what was found to the corpus what reaches new code, and no more
+#        fuzz.sh corpus [TARGET...]    adds the kept inputs that reach new code to the corpus
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -31,7 +31,7 @@ compile() {
 		BUILD="$build" "${targets[@]/#/$build/fuzz/}"
 }
 
-replay() { # TARGET: libFuzzer's own way to run each file once
+replay() { # TARGET: libFuzzer runs each file that it is given once
 	"$build/fuzz/$1" "spec/fuzz/corpus/$1"/*
 }
 
@@ -44,7 +44,8 @@ fuzz() { # TARGET
 		-artifact_prefix="$build/found-$1-" -print_final_stats=1 "${options[@]}" "$build/corpus/$1" "spec/fuzz/corpus/$1"
 }
 
-# What somebody gave a name stays; of the rest, what reaches a place that nothing else does, however often.
+# Files with a name of somebody's choice stay in the corpus. Of the files named by a hash, those stay that reach code
+# which no other file reaches.
 take() { # TARGET
 	local corpus=spec/fuzz/corpus/$1 merged=$build/merged/$1 file
 	rm -rf "$merged"
@@ -63,7 +64,7 @@ case $what in
 run)
 	echo "EVREC_SEED=$seed FUZZ_SECONDS=$seconds"
 	for target in "${targets[@]}"; do
-		tally_check "$target: what the corpus holds" replay "$target"
+		tally_check "$target: the corpus" replay "$target"
 		tally_check "$target: $seconds s of new inputs" fuzz "$target"
 	done
 	;;

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints the path of a go command that is new enough for client-go: the one on PATH if it is, else one that is fetched
-# once. Debian's is too old, but it can fetch Go's own toolchain module from the Go module proxy, and have it checked by
-# the checksum database. It is kept in $EVREC_CACHE (by default in evrec/ below $XDG_CACHE_HOME or ~/.cache): 250 MB.
+# Prints the path of a go command that is new enough for client-go: the one on PATH, or one that is fetched once.
+# Debian's Go is too old, but it can fetch Go's toolchain module from the Go module proxy, and check it by the checksum
+# database. The toolchain, 250 MB, is kept in $EVREC_CACHE (by default in evrec/ below $XDG_CACHE_HOME or ~/.cache).
 set -eu
 
-MINOR=26 # what the go.mod files ask for: 1.26.0
+MINOR=26 # the go.mod files ask for 1.26.0
 WANT=1.26.8
 
 here=${0%/*}
@@ -14,7 +14,7 @@ new_enough() { # COMMAND
 	[ "${minor:-0}" -ge "$MINOR" ]
 }
 
-there() { # COMMAND: prints its path and ends the script, where it will do
+there() { # COMMAND: if it is new enough, prints its path and ends the script
 	if path=$(command -v "$1") && new_enough "$path"; then
 		echo "$path"
 		exit 0
@@ -41,7 +41,7 @@ mkdir "$work/module"
 (cd "$work/module" && env -u GOROOT GO111MODULE=on GOFLAGS=-modcacherw GOWORK=off GOTOOLCHAIN=local \
 	GOMODCACHE="$work" GOPATH="$work" GOCACHE="$work/cache" go mod download "$module" >&2)
 chmod +x "$work/$module"/bin/* "$work/$module"/pkg/tool/*/*
-# Another run may have been faster.
+# Another run may have put it there meanwhile.
 mv -T "$work/$module" "$root" 2>/dev/null || [ -x "$root/bin/go" ]
 there "$root/bin/go"
 echo "evrec: $root/bin/go does not run" >&2

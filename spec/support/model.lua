@@ -1,9 +1,9 @@
--- The correlator once more: slow, in plain tables and linear searches, so that it can be seen to do what is written of
--- client-go's EventCorrelator. It shares nothing with csrc/correlate but the rules.
+-- A second implementation of the correlator, slow and simple, with plain tables and linear searches, so that a reader
+-- can check it against client-go's EventCorrelator. It shares no code with csrc/correlate.
 --
 -- An event is a flat table of strings: component, host, kind, namespace, object, uid, api_version, field_path, type,
 -- reason, message, controller, instance; name, resource_version ("" is unset); with count, and the times first, last.
--- Times are whole nanoseconds since any moment, few enough to be exact in a double.
+-- Times are whole nanoseconds since any moment, below 2^53, so that a double holds them exactly.
 local model = {}
 model.__index = model
 
@@ -61,8 +61,8 @@ local function single(number)
 	return digits / scale
 end
 
---- lru_cache_size, burst_size, qps, max_events, max_interval (in nanoseconds); and key_func, message_func,
---- spam_key_func, which return nil where the default is to be taken.
+--- `options`: lru_cache_size, burst_size, qps, max_events, max_interval (in nanoseconds); and key_func, message_func,
+--- spam_key_func, which return nil to take the default.
 function model.new(options)
 	return setmetatable({
 		options = options,
@@ -134,12 +134,12 @@ end
 
 -- ---- 2. logger ----
 
--- A name that the correlator makes is any that no other event has: here, a table of its own.
+-- A name that the correlator makes differs from every other event's name: here it is a new table.
 local function make_name()
 	return {}
 end
 
--- An entry without a count was made by an answer that had none: it is as good as no entry.
+-- An entry without a count was made by an answer that had no count: such an entry counts as none.
 function model:log(e, key)
 	local entry = use(self.observed, key)
 	if entry and entry.count > 0 then
@@ -168,7 +168,7 @@ function model:take_token(e, now)
 	local elapsed = math.max(now - bucket.last, 0)
 	local refill = (math.floor(elapsed / second) + elapsed % second / second) * self.qps
 	local tokens = math.min(bucket.tokens + refill, self.options.burst_size) - 1
-	-- As in Go's rate.Limiter: a debt that is paid within a nanosecond is none.
+	-- As in Go's rate.Limiter: a debt that is paid within a nanosecond does not count.
 	if tokens < 0 and (self.qps == 0 or -tokens / self.qps * second >= 1) then
 		return false
 	end
@@ -178,7 +178,7 @@ end
 
 -- ---- all three ----
 
---- What becomes of an event: the event as observed, patch, skip, why, and the logger's entry.
+--- Correlates an event; returns the event as observed, patch, skip, why, and the logger's entry.
 function model:correlate(event, now)
 	local e = {}
 	for name, value in pairs(event) do
@@ -202,14 +202,14 @@ local function set_answer(entry, event)
 	entry.resource_version = event.resource_version
 end
 
---- The server's answer to the write of an entry: of no effect once that was evicted. It is no use of it.
+--- The server's answer to the write of an entry. It has no effect if the entry was evicted, and is no use of the entry.
 function model:answered(entry, name, resource_version)
 	if contains(self.observed, entry) then
 		set_answer(entry, { name = name, resource_version = resource_version })
 	end
 end
 
--- The most recently used one that has the name.
+-- The most recently used entry with the name.
 local function named(cache, name)
 	for _, entry in ipairs(cache) do
 		if entry.count > 0 and entry.name == name then
@@ -218,8 +218,8 @@ local function named(cache, name)
 	end
 end
 
---- The server's answer as an event: an aggregate's is found by its name, as its event key is not what it was observed
---- under.
+--- Takes the server's answer as an event. An aggregate's entry is found by its name, as the aggregate was not observed
+--- under its event key.
 function model:update_state(event)
 	local key = event_key(event)
 	local entry = use(self.observed, key)

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that groups of targets need: the one place that names them. Says what it installs, and
-# nothing where nothing is missing.
+# Installs the Debian packages that groups of targets need. No other file names them. Prints the packages that it
+# installs; prints nothing if none is missing.
 #
-# usage: packages.sh GROUP...    (see below)
+# usage: packages.sh GROUP...          (see below)
+#        packages.sh --list GROUP...   prints the names, and installs nothing
 set -eu
 
 die() {
@@ -10,35 +11,47 @@ die() {
 	exit 1
 }
 
-# `a|b`: either will do, the first is installed; `command:c`: so will a command that came in another way.
+# `a|b`: either is enough; if both are missing, a is installed. `command:c`: a command c from anywhere is enough.
 packages_of() {
 	case $1 in
 	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev" \
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml" ;;
-	# luajit2, as nginx's Lua module does not go together with luajit.
-	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev" \
+	# luajit2, as nginx's Lua module conflicts with luajit.
+	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev libssl-dev g++" \
 		"python3-prometheus-client" ;;
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
 	fuzz) echo "clang libclang-rt-14-dev" ;;
-	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit lua-cjson" ;;
-	e2e) echo "kubernetes-client|command:kubectl nginx libnginx-mod-http-lua haproxy curl procps" ;;
+	dist) echo "git zip" ;;
+	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit clang liblua5.1-0-dev liblua5.2-dev dpkg-dev" ;;
+	e2e) echo "nginx libnginx-mod-http-lua haproxy curl openssl procps lua-sec lua-socket util-linux" ;;
 	conformance) echo "lua5.4 lua-cjson" ;;
 	go) echo "golang-go|command:go ca-certificates" ;;
 	bench) echo "lua5.4 lua5.3 luajit2|luajit valgrind libc-devtools" ;;
-	drill)
-		echo "luajit2|luajit lua-cjson lua-socket libfaketime golang-go|command:go" \
-			"kubernetes-client|command:kubectl procps"
-		;;
+	drill) echo "luajit2|luajit lua-cjson lua-socket libfaketime curl openssl procps" ;;
 	throughput) echo "lua5.4 nghttp2-client" ;;
+	arm64) echo "gcc-aarch64-linux-gnu qemu-user" ;;
+	s390x) echo "gcc-s390x-linux-gnu qemu-user" ;;
+	# Not for this machine: sysroot.sh unpacks them in a folder.
+	sysroot) echo "libc6-dev libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev liblua5.4-dev" \
+		"libcmocka-dev libssl-dev lua5.4 lua-busted lua-cjson lua-yaml" ;;
 	*) die "no group of packages is called '$1'" ;;
 	esac
 }
 
+list=
+if [ "${1-}" = --list ]; then
+	list=yes
+	shift
+fi
 wanted=
 for group in "$@"; do
 	wanted="$wanted $(packages_of "$group")"
 done
+if [ -n "$list" ]; then
+	echo "${wanted# }"
+	exit
+fi
 
 installed=
 if command -v dpkg-query >/dev/null; then
@@ -62,7 +75,7 @@ for package in $wanted; do
 done
 [ -n "$missing" ] || exit 0
 
-command -v apt-get >/dev/null || die "no apt-get here. What Debian 12 calls these packages is needed:$missing"
+command -v apt-get >/dev/null || die "no apt-get here. Please install what Debian 12 calls:$missing"
 sudo=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || die "not root, and no sudo here. Please install:" "  apt-get install$missing"
@@ -80,7 +93,7 @@ apt() {
 echo "evrec: installing these Debian packages:$missing"
 # shellcheck disable=SC2086 # a list
 {
-	# Lists that lack a package, or name versions which the archive has no more, are out of date.
+	# Package lists are out of date if they lack a package, or name a version that the archive no longer has.
 	apt -s install $missing || apt update || true
 	apt install --no-install-recommends $missing ||
 		{ apt update && apt install --no-install-recommends $missing; } ||

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Who may include and call whom: reads the sources of csrc and the objects that were made of them.
+# Checks which room of csrc includes and calls which: reads the sources, and the object files that were built from them.
 #
 # usage: rooms.sh BUILD LUA...
 set -eu
@@ -10,12 +10,12 @@ build=$1
 shift
 luas=("$@")
 
-# No line may come in; those that do are shown.
+# Fails, and shows the lines, if any line comes in.
 none() {
 	! grep .
 }
 
-# ROOM PATTERN: what the room's files include by a name of evrec's own must match.
+# ROOM PATTERN: the headers in quotes that the room's files include must match the pattern.
 includes() {
 	compgen -G "csrc/$1/*.c" >/dev/null || { echo "no such room"; return 1; }
 	grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "csrc/$1"/*.[ch] | grep -vE "\"($2)\"" | none
@@ -26,13 +26,14 @@ system_header() {
 	grep -HnE "^[[:space:]]*#[[:space:]]*include[[:space:]]*<$1>" -r csrc | grep -vE "^$2:" | none
 }
 
-# FOLDER PATTERN OBJECTS: symbols that objects below the folder take from elsewhere, but only OBJECTS may.
+# FOLDER PATTERN OBJECTS: of the objects below the folder, only OBJECTS may use undefined symbols that match the
+# pattern.
 calls() {
 	find "$build/$1" -name '*.o' -print0 | xargs -0r nm -A -u | sed "s:^$build/::" |
 		awk -v symbol="^($2)(@.*)?\$" -v allowed="^($3):\$" '$NF ~ symbol && $1 !~ allowed' | none
 }
 
-# LUA: of the core, the binding calls what evrec.h names.
+# LUA: of the core's functions the binding calls only evrec_*, which evrec.h declares.
 binding_calls() {
 	comm -12 <(nm -u "$build/$1"/obj/*.o | awk 'NF == 2 { print $2 }' | sort -u) \
 		<(nm --defined-only -g "$build/libevrec.a" | awk 'NF == 3 { print $3 }' | sort -u) | grep -v '^evrec_' | none
@@ -46,26 +47,43 @@ exports() { # LUA
 name='[a-z0-9_]+\.h'
 tally_begin "$build/log"
 
-tally_check "base includes base" includes base "evrec\.h|base/$name"
-tally_check "event includes base" includes event "evrec\.h|(base|event)/$name"
-tally_check "correlate includes base, event" includes correlate "evrec\.h|(base|event|correlate)/$name"
-tally_check "deliver includes base" includes deliver "evrec\.h|(base|deliver)/$name"
-tally_check "flow includes all four" includes flow "evrec\.h|(base|event|correlate|deliver|flow)/$name"
+# A line names a room, and the rooms above it that it must not include. It may include itself and all others above it.
+above=
+while read -r room forbidden; do
+	above="$above${above:+|}$room"
+	allowed=$(echo "$above" | tr '|' '\n' | grep -vxE "${forbidden:-nothing}" | paste -sd'|')
+	tally_check "$room includes $(echo "$allowed" | tr '|' ' ')" includes "$room" "evrec\.h|($allowed)/$name"
+done <<'END'
+base
+event
+correlate
+outbox event|correlate
+spool event|correlate
+sender event|correlate
+http event|correlate|outbox|spool|sender
+exec event|correlate|outbox|spool|sender|http
+kubernetes event|correlate|spool|sender|exec
+sink correlate
+recorder
+END
 tally_check "lua includes evrec.h" includes lua "evrec\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
-tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/deliver/http[a-z_]*\.[ch]'
+tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/[a-z_]+\.[ch]'
 
-tally_check "SQLite's header in spool alone" system_header 'sqlite3\.h' 'csrc/deliver/spool\.c'
+tally_check "SQLite's header in spool alone" system_header 'sqlite3\.h' 'csrc/spool/spool_inner\.h'
 
 tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
-tally_check "curl is called by http alone" calls core 'curl_.*' 'core/deliver/http[a-z_]*\.o'
-tally_check "SQLite is called by spool alone" calls core 'sqlite3_.*' 'core/deliver/spool\.o'
-tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/deliver/sender\.o'
+tally_check "curl is called by http alone" calls core 'curl_.*' 'core/http/[a-z_]+\.o'
+tally_check "SQLite is called by spool alone" calls core 'sqlite3_.*' 'core/spool/spool(_file)?\.o'
+tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/sender/sender_thread\.o'
+tally_check "processes are started by exec alone" \
+	calls core 'fork|vfork|_Fork|clone|posix_spawnp?|exec[lv]p?e?|fexecve|system|popen' 'core/exec/process\.o'
 tally_check "memory is taken by base alone" calls core '(m|c|re)alloc|free|strn?dup|v?asprintf' 'core/base/memory\.o'
 tally_check "correlate has no clock, lock or I/O" calls core/correlate \
 	'(clock_)?gettime.*|time|pthread_.*|evrec_clock_now|f?open(64)?|read|write|send|recv' nobody
 tally_check "the core never prints or aborts" calls core \
-	'_?_?v?f?printf(_chk)?|puts|putchar|perror|stdout|stderr|abort|_?exit|__assert_fail' nobody
+	'_?_?v?f?printf(_chk)?|puts|putchar|perror|stdout|stderr|abort|exit|__assert_fail' nobody
+tally_check "the process is ended after a signal alone" calls core '_[eE]xit' 'core/sender/on_signal\.o'
 for lua in "${luas[@]}"; do
 	tally_check "$lua: the binding calls evrec.h alone" binding_calls "$lua"
 	tally_check "$lua: the binding starts no thread, calls no curl" calls "$lua/obj" 'pthread_create|curl_.*' nobody

@@ -1,2 +1,2 @@
--- busted, by the interpreter that reads this: the command of that name takes one of its own choice.
+-- Runs busted in the interpreter that reads this file; the command `busted` would choose an interpreter by itself.
 require("busted.runner")({ standalone = false })

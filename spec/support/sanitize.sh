@@ -1,5 +1,7 @@
 #!/bin/sh
-# Builds core, unit tests and Lua 5.4's module with a sanitizer, and tests them; or performs fire drills, with LuaJIT's.
+# Builds core, unit tests and Lua 5.4's module with a sanitizer, and tests them; or builds LuaJIT's module, and runs the
+# fire drills with it.
+# EVREC_DEBUG makes the core trap on an illegal step between the phases of an object (csrc/base/phase.h).
 #
 # usage: sanitize.sh asan|ubsan|tsan [drill]
 set -eu
@@ -20,11 +22,11 @@ ubsan)
 	;;
 tsan)
 	flags=-fsanitize=thread
-	# Not in the environment: a shell that a spec starts would die of it.
+	# LD_PRELOAD in the environment would crash the shells that specs start.
 	first="ld.so --preload $(gcc -print-file-name=libtsan.so)"
-	# A fork in a program with threads is what some tests are about.
+	# Some tests fork while threads run, and the child goes on.
 	export TSAN_OPTIONS="die_after_fork=0:${TSAN_OPTIONS-}"
-	# gcc 12's TSan does not know the address layout of kernels that randomise more bits.
+	# Without randomised addresses (-R): gcc 12's TSan does not know the layout of kernels that randomise more bits.
 	run="setarch $(uname -m) -R"
 	;;
 *)
@@ -33,14 +35,18 @@ tsan)
 	;;
 esac
 
+# gcc 12's LeakSanitizer may take a wrong address for the thread-local variables of a loaded module, and crash.
+tls=-ftls-model=initial-exec
+
 make_targets() { # lua target...
 	lua=$1
 	shift
-	"${MAKE:-make}" --no-print-directory CC=gcc OPTIMIZE=-O1 CFLAGS="$flags -fno-omit-frame-pointer" \
+	"${MAKE:-make}" --no-print-directory CC=gcc OPTIMIZE=-O1 CFLAGS="$flags $tls -fno-omit-frame-pointer -DEVREC_DEBUG" \
 		BUILD="$build" LUAS="$lua" "$@"
 }
 
-# An interpreter that was not built with the sanitizer has to load its library before evrec's module.
+# Wraps an interpreter that was built without the sanitizer, so that it loads the sanitizer's library before evrec's
+# module.
 load_first() { # interpreter
 	mkdir -p "$build/bin"
 	# shellcheck disable=SC2016 # for the script
@@ -59,7 +65,7 @@ fi
 
 make_targets 5.4 all units examples
 load_first lua5.4
-# A fifth of the random lives: what a sanitizer looks for is in each of them.
+# A fifth of the random lives that `make test` tries: under a sanitizer each takes longer.
 export EVREC_SEEDS="${EVREC_SEEDS:-2000}"
 # shellcheck disable=SC2086 # words
 exec $run "$here/test.sh" "$build" 5.4

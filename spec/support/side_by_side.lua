@@ -1,5 +1,5 @@
--- A correlator and the model of it, compared step by step. Whoever drives the two converts what the correlator says to
--- the model's terms: flat events, times in nanoseconds.
+-- Compares a correlator with the model of it (model.lua), step by step. The caller converts the correlator's results to
+-- the model's form: flat events, times in nanoseconds.
 local model = require "model"
 
 local side_by_side = {}
@@ -9,12 +9,12 @@ function side_by_side.new(options)
 	return setmetatable({ model = model.new(options), real = {}, made = {} }, side_by_side)
 end
 
---- The model's word for a name that the correlator gave or took.
+--- The model's name for a name that the correlator gave or took.
 function side_by_side:name(real)
 	return self.made[real] or real
 end
 
--- A name that the model made stands for one name of the correlator's, which stands for nothing else.
+-- Each name that the model made stands for exactly one name of the correlator's.
 function side_by_side:name_fault(expected, got)
 	if type(expected) == "string" then
 		return expected ~= got and ("name: expected %q, got %q"):format(expected, got)
@@ -40,17 +40,17 @@ local decisions = { "why", "skip", "patch" }
 local observations = { "count", "message", "resource_version", "first", "last" }
 local counters = { "correlated", "new", "duplicate", "aggregated", "rate_limited", "callback_errors" }
 
---- What is wrong with a result, nil where nothing is. Both have why, skip, patch, event.
+--- Compares two results, each with why, skip, patch and event; returns nil if they are equal, else a message.
 function side_by_side:fault(expected, got)
 	return differs(expected, got, decisions) or differs(expected.event, got.event, observations)
 		or self:name_fault(expected.event.name, got.event.name) or nil
 end
 
---- Likewise of stats.
+--- Compares the correlator's stats with the model's; returns nil if they are equal, else a message.
 function side_by_side:stats_fault(got)
 	local m = self.model
-	local sizes = { aggregates = #m.aggregates, observed = #m.observed, rate_limits = #m.buckets }
-	return differs(m.stats, got, counters) or differs(sizes, got, { "aggregates", "observed", "rate_limits" })
+	local sizes = { aggregates = #m.aggregates, observed = #m.observed, buckets = #m.buckets }
+	return differs(m.stats, got, counters) or differs(sizes, got, { "aggregates", "observed", "buckets" })
 end
 
 return side_by_side

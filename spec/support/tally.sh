@@ -1,15 +1,19 @@
 # shellcheck shell=sh
 # Counts tests: to be read (`.`) by a script, which then runs
 #
-#   tally_begin DIR                where the output of each program is kept
-#   tally_run NAME COMMAND...      runs a program that prints TAP; one line for it, and all about what failed
+#   tally_begin DIR                DIR gets the output of each program
+#   tally_run NAME COMMAND...      runs a program that prints TAP; prints one line, its name first, and
+#                                  the output of failed tests
 #   tally_specs BUILD LUA KIND FOLDER...
-#                                  runs the specs in the folders, each by a busted of its own
-#   tally_check NAME COMMAND...    runs a command that is one test in itself: its exit code tells
-#   tally_end                      prints the sum, `N passed, N failed`; 1 where anything failed
+#                                  runs the specs in the folders, each in a process of its own
+#   tally_check NAME COMMAND...    runs a command that is one test: it passes if its exit code is 0
+#   tally_end                      prints the sum, `N passed, N failed`; 1 if anything failed
 #
-# A program that fails without a failed test, runs no test, or stops before its plan is through counts as one failed.
-# TEST_TIMEOUT: the seconds (120) that it may take.
+# A program that fails without a failed test, runs no test, or stops before the end of its TAP plan counts as one
+# failed.
+#
+# TEST_TIMEOUT   the seconds (120) that a program may take
+# TALLY_SKIP     a file of lines `NAME: REASON`: a test with such a NAME is not run, and counted as skipped
 
 tally_begin() {
 	tally_dir=$1 tally_passed=0 tally_failed=0 tally_skipped=0
@@ -19,8 +23,12 @@ tally_begin() {
 tally_run() {
 	tally_name=$1
 	shift
+	if tally_left_out 32; then
+		return
+	fi
 	tally_log=$tally_dir/$(echo "$tally_name" | tr ' /' '--').log
 	tally_code=0
+	printf '%-32s ' "$tally_name"
 	timeout -k 5 "${TEST_TIMEOUT:-120}" "$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
 	# shellcheck disable=SC2046 # three numbers and a word
 	set -- $(tally_count <"$tally_log") ''
@@ -37,7 +45,7 @@ tally_run() {
 	tally_failed=$((tally_failed + $2))
 	[ -z "$tally_why" ] || tally_failed=$((tally_failed + 1))
 	tally_skipped=$((tally_skipped + $3))
-	printf '%-32s %s\n' "$tally_name" "$(tally_sum "$1" "$2" "$3")${tally_why:+; it $tally_why (exit $tally_code)}"
+	printf '%s\n' "$(tally_sum "$1" "$2" "$3")${tally_why:+; it $tally_why (exit $tally_code)}"
 	if [ -n "$tally_why" ]; then
 		tail -n 150 "$tally_log" | sed 's/^/    /'
 	elif [ "$2" != 0 ]; then
@@ -65,18 +73,31 @@ tally_specs() {
 tally_check() {
 	tally_name=$1
 	shift
+	if tally_left_out 60; then
+		return
+	fi
 	tally_log=$tally_dir/$(echo "$tally_name" | tr ' /' '--').log
+	printf '%-60s ' "$tally_name"
 	if "$@" </dev/null >"$tally_log" 2>&1; then
 		tally_passed=$((tally_passed + 1))
-		printf '%-60s %s\n' "$tally_name" ok
+		echo ok
 	else
 		tally_failed=$((tally_failed + 1))
-		printf '%-60s %s\n' "$tally_name" FAILED
+		echo FAILED
 		tail -n 150 "$tally_log" | sed 's/^/    /'
 	fi
 }
 
-# From TAP to passed, failed, skipped, and `whole` where the plan fits. cmocka skips with `not ok ... # SKIP`.
+# Whether TALLY_SKIP names the test $tally_name; if so, counts it, and prints the reason behind $1 columns.
+tally_left_out() {
+	tally_why=$([ -z "${TALLY_SKIP-}" ] || sed -n "s|^$tally_name: ||p" "$TALLY_SKIP")
+	[ -n "$tally_why" ] || return 1
+	tally_skipped=$((tally_skipped + 1))
+	printf "%-$1s skipped: %s\n" "$tally_name" "$tally_why"
+}
+
+# Reads TAP; prints how many passed, failed and were skipped, and `whole` if the plan names as many tests. cmocka
+# reports a skipped test as `not ok ... # SKIP`.
 tally_count() {
 	awk '/^1\.\.[0-9]+/ { plan = substr($1, 4); plans++ }
 		/^(not )?ok / { tests++ }

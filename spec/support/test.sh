@@ -1,8 +1,10 @@
 #!/bin/sh
-# Runs what was built: C unit tests, what fuzzing has found, then the specs on each Lua given. From the top of the
-# repository.
+# Runs the C unit tests, the fuzz targets with their corpus, then the specs on each Lua given; all must be built. From
+# the top of the repository.
 #
 # usage: test.sh BUILD LUA...    (5.4, 5.3, luajit)
+#
+# EVREC_RUN: a command that runs the programs, if this machine cannot run them itself, such as `qemu-s390x`
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -10,11 +12,13 @@ set -eu
 
 build=$1
 shift
+export EVREC_BUILD="$build" # for the spec that runs an example in C
 
-# What evrec.h offers, and no test calls with memory running out.
-without_scarcity() {
+# Prints the public functions that no test calls while memory runs out.
+without_alloc_failure() {
 	for function in $(nm -g --defined-only "$build/libevrec.a" | awk '$2 == "T" && $3 ~ /^evrec_/ { print $3 }'); do
-		grep -q "[^a-z_]$function(" spec/unit/memory_*_test.c spec/unit/scarce.h || echo "$function"
+		grep -q "[^a-z_]$function(" spec/unit/*/no_memory_test.c spec/unit/support/alloc_failure.c \
+			spec/unit/support/no_memory_recorder.c || echo "$function"
 	done
 }
 
@@ -23,17 +27,17 @@ nothing() {
 }
 
 tally_begin "$build/log"
-for source in spec/unit/*_test.c; do
-	program=$(basename "$source" .c)
-	tally_run "unit $program" env CMOCKA_MESSAGE_OUTPUT=TAP "$build/unit/$program"
+for source in spec/unit/*/*_test.c spec/unit/*/*_test.cpp; do
+	program=${source#spec/unit/} program=${program%.c*}
+	tally_run "unit $program" env CMOCKA_MESSAGE_OUTPUT=TAP ${EVREC_RUN:+"$EVREC_RUN"} "$build/unit/$program"
 done
-tally_check "every public function, with memory running out" eval 'without_scarcity | nothing'
+tally_check "every public function, with memory running out" eval 'without_alloc_failure | nothing'
 for source in spec/fuzz/*_fuzz.c; do
 	target=$(basename "$source" _fuzz.c)
-	tally_check "fuzz corpus $target" "$build/fuzz/$target" "spec/fuzz/corpus/$target"/*
+	tally_check "fuzz corpus $target" ${EVREC_RUN:+"$EVREC_RUN"} "$build/fuzz/$target" "spec/fuzz/corpus/$target"/*
 done
 for lua in "$@"; do
-	tally_run "$lua memory_test" env CMOCKA_MESSAGE_OUTPUT=TAP "$build/$lua/memory_test"
+	tally_run "$lua memory_test" env CMOCKA_MESSAGE_OUTPUT=TAP ${EVREC_RUN:+"$EVREC_RUN"} "$build/$lua/memory_test"
 	tally_specs "$build" "$lua" "" spec/lua spec/conformance examples
 done
 tally_end

@@ -1,6 +1,6 @@
-// client-go runs one workload through client-go's event recorder, and prints what came of it.
+// client-go runs one workload through client-go's event recorder, and prints the line that ../README.md describes.
 //
-// usage: client-go WAY WORKLOAD AMOUNT    (../README.md says which there are)
+// usage: client-go VARIANT WORKLOAD AMOUNT    (../README.md lists them)
 package main
 
 import (
@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// Events from one wait to the next: the broadcaster's queues hold 1,000, and drop without a word what comes then.
+// Number of events between two waits for the correlator. The broadcaster's queues hold 1,000 events, and drop further
+// ones silently.
 const batch = 1000
 
 func die(why ...any) {
@@ -23,7 +24,7 @@ func die(why ...any) {
 	os.Exit(1)
 }
 
-// The process's CPU time: what collects garbage in the background counts.
+// The CPU time of the process, with the garbage collector's threads.
 func cpu() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
@@ -32,11 +33,11 @@ func cpu() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Runs batches until at least so many events and so much time are through.
-func run(w way, events int, enough time.Duration) (int, time.Duration) {
+// Runs batches until they had at least so many events and took at least `enough` CPU time. Returns both.
+func run(v variant, events int, enough time.Duration) (int, time.Duration) {
 	started, done := cpu(), 0
 	for {
-		w.batch()
+		v.batch()
 		done += batch
 		if spent := cpu() - started; done >= events && spent >= enough {
 			return done, spent
@@ -46,7 +47,7 @@ func run(w way, events int, enough time.Duration) (int, time.Duration) {
 
 func main() {
 	if len(os.Args) != 4 {
-		die("usage: client-go WAY WORKLOAD AMOUNT")
+		die("usage: client-go VARIANT WORKLOAD AMOUNT")
 	}
 	name, workload, amount := os.Args[1], os.Args[2], os.Args[3]
 	options := record.CorrelatorOptions{BurstSize: 1000000000}
@@ -54,14 +55,14 @@ func main() {
 		options.BurstSize = 0 // the default
 	}
 	recorded := eventsOf(workload)
-	var w way
+	var v variant
 	switch name {
 	case "recorder":
-		w = newRecorder(recorded, options)
+		v = newRecorder(recorded, options)
 	case "correlator":
-		w = newCorrelator(recorded, options)
+		v = newCorrelator(recorded, options)
 	default:
-		die("no such way:", name)
+		die("no such variant:", name)
 	}
 
 	var enough time.Duration
@@ -69,16 +70,16 @@ func main() {
 	if strings.HasSuffix(amount, "ms") {
 		events = 0
 		enough, err = time.ParseDuration(amount)
-		run(w, max(len(recorded.objects), len(recorded.messages)), enough/2)
+		run(v, max(len(recorded.objects), len(recorded.messages)), enough/2)
 	}
 	if err != nil {
 		die(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	done, spent := run(w, events, enough)
+	done, spent := run(v, events, enough)
 	runtime.ReadMemStats(&after)
-	out := w.outcome()
+	out := v.outcome()
 	fmt.Printf("%d\t%.9f\t%d\t%d\t%d\t%d\t%d\n", done, spent.Seconds(), out.created, out.patched, out.skipped,
 		after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc)
 }

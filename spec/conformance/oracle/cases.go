@@ -8,13 +8,13 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// What makes a step one worth trying. It is told beside the answer and compared with nothing; run.lua counts it, so that
-// traces which no longer come to a case are seen.
+// The cases that the steps of a trace reach. An answer lists those of its step. They are not compared: run.lua counts
+// them, so that it notices if the random traces no longer reach a case.
 type cases struct {
-	list             []string // of the step under way
+	list             []string // of the current step
 	last             int64
 	events, groups   map[string]bool // every key that the log and the aggregator ever held
-	buckets          *lru.Cache      // as the spam filter's, which is out of sight: true where the last was refused
+	buckets          *lru.Cache      // as large as the spam filter's: key -> whether it refused the last event
 	bucketsEver      map[string]bool
 	forgottenLocally map[string]bool // aggregate key, local key
 }
@@ -74,7 +74,7 @@ func (c *cases) afterEvent(o *oracle, key string, seen eventLog, r *record.Event
 	c.buckets.Add(o.now.spamKey, r.Skip)
 }
 
-// An answer made an entry, as it came for one that was evicted, or never seen.
+// An answer made a new entry, as its event's entry was evicted or never existed.
 func (c *cases) updated(key string) {
 	c.when(true, "answer_makes_entry")
 	c.events[key] = true

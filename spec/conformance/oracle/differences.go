@@ -1,7 +1,7 @@
 package main
 
-// Where evrec differs from client-go on purpose: each section below is one such difference, and makes the reference do,
-// or tell, what evrec should. Nothing else in this comparison knows of any.
+// The points in which evrec differs from client-go on purpose. Each section below is one difference, and makes the
+// oracle answer as evrec does. No other part of the comparison handles a difference.
 
 import (
 	"encoding/json"
@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// ---- 1. An event without a count is the first, and one without a name gets one. (client-go's recorder sets both.)
+// ---- 1. evrec sets an unset count to 1, and generates a name for an event without one. client-go leaves that to its
+// recorder.
 
 func complete(event *v1.Event, id int) {
 	if event.Count == 0 {
@@ -27,22 +28,22 @@ func complete(event *v1.Event, id int) {
 	}
 }
 
-// Names that are made differ; they are told by where that was.
+// Generated names differ between the programs, so an answer has the step that generated the name instead.
 func madeAt(id int) string {
 	return fmt.Sprintf("made at %d", id)
 }
 
-// ---- 2. Of a full set of local keys the reference forgets any, evrec the oldest.
+// ---- 2. If a set of local keys is full, client-go forgets any of them, evrec the oldest.
 
-// The local keys of a set in the order in which they came in.
+// The local keys of a set, in the order in which they were inserted.
 type order struct {
-	keys sets.Set[string] // so that its address is not used again
+	keys sets.Set[string] // keeps the set alive, so that no other set gets its address
 	list []string
 }
 
 type orders map[unsafe.Pointer]*order
 
-// Puts back what was forgotten, and forgets the oldest.
+// Puts back the local key that client-go forgot, and deletes the oldest.
 func (o *oracle) forgetOldest() {
 	keys := o.aggregates.entry(o.now.aggregateKey).aggregate().localKeys
 	which := *(*unsafe.Pointer)(unsafe.Pointer(&keys))
@@ -65,7 +66,7 @@ func (o *oracle) forgetOldest() {
 	}
 }
 
-// ---- 3. The reference gives two aggregates that are made about one object in one tick the same name, evrec does not.
+// ---- 3. client-go gives two aggregates about one object the same name if the clock did not move, evrec does not.
 
 func (o *oracle) renameMade(entry entry, id int, r *record.EventCorrelateResult) {
 	if seen := entry.observation(); o.now.combined && seen.count == 1 {
@@ -77,7 +78,7 @@ func (o *oracle) renameMade(entry entry, id int, r *record.EventCorrelateResult)
 	}
 }
 
-// ---- 4. The reference's aggregates lose these; evrec's keep those of the occurrence.
+// ---- 4. client-go's aggregates lose the following fields; evrec's keep those of the occurrence.
 
 func keep(aggregate, occurrence *v1.Event) {
 	aggregate.ReportingController = occurrence.ReportingController
@@ -88,7 +89,8 @@ func keep(aggregate, occurrence *v1.Event) {
 	aggregate.Annotations = occurrence.Annotations
 }
 
-// ---- 5. The reference's patch is a difference to 1970, and leaves out a last timestamp in that year's first second.
+// ---- 5. client-go's patch is the difference to an event whose lastTimestamp is 1970-01-01T00:00:00Z. So it lacks a
+// lastTimestamp that is in that second.
 
 func patchOf(event *v1.Event, patch []byte) json.RawMessage {
 	if patch == nil {
@@ -109,10 +111,10 @@ func patchOf(event *v1.Event, patch []byte) json.RawMessage {
 	return whole
 }
 
-// ---- 6. The reference joins the parts of its keys without a separator, so that different keys may be one. evrec's are
-// not: a trace ends where that would show.
+// ---- 6. client-go joins the parts of its keys without a separator, so that different parts may give equal keys.
+// evrec's keys differ if any part differs. The comparison of a trace ends before the first step with such a collision.
 
-// Joined keys -> the parts that they were joined of.
+// Maps a joined key to its parts.
 type identity map[string]string
 
 type identities struct {
@@ -153,7 +155,7 @@ func eventKey(e *v1.Event) string {
 	return joined(eventParts(e))
 }
 
-// The log holds keys of events and of aggregates.
+// The log has keys of events and of aggregates.
 func (i identities) eventCollides(e *v1.Event) bool {
 	return i.log.collides(eventKey(e), append([]string{"event"}, eventParts(e)...)...)
 }
@@ -174,9 +176,9 @@ func (o *oracle) collides(e *v1.Event) bool {
 	return o.identities.buckets.collides(bucket, bucketParts...) || inAggregates || inLog || event
 }
 
-// ---- 7. The reference files an answer under the key that it makes of the event, an aggregate's under one that it was
-// not observed under. evrec goes by the name first. A late answer sets name and resource version, but never lowers a
-// count.
+// ---- 7. client-go's UpdateState stores an answer under the key that it makes of the answer's event. For an aggregate
+// that is another key than the one under which it was observed. evrec searches by the event's name first. A late answer
+// sets name and resource version, but never lowers a count.
 
 func (o *oracle) updateState(event v1.Event) {
 	own := o.log.entry(eventKey(&event))
@@ -201,7 +203,8 @@ func (o *oracle) updateState(event v1.Event) {
 	held.setObservation(seen)
 }
 
-// ---- 8. evrec's own way for an answer: by a handle, which is no use of the entry, and ends with it.
+// ---- 8. Only evrec takes an answer by handle. That does not count as use of the entry. The handle is invalid once the
+// entry is evicted.
 
 func (o *oracle) answered(r *result, event *v1.Event) {
 	if o.log.holds(r.entry) {

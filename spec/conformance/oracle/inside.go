@@ -1,7 +1,7 @@
 package main
 
-// A look at what client-go keeps to itself: the entries of its caches. Nothing here but use() counts as use of an entry.
-// The shapes are checked, so that another version of client-go ends the program rather than being read wrongly.
+// Reads the entries of client-go's caches, which it does not export. Only use() counts as use of an entry. This file
+// checks the fields of client-go's types, so that the program ends if another version of client-go has others.
 
 import (
 	"container/list"
@@ -28,13 +28,13 @@ type aggregateRecord struct {
 	lastTimestamp metav1.Time
 }
 
-// What is in an LRU cache: a map[interface{}]*list.Element, and its elements, the most recently used first.
+// The contents of an LRU cache: a map[interface{}]*list.Element, and its elements, the most recently used first.
 type cache struct {
 	entries reflect.Value
 	order   *list.List
 }
 
-// An entry of a cache, the same for as long as it is not evicted. Its element is nil where there is none.
+// An entry of a cache, the same until it is evicted. The element is nil if the cache has no such entry.
 type entry struct {
 	element *list.Element
 }
@@ -62,7 +62,7 @@ func (c cache) use(e entry) {
 	c.order.MoveToFront(e.element)
 }
 
-// Of the entries of the log that were counted and have this name, the most recently used.
+// The most recently used of the log's entries with a count above 0 and this name.
 func (c cache) named(name string) entry {
 	for element := c.order.Front(); element != nil; element = element.Next() {
 		e := entry{element}
@@ -94,7 +94,7 @@ func sameShape(a, b reflect.Type) bool {
 	return true
 }
 
-// A copy of what the entry holds, of its own type, and the same memory seen as a T.
+// A copy of the entry's value in its own type, and the same memory as a T.
 func open[T any](e entry) (reflect.Value, *T) {
 	held := reflect.ValueOf(*e.value())
 	if !sameShape(held.Type(), reflect.TypeFor[T]()) {
@@ -116,7 +116,7 @@ func (e entry) setObservation(o eventLog) {
 	*e.value() = value.Interface()
 }
 
-// Its set is the correlator's own, not a copy.
+// The set of local keys in the result is the correlator's own, not a copy.
 func (e entry) aggregate() aggregateRecord {
 	_, r := open[aggregateRecord](e)
 	return *r

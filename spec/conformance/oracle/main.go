@@ -1,6 +1,6 @@
-// The reference: client-go's event correlator, driven by traces as subject.c drives evrec's. Reads traces on standard
-// input and answers every line by a line; the format is told in README.md. Where evrec differs on purpose, the reference
-// is made to do, or tell, what evrec should: all of that is in differences.go.
+// The oracle runs traces through client-go's event correlator, as trace_runner.c runs them through evrec's. It reads
+// traces on standard input and writes one line for every line that it reads. README.md defines the format of both. If
+// evrec differs from client-go on purpose, differences.go makes the oracle answer as evrec does.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A line of a trace: options where ID is 0, which begin a new trace, or a step.
+// A line of a trace: options, which begin a new trace, if ID is 0; else a step.
 type line struct {
 	LRUCacheSize         int     `json:"lru_cache_size"`
 	BurstSize            int     `json:"burst_size"`
@@ -35,8 +35,8 @@ type line struct {
 	Handle          bool      `json:"handle"`
 }
 
-// What is told of an event. The fields past FirstTimestamp are left out where it was skipped.
-type told struct {
+// The answer to an event. A skipped event has no fields after FirstTimestamp but Cases.
+type eventAnswer struct {
 	Skip            bool            `json:"skip"`
 	Why             string          `json:"why"`
 	Name            string          `json:"name"`
@@ -50,12 +50,12 @@ type told struct {
 	Cases           []string        `json:"cases,omitempty"`
 }
 
-// What is told of an answer or an update.
-type taken struct {
+// The answer to a step that is a server's answer or an update.
+type updateAnswer struct {
 	Cases []string `json:"cases,omitempty"`
 }
 
-// The trace in which evrec must not follow any further: two of the reference's joined keys are one.
+// The answer that ends the comparison of a trace: two of client-go's joined keys are equal.
 type collision struct {
 	Collision bool `json:"collision"`
 }

@@ -11,7 +11,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// A trace under way.
+// The state of the trace that is being run.
 type oracle struct {
 	options         *line
 	clock           *testclock.FakePassiveClock
@@ -24,13 +24,13 @@ type oracle struct {
 	cases           cases
 }
 
-// What the correlator asked and was told about the event of the step under way.
+// The keys of the current step's event, and whether the aggregator combined it.
 type observed struct {
 	aggregateKey, localKey, spamKey string
 	combined                        bool
 }
 
-// What became of an event, for an answer that may come later.
+// The correlated event of a step. A later step of the trace may carry the server's answer to it.
 type result struct {
 	event    v1.Event
 	combined bool
@@ -71,7 +71,7 @@ func newOracle(l *line) *oracle {
 	return o
 }
 
-// The functions that a trace may ask for in the place of client-go's; subject.c has the same.
+// The custom functions that a trace may use instead of client-go's; trace_runner.c has the same.
 
 func (o *oracle) aggregateKeys(e *v1.Event) (string, string) {
 	if o.options.KeyFunc {
@@ -128,7 +128,7 @@ func (o *oracle) correlate(id int, event *v1.Event) any {
 	o.renameMade(entry, id, r)
 	seen := entry.observation()
 	o.cases.afterEvent(o, key, seen, r)
-	out := told{
+	out := eventAnswer{
 		Skip:            r.Skip,
 		Why:             why(r, o.now.combined),
 		Name:            seen.name,
@@ -146,7 +146,7 @@ func (o *oracle) correlate(id int, event *v1.Event) any {
 	}
 	if e.Name != seen.name || e.Count != int32(seen.count) || e.ResourceVersion != seen.resourceVersion ||
 		!e.FirstTimestamp.Time.Equal(seen.firstTimestamp.Time) {
-		log.Fatalf("the log of %v is not what the correlator told: %v", e, seen)
+		log.Fatalf("the log of %v differs from the correlator's result: %v", e, seen)
 	}
 	o.results[id] = &result{*e, o.now.combined, entry}
 	last := nanoseconds(e.LastTimestamp)
@@ -158,7 +158,7 @@ func (o *oracle) correlate(id int, event *v1.Event) any {
 	return out
 }
 
-// evrec's word for it.
+// The name that evrec gives to the correlator's decision.
 func why(r *record.EventCorrelateResult, combined bool) string {
 	switch {
 	case r.Skip:
@@ -177,14 +177,14 @@ func (o *oracle) update(event *v1.Event) any {
 		return collision{true}
 	}
 	o.updateState(*event)
-	return taken{o.cases.list}
+	return updateAnswer{o.cases.list}
 }
 
-// The server's answer to an event that was told before.
+// The server's answer to the event of an earlier step.
 func (o *oracle) answer(l *line) any {
 	r, ok := o.results[l.Answer]
 	if !ok {
-		return taken{}
+		return updateAnswer{}
 	}
 	event := r.event
 	event.ResourceVersion = l.ResourceVersion
@@ -199,7 +199,7 @@ func (o *oracle) answer(l *line) any {
 	} else {
 		o.updateState(event)
 	}
-	return taken{o.cases.list}
+	return updateAnswer{o.cases.list}
 }
 
 func nanoseconds(t metav1.Time) *string {

@@ -1,9 +1,9 @@
--- What the two show each other changes.
+-- Token and certificates change, by which evrec and the server know each other.
 local cluster = require "cluster"
 local evrec = require "evrec"
 
 local function put_token(d)
-	cluster.write(d.token_file .. ".new", cluster.read(cluster.dir .. "/admin.token"))
+	cluster.write(d.token_file .. ".new", cluster.read(cluster.dir .. "/recorder.token"))
 	assert(os.rename(d.token_file .. ".new", d.token_file))
 end
 

@@ -1,4 +1,5 @@
--- The API server stops, dies, or loses its store.
+-- The API server stops, dies, or loses its store. Just after its start it has not read its roles yet, and forbids (403)
+-- everything to everybody but admins.
 return {
 	{ name = "frozen for 20 s", perform = function(d)
 		d:record(2)

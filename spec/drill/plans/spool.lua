@@ -1,16 +1,16 @@
--- A process ends while its server is away; the next takes up what is in the spool.
+-- A process ends, or is killed, while its server is away; the next takes up what is in the spool.
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
 local process = require "process"
+local socket = require "socket"
 
 local spool = cluster.scratch .. "/spool"
 local options_file = cluster.scratch .. "/options"
 local several = 600 -- more rows than are taken up at once
 
 local function remove()
-	os.remove(spool)
-	os.remove(spool .. "-journal")
+	assert(cluster.run { "rm", "-rf", spool })
 end
 
 local function options(d)
@@ -67,10 +67,170 @@ local function end_with_full_disk(d)
 	local stats = d:end_life(1)
 	free_disk()
 	d:expect(stats.dropped.closed == several and stats.spooled == 0, "what was left was not dropped")
-	expect_error(d, "what is left is not spooled")
+	expect_error(d, "the spool could not keep all events")
 	d:cluster "restart"
 	d:begin_life()
 	d:expect(d:calm().restored == 0, "something is in the spool all the same")
+end
+
+-- ---- kills ----
+
+-- Events: 100 a second, for the second that they may be in memory alone, and half of one to write them.
+local most_lost = 150
+
+--- The events that a file of recording.lua notes: how often each object was recorded, and the sum.
+local function noted(path)
+	local counts, sum = {}, 0
+	for line in io.lines(path) do
+		local name = line:match "^%S+ (%S+)$"
+		if name then
+			counts[name], sum = (counts[name] or 0) + 1, sum + 1
+		end
+	end
+	return counts, sum
+end
+
+--- The count of each object's event in the server. Each has one event.
+local function stored(d, namespace)
+	local counts, sum = {}, 0
+	for _, event in ipairs(cluster.events(namespace)) do
+		local name = event.involvedObject.name
+		d:expect(not counts[name], "two events of " .. name)
+		counts[name], sum = event.count, sum + event.count
+	end
+	return counts, sum
+end
+
+--- Another broadcaster takes up the spool, and writes all.
+local function write_spooled(d)
+	local broadcaster = evrec.broadcaster { on_error = function(message, name) d.errors[name] = message end }
+	broadcaster:start_recording_to_sink(sink(d))
+	d:expect(broadcaster:flush(60), "not all of the spool was written")
+	return select(2, broadcaster:shutdown(5)).restored
+end
+
+--- A process records into a frozen server, and is killed after so many seconds. Returns how many events it recorded,
+--- and how many were lost.
+local function kill_one(d, namespace, seconds)
+	local notes = cluster.scratch .. "/notes"
+	cluster.control "freeze"
+	cluster.run { "timeout", "-s", "KILL", ("%.3f"):format(seconds), "luajit", "spec/drill/recording.lua",
+		options_file, namespace, notes }
+	cluster.control "thaw"
+	local restored = write_spooled(d)
+	local recorded, n = noted(notes)
+	local counts, sum = stored(d, namespace)
+	for name, count in pairs(counts) do
+		-- The last one may be recorded but not noted.
+		d:expect(count <= (recorded[name] or 0) + 1, name .. " was counted too often")
+	end
+	print(("killed after %.3f s: %d recorded, %d restored, %d lost"):format(seconds, n, restored, n - sum))
+	d:expect(restored > 0 or n <= most_lost, "nothing was in the spool")
+	d:expect(n - sum <= most_lost, ("%d lost by a kill"):format(n - sum))
+	os.remove(notes)
+	cluster.clear(namespace)
+	return n, n - sum
+end
+
+local function be_killed_again_and_again(d)
+	local seed = tonumber(os.getenv "DRILL_SEED") or os.time()
+	local rounds = math.max(3, math.floor(d:scaled(50)))
+	local recorded, lost, most = 0, 0, 0
+	local namespace = cluster.namespace()
+	print("seed " .. seed)
+	math.randomseed(seed)
+	cluster.write(options_file, cjson.encode(options(d)))
+	for _ = 1, rounds do
+		local n, missing = kill_one(d, namespace, 0.3 + 5 * math.random())
+		recorded, lost, most = recorded + n, lost + missing, math.max(most, missing)
+	end
+	print(("%d kills, %d recorded, %d lost, %d at most"):format(rounds, recorded, lost, most))
+	cluster.delete_namespace(namespace)
+end
+
+-- ---- nginx ----
+
+local workers, events = 8, 100
+
+local nginx_conf = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+daemon off;
+user root;
+worker_processes %d;
+pid %s/nginx.pid;
+error_log %s/nginx.log;
+events { worker_connections 64; }
+http {
+	access_log off;
+	lua_package_path "%s/lua/?.lua;%s/lua/?/init.lua;%s/spec/drill/?.lua;;";
+	lua_package_cpath "%s";
+	init_worker_by_lua_block { require("workers").start("%s", "%s", %d) }
+}
+]]
+
+--- Starts nginx, whose workers record so many events each. Returns a function that kills all its processes by SIGKILL.
+local function start_nginx(namespace, n)
+	local scratch, here = cluster.scratch, cluster.run { "pwd" }:match "[^\n]+"
+	local cpath = package.cpath:gsub("([^;]+)", function(path)
+		return path:sub(1, 1) == "/" and path or here .. "/" .. path
+	end)
+	cluster.write(scratch .. "/nginx.conf", nginx_conf:format(workers, scratch, scratch, here, here, here, cpath,
+		options_file, namespace, n))
+	cluster.run { "bash", "-c", "timeout 120 nginx -p $0 -c $0/nginx.conf >$0/nginx.out 2>&1 & echo $! >$0/timeout.pid",
+		scratch }
+	return function()
+		local master = cluster.read(scratch .. "/nginx.pid"):match "%d+"
+		local children = cluster.run { "pgrep", "-P", master }
+		local pids = { "kill", "-9", master }
+		for pid in children:gmatch "%d+" do
+			pids[#pids + 1] = pid
+		end
+		assert(#pids == 3 + workers, children)
+		cluster.run(pids)
+		cluster.run { "tail", "--pid=" .. cluster.read(scratch .. "/timeout.pid"):match "%d+", "-f", "/dev/null" }
+	end
+end
+
+--- How many files the spool has.
+local function files()
+	return tonumber((cluster.run { "bash", "-c", "ls $0 | grep -c 'spool$'", spool }):match "%d+")
+end
+
+local function wait_for(seconds, condition)
+	local deadline = process.time() + seconds
+	while not condition() and process.time() < deadline do
+		socket.sleep(0.2)
+	end
+end
+
+-- Each worker has a file of its own. After the kill, and a second one in the middle of taking up, nothing is missing.
+local function kill_workers(d)
+	local namespace = cluster.namespace()
+	cluster.write(options_file, cjson.encode(options(d)))
+	cluster.control "freeze"
+	local kill_all = start_nginx(namespace, events)
+	wait_for(30, function() return files() >= workers end)
+	socket.sleep(5)
+	d:expect(files() == workers, files() .. " files of " .. workers .. " workers")
+	kill_all()
+	kill_all = start_nginx(namespace, 0)
+	socket.sleep(2)
+	kill_all()
+	cluster.control "thaw"
+	kill_all = start_nginx(namespace, 0)
+	wait_for(60, function() return files() == 0 end)
+	local counts, sum = stored(d, namespace)
+	local objects = 0
+	for name, count in pairs(counts) do
+		objects = objects + 1
+		d:expect(count == 2, name .. " was counted " .. count .. " times")
+	end
+	print(("%d workers killed: %d events about %d objects, of %d and %d"):format(workers, sum, objects,
+		2 * workers * events, workers * events))
+	d:expect(objects == workers * events, ("%d objects have events, of %d"):format(objects, workers * events))
+	kill_all()
+	cluster.delete_namespace(namespace)
 end
 
 return {
@@ -101,26 +261,27 @@ return {
 		d:expect(d:calm().restored == 0, "taken up without a mark")
 		d:end_life(1)
 		free_disk()
-		expect_error(d, "nothing is taken up from the spool")
+		expect_error(d, "a file stays in the spool")
 		d:begin_life()
 		take_up(d)
 	end },
 	{
-		name = "the disk of the spool full from the beginning",
+		name = "the disk of the spool full while frozen",
 		losses = { closed = true },
 		before = remove,
-		sink = function(d)
-			if d.life == 1 then
-				fill_disk()
-			end
-			return sink(d)
-		end,
+		sink = sink,
 		perform = function(d)
-			free_disk()
-			expect_error(d, "going on without the spool")
 			d:record(2)
 			d:cluster "freeze"
+			fill_disk()
 			d:record(10)
+			-- The first row is due after a second, and the disk is asked every 3 s.
+			d:record_until(function()
+				d.broadcaster:poll()
+				return d.errors.spool
+			end)
+			expect_error(d, "events are in memory alone")
+			free_disk()
 			d:cluster "thaw"
 			d:record(2)
 			d:calm()
@@ -135,4 +296,6 @@ return {
 			end_with_full_disk(d)
 		end,
 	},
+	{ name = "killed at random moments while frozen", before = remove, perform = be_killed_again_and_again },
+	{ name = "eight nginx workers killed while frozen", before = remove, perform = kill_workers },
 }

@@ -1,4 +1,4 @@
--- What is around the two changes: namespaces, clocks, disks.
+-- Namespaces, clocks and disks change, around evrec and the server.
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// One request, and what a fault may do with it.
+// One request, and the means that a fault has.
 type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
@@ -21,27 +21,25 @@ type exchange struct {
 	remove func() error    // deletes the event that the request is about
 }
 
-// Faults by name. Each does to a request what its comment says; those that leave the server's own answer out have the
-// request done by the server half of the time, as who gets no answer cannot know.
+// Faults by name. A fault that withholds the server's answer lets the server carry out the request half of the time, as
+// a client without an answer cannot know which.
 var faults = map[string]func(*exchange){
-	// 429 of an overloaded API server: text, and when to come back.
-	"throttled": func(e *exchange) {
-		e.w.Header().Set("Retry-After", "1")
-		http.Error(e.w, "Too many requests, please try again later.", http.StatusTooManyRequests)
-	},
-	// 429 of the EventRateLimit plugin: a Status that does not say when.
-	"limited": func(e *exchange) { e.status(http.StatusTooManyRequests, "TooManyRequests", "limit reached") },
+	// 429 in two forms, and servers with limits: see limits.go.
+	"throttled":      throttled,
+	"limited":        limited,
+	"one-at-a-time":  oneAtATime,
+	"fifty-a-second": fiftyASecond,
 	"internal": func(e *exchange) {
 		e.perhapsDone()
 		e.status(http.StatusInternalServerError, "InternalError", "etcdserver: request timed out")
 	},
-	// 503 of one that shuts down.
+	// 503 of a server that shuts down.
 	"unavailable": func(e *exchange) {
 		e.perhapsDone()
 		e.w.Header().Set("Retry-After", "1")
 		e.status(http.StatusServiceUnavailable, "ServiceUnavailable", "apiserver is shutting down")
 	},
-	// The headers, and half of the body.
+	// Only the headers and half of the body of the answer.
 	"half": func(e *exchange) {
 		answer := e.done(e.r.Context())
 		answer.writeHead(e.w)
@@ -49,18 +47,18 @@ var faults = map[string]func(*exchange){
 		e.w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	},
-	// The connection is reset, and all else that is under way on it is cut off.
+	// The connection is reset, which cuts off all other requests on it too.
 	"reset": func(e *exchange) {
 		e.perhapsDone()
 		resetConnection(connectionOf(e.r.Context()))
 		panic(http.ErrAbortHandler)
 	},
-	// New connections show a certificate that was made for somebody else; old ones end.
+	// New connections show a certificate of another authority (see proxy.certificate); old connections end.
 	"stranger": func(e *exchange) {
 		resetConnection(connectionOf(e.r.Context()))
 		panic(http.ErrAbortHandler)
 	},
-	// The server's answer, but late; or a request that comes to it late, unless it was given up by then.
+	// The answer comes late; or the request reaches the server late, unless the client has given up by then.
 	"delay": func(e *exchange) {
 		var answer *captured
 		if e.below(2) == 0 {
@@ -77,25 +75,26 @@ var faults = map[string]func(*exchange){
 		answer.writeHead(e.w)
 		_, _ = e.w.Write(answer.body.Bytes())
 	},
-	// 409 to the first POST of an event: its name is somebody else's.
+	// 409 to the first POST of an event, as if the name belonged to another event.
 	"conflict": func(e *exchange) {
 		e.status(http.StatusConflict, "AlreadyExists", "the event already exists")
 	},
-	// 404 to a PATCH: the event has gone from the server just before.
+	// 404 to a PATCH, as the event is deleted just before.
 	"expired": func(e *exchange) {
 		if err := e.remove(); err != nil {
-			e.status(http.StatusServiceUnavailable, "ServiceUnavailable", err.Error())
+			e.status(http.StatusBadRequest, "BadRequest", err.Error()) // a rejected event fails the drill
 			return
 		}
 		e.server.ServeHTTP(e.w, e.r)
 	},
 }
 
-// Not "conflict": who tries again, and does not know whether the first time was successful, has to take it for his own.
+// The faults of "any". Without "conflict", as a client that retries a POST without an answer must take a 409 for a
+// success.
 var swift = []string{"throttled", "limited", "internal", "unavailable", "half", "reset", "expired"}
 
-// The fault of that name, or nil, where it does not happen to such a request: `first` is the first POST of an event.
-// "any" is one of those below.
+// The fault of that name, or nil if it does not apply to such a request. `first` says that it is the first POST of an
+// event. "any" is one of `swift`.
 func faultFor(name, method string, first bool, random *rand.Rand) func(*exchange) {
 	if name == "any" {
 		name = swift[random.Intn(len(swift))]
@@ -113,7 +112,7 @@ func (e *exchange) status(code int, reason, message string) {
 		message, reason, code)
 }
 
-// The server does it; its answer is kept.
+// Has the server carry out the request, and returns the answer.
 func (e *exchange) done(ctx context.Context) *captured {
 	answer := &captured{header: http.Header{}, code: http.StatusOK}
 	e.server.ServeHTTP(answer, e.r.Clone(ctx))
@@ -126,7 +125,7 @@ func (e *exchange) perhapsDone() {
 	}
 }
 
-// An answer that is kept from the client.
+// An answer that the client does not get, or gets later.
 type captured struct {
 	header http.Header
 	code   int
@@ -157,7 +156,7 @@ func connectionOf(ctx context.Context) net.Conn {
 	return ctx.Value(connectionKey{}).(net.Conn)
 }
 
-// Without a goodbye of TLS, HTTP/2 or TCP.
+// Closes a connection without a goodbye of TLS, HTTP/2 or TCP.
 func resetConnection(c net.Conn) {
 	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = wrapped.NetConn()

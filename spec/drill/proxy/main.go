@@ -1,15 +1,17 @@
-// A proxy in front of the API server of spec/support/kube/cluster.sh that does to requests what the server itself cannot
-// be made to do. It shows the server's certificate, and speaks HTTP/2 and HTTP/1.1 on both sides.
+// A proxy in front of the API server of spec/support/kube/cluster.sh. It makes requests fail in ways that the server
+// itself cannot be made to. It shows the server's certificate, and speaks HTTP/2 and HTTP/1.1 on both sides.
 //
 //	proxy CLUSTER SEED
 //
-// CLUSTER is the cluster's folder. It prints the ports that it listens at on the loopback: for clients (TLS), and for
+// CLUSTER is the cluster's folder. The proxy prints the two loopback ports that it listens at: one for clients (TLS),
+// and one for commands. The command
 //
 //	GET /fault?kind=reset&share=0.5&delay=30s
 //
-// which has a share of the requests, picked by a generator of random numbers that SEED starts, meet with that fault
-// from now on. The kinds are in faults.go, and "idle": connections are closed when nothing is under way on them. No
-// kind: no fault. GET /met answers how many have met with it. It ends with its standard input.
+// sets a fault, which is then done to a share of the requests, which a random generator with the seed SEED picks. The
+// kinds are those of faults.go, and "idle", which closes connections when nothing is under way on them. Without a kind
+// there is no fault. GET /met answers to how many requests the fault was done. The proxy ends when its standard input
+// does.
 package main
 
 import (
@@ -37,7 +39,8 @@ type proxy struct {
 	server *httputil.ReverseProxy
 	client *http.Client
 	url    *url.URL // of the API server
-	// The server's, and one of an authority that its clients do not know.
+	admin  string   // the token of an account that may do anything there
+	// The server's certificate, and one of an authority that the clients do not know.
 	own, strange tls.Certificate
 
 	lock   sync.Mutex
@@ -46,7 +49,7 @@ type proxy struct {
 	share  float64
 	delay  time.Duration
 	met    int
-	known  map[string]bool // the events that were posted
+	known  map[string]bool // the events that were posted, as posted() names them
 	idle   map[net.Conn]bool
 }
 
@@ -56,7 +59,7 @@ func (p *proxy) below(n int) int {
 	return p.random.Intn(n)
 }
 
-// The fault that a request meets with, or nil.
+// The fault to do to a request, or nil.
 func (p *proxy) pick(r *http.Request) (fault func(*exchange), delay time.Duration) {
 	event := posted(r)
 	p.lock.Lock()
@@ -83,7 +86,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault(&exchange{w: w, r: r, server: p.server, delay: delay, below: p.below, remove: remove})
 }
 
-// The event of a POST, whatever time its name ends with; else nothing. The body can be read again.
+// The event of a POST: its path and its name without the time; of other requests "". The body can be read again.
 func posted(r *http.Request) string {
 	var event struct{ Metadata struct{ Name string } }
 	if r.Method != http.MethodPost {
@@ -98,24 +101,27 @@ func posted(r *http.Request) string {
 	return r.URL.Path + "/" + object
 }
 
-// Deletes the event of a PATCH, as its client.
+// Deletes the event of a PATCH, with the admin's token, as the client may not delete events.
 func (p *proxy) remove(r *http.Request) error {
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodDelete, p.url.String()+r.URL.Path, nil)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", r.Header.Get("Authorization"))
+	request.Header.Set("Authorization", "Bearer "+p.admin)
 	answer, err := p.client.Do(request)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNotFound {
+		return fmt.Errorf("DELETE: %s", answer.Status)
+	}
 	_, err = io.Copy(io.Discard, answer.Body)
 	return err
 }
 
-// Connections that stay idle are closed a moment later, which may well be that of the next request: with and without a
-// goodbye in turn.
+// Closes a connection that is idle after a delay, perhaps just when the next request comes; in turns with and without a
+// goodbye.
 func (p *proxy) onState(c net.Conn, state http.ConnState) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -159,6 +165,7 @@ func (p *proxy) setFault(w http.ResponseWriter, r *http.Request) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.kind, p.share, p.delay, p.met = kind, share, delay, 0
+	admission.reset()
 }
 
 func (p *proxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -210,6 +217,7 @@ func newProxy(cluster string, seed int64) *proxy {
 		server: httputil.NewSingleHostReverseProxy(server),
 		client: &http.Client{Transport: transport},
 		url:    server,
+		admin:  strings.TrimSpace(string(read(cluster, "admin.token"))),
 		random: rand.New(rand.NewSource(seed)),
 		known:  map[string]bool{},
 		idle:   map[net.Conn]bool{},

@@ -1,0 +1,19 @@
+/*
+ * file.h - reads small files, such as tokens and certificates.
+ */
+#ifndef EVREC_FILE_H
+#define EVREC_FILE_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Appends the bytes of the file to `text`, and stops once that has more than `max`. Does not wait for a writer if it is a
+ * pipe. False: errno says why. Any thread.
+ */
+bool file_read(const char *path, size_t max, struct buf *text);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,100 @@
+#include "base/fork_lock.h"
+
+#include "base/clock.h"
+#include "base/wait.h"
+
+#include <pthread.h>
+
+/*
+ * A thread in between may wait for a lock that is held by the thread that forks, if it does so in a signal handler or in
+ * an embedder's allocator. Then the fork goes on, as it would without this lock.
+ */
+#define FORK_WAITS_MAX EVREC_SECOND
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held by the thread that forks, from before to after */
+static pthread_cond_t changed;
+static unsigned entered; /* threads in between */
+static unsigned forking; /* threads that fork, or wait to */
+static _Thread_local bool is_inside;
+
+/* Of a thread that ends: has other libraries' destructors run? */
+static pthread_key_t ending;
+static bool has_key;
+static const bool not_yet = false, yes = true;
+
+static void after_fork_in_child(void)
+{
+	wait_init(&changed);
+	entered = is_inside ? 1 : 0;
+	forking = 0;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+/* New threads stay out from now on, so that busy ones cannot hold up the fork in turns. */
+static void before_fork(void)
+{
+	const int64_t deadline = clock_monotonic(evrec_clock_real()) + FORK_WAITS_MAX;
+	const unsigned own = is_inside ? 1 : 0;
+
+	(void)pthread_mutex_lock(&mutex);
+	forking++;
+	while (entered > own && wait_until(&changed, &mutex, deadline)) {
+	}
+}
+
+static void after_fork(void)
+{
+	forking--;
+	(void)pthread_cond_broadcast(&changed);
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+/* The destructors of all keys run in rounds, for as long as a value is set; in the first one in any order. */
+static void leave_at_end(void *value)
+{
+	if (value == &not_yet) {
+		(void)pthread_setspecific(ending, &yes);
+	} else {
+		fork_lock_leave();
+	}
+}
+
+static void init(void)
+{
+	wait_init(&changed);
+	has_key = pthread_key_create(&ending, leave_at_end) == 0;
+	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+void fork_lock_init(void)
+{
+	(void)pthread_once(&once, init);
+}
+
+void fork_lock_enter(void)
+{
+	(void)pthread_mutex_lock(&mutex);
+	while (forking != 0) {
+		(void)pthread_cond_wait(&changed, &mutex);
+	}
+	entered++;
+	is_inside = true;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+void fork_lock_leave(void)
+{
+	(void)pthread_mutex_lock(&mutex);
+	is_inside = false;
+	entered--;
+	(void)pthread_cond_broadcast(&changed);
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+void fork_lock_enter_until_thread_ends(void)
+{
+	if (has_key && pthread_setspecific(ending, &not_yet) == 0) {
+		fork_lock_enter();
+	}
+}

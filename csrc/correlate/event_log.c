@@ -1,0 +1,191 @@
+#include "correlate/event_log.h"
+
+#include "event/event.h"
+
+struct observation {
+	int64_t first;
+	struct buf text; /* name, then resource version */
+	uint32_t name_len;
+	int32_t count; /* 0: the entry was just made, and has no name yet */
+};
+
+static void recycle(void *value)
+{
+	struct observation *o = value;
+
+	buf_clear(&o->text);
+	o->name_len = 0;
+	o->count = 0;
+}
+
+static void fini(void *value)
+{
+	buf_free(&((struct observation *)value)->text);
+}
+
+static const struct lru_type cache_type = { sizeof(struct observation), recycle, fini };
+
+bool event_log_create(struct event_log *l, size_t cache_size)
+{
+	l->name = l->text = (struct buf){ 0 };
+	l->cache = lru_new(&cache_type, cache_size);
+	return l->cache != NULL;
+}
+
+void event_log_destroy(struct event_log *l)
+{
+	lru_free(l->cache);
+	buf_free(&l->name);
+	buf_free(&l->text);
+}
+
+static evrec_str name_of(const struct observation *o)
+{
+	return (evrec_str){ o->text.data, o->name_len };
+}
+
+static evrec_str resource_version_of(const struct observation *o)
+{
+	size_t len = o->text.len - o->name_len;
+
+	return (evrec_str){ len == 0 ? NULL : o->text.data + o->name_len, len };
+}
+
+/*
+ * Sets both. Either string may lie in the observation's own text: the new text is built in l->text, and then the two
+ * buffers swap, so that the old strings are valid after this call. False: no memory, and the text is unchanged.
+ */
+static bool set_text(struct event_log *l, struct observation *o, evrec_str name, evrec_str resource_version)
+{
+	const struct buf old = o->text;
+
+	buf_clear(&l->text);
+	buf_put_str(&l->text, name);
+	buf_put_str(&l->text, resource_version);
+	if (l->text.failed) {
+		return false;
+	}
+	o->text = l->text;
+	o->name_len = (uint32_t)name.len;
+	l->text = old;
+	return true;
+}
+
+/* False: no memory. Then the entry keeps a count of 0, and the next event with its key is a new one too. */
+static bool observe_new(struct event_log *l, struct observation *o, struct observed *observed, int64_t now)
+{
+	if (observed->name.len == 0) {
+		buf_clear(&l->name);
+		name_make(&l->name, observed->event->regarding.name, now);
+		if (l->name.failed) {
+			return false;
+		}
+		observed->name = buf_str(&l->name);
+	}
+	if (observed->count < 1) {
+		observed->count = 1;
+	}
+	if (!set_text(l, o, observed->name, observed->resource_version)) {
+		return false;
+	}
+	o->first = observed->first;
+	o->count = observed->count;
+	return true;
+}
+
+bool event_log_observe(struct event_log *l, struct key *key, struct observed *observed, int64_t now, bool *known)
+{
+	bool fresh;
+	struct observation *o = lru_put(l->cache, key, &fresh);
+
+	if (o == NULL) {
+		return false;
+	}
+	observed->handle = key->handle;
+	*known = o->count > 0;
+	if (!*known) {
+		return observe_new(l, o, observed, now);
+	}
+	if (o->count < INT32_MAX) {
+		o->count++;
+	}
+	observed->name = name_of(o);
+	observed->resource_version = resource_version_of(o);
+	observed->first = o->first;
+	observed->count = o->count;
+	return true;
+}
+
+/* An answer without a name leaves the entry its name. */
+static bool answered(struct event_log *l, struct observation *o, evrec_str name, evrec_str resource_version)
+{
+	return set_text(l, o, name.len == 0 ? name_of(o) : name, resource_version);
+}
+
+void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, evrec_str resource_version)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		/* Without memory the old resource version stays. No write depends on it. */
+		(void)answered(l, o, name, resource_version);
+	}
+}
+
+struct search {
+	evrec_str name;
+	struct observation *found;
+};
+
+static bool has_name(void *ctx, evrec_str key, void *value)
+{
+	struct search *s = ctx;
+	struct observation *o = value;
+
+	(void)key;
+	if (o->count > 0 && str_eq(name_of(o), s->name)) {
+		s->found = o;
+	}
+	return s->found == NULL;
+}
+
+/*
+ * The entry of an answer: that of its event key if their names agree, else another one with the answer's name, else
+ * that of its event key after all. The entry of the event key counts as used, and so does the result. NULL: none.
+ */
+static struct observation *find(struct event_log *l, struct key *event_key, evrec_str name)
+{
+	struct observation *o = lru_get(l->cache, event_key);
+	struct search search = { name, NULL };
+
+	if (name.len == 0 || (o != NULL && str_eq(name_of(o), name))) {
+		return o;
+	}
+	lru_each(l->cache, has_name, &search);
+	if (search.found == NULL) {
+		return o;
+	}
+	lru_use(l->cache, search.found);
+	return search.found;
+}
+
+bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event)
+{
+	struct observation *o = find(l, event_key, event->name);
+	bool fresh;
+
+	if (o == NULL) {
+		o = lru_put(l->cache, event_key, &fresh);
+		if (o == NULL) {
+			return false;
+		}
+		o->first = event->first;
+	}
+	if (!answered(l, o, event->name, event->resource_version)) {
+		return false;
+	}
+	if (event->count > o->count) {
+		o->count = event->count;
+	}
+	return true;
+}

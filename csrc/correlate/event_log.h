@@ -1,0 +1,45 @@
+/*
+ * event_log.h - remembers how often each event was seen, and its name on the server (client-go's eventLogger).
+ * Pure: the caller passes the time. One thread at a time.
+ */
+#ifndef EVREC_EVENT_LOG_H
+#define EVREC_EVENT_LOG_H
+
+#include "base/lru.h"
+#include "correlate/observed.h"
+
+#pragma GCC visibility push(hidden)
+
+struct event_log {
+	struct lru *cache; /* event key or aggregate key -> struct observation */
+	struct buf name;   /* the name of a new event, until its entry holds it */
+	struct buf text;   /* the next text of an entry, while it is built */
+};
+
+/* False: no memory. event_log_destroy is fine then too. */
+bool event_log_create(struct event_log *l, size_t cache_size);
+void event_log_destroy(struct event_log *l);
+
+/*
+ * Counts an event by its key. Sets the name, resource version, first timestamp, count and handle in *observed to those
+ * of the key's entry; the strings are valid until the next call. A new event gets a name if it has none, and a count of
+ * at least 1. Sets *known to whether the event was seen before. False: no memory.
+ */
+bool event_log_observe(struct event_log *l, struct key *key, struct observed *observed, int64_t now, bool *known);
+
+/*
+ * Takes the server's answer about an entry, at any later time: sets the name, unless that is empty, and the resource
+ * version. Both may be strings that event_log_observe returned. Does nothing if the entry was evicted.
+ */
+void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, evrec_str resource_version);
+
+/*
+ * Takes the server's answer as a whole event (client-go's updateState): updates the entry that has its name, or else
+ * the entry of its event key. An aggregate is found only by its name, for it was observed by its aggregate key. Never
+ * lowers a count. Strings may be those that event_log_observe returned. False: no memory.
+ */
+bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event);
+
+#pragma GCC visibility pop
+
+#endif

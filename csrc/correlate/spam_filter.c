@@ -1,0 +1,58 @@
+#include "correlate/spam_filter.h"
+
+#include "base/token_bucket.h"
+
+static const struct lru_type cache_type = { sizeof(struct token_bucket), NULL, NULL };
+
+bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps)
+{
+	f->burst = burst;
+	/* client-go keeps the rate as a float32, and the time of the next token depends on its last bit. */
+	f->qps = (double)(float)qps;
+	f->cache = lru_new(&cache_type, cache_size);
+	return f->cache != NULL;
+}
+
+void spam_filter_destroy(struct spam_filter *f)
+{
+	lru_free(f->cache);
+}
+
+bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip)
+{
+	bool fresh;
+	struct token_bucket *bucket = lru_put(f->cache, spam_key, &fresh);
+
+	if (bucket == NULL) {
+		return false;
+	}
+	if (fresh) {
+		token_bucket_fill(bucket, f->burst, now);
+	}
+	*skip = !token_bucket_take(bucket, f->burst, f->qps, now);
+	return true;
+}
+
+bool spam_filter_key(const struct spam_filter *f, uint64_t handle, evrec_str *key)
+{
+	const struct token_bucket *bucket = lru_at(f->cache, handle);
+
+	if (bucket == NULL) {
+		return false;
+	}
+	*key = lru_key(bucket);
+	return true;
+}
+
+void spam_filter_tokens(const struct spam_filter *f, uint64_t handle, int64_t now, double *tokens, int64_t *next_token)
+{
+	const struct token_bucket *bucket = lru_at(f->cache, handle);
+	struct token_bucket full;
+
+	if (bucket == NULL) {
+		token_bucket_fill(&full, f->burst, now);
+		bucket = &full;
+	}
+	*tokens = token_bucket_tokens(bucket, f->burst, f->qps, now);
+	*next_token = token_bucket_wait(bucket, f->burst, f->qps, now);
+}

@@ -1,0 +1,32 @@
+/*
+ * spam_filter.h - limits the events of one source about one object (client-go's EventSourceObjectSpamFilter), by a
+ * cache of token buckets. Pure: the caller passes the time. One thread at a time.
+ */
+#ifndef EVREC_SPAM_FILTER_H
+#define EVREC_SPAM_FILTER_H
+
+#include "base/lru.h"
+
+#pragma GCC visibility push(hidden)
+
+struct spam_filter {
+	struct lru *cache; /* spam key -> struct token_bucket */
+	unsigned burst;    /* the size of a bucket in tokens */
+	double qps;        /* the refill in tokens a second */
+};
+
+/* False: no memory. spam_filter_destroy is fine then too. */
+bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps);
+void spam_filter_destroy(struct spam_filter *f);
+
+/* Takes a token for an event with this spam key. Sets *skip if there was none. False: no memory. */
+bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip);
+
+/* The key of an entry, valid until the next call. False: the entry was evicted. */
+bool spam_filter_key(const struct spam_filter *f, uint64_t handle, evrec_str *key);
+/* The tokens of an entry, and the ns until there is a whole one (INT64_MAX: never). Evicted: those of a full bucket. */
+void spam_filter_tokens(const struct spam_filter *f, uint64_t handle, int64_t now, double *tokens, int64_t *next_token);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,168 @@
+#define _GNU_SOURCE /* strerror_r */
+
+#include "http/credentials.h"
+
+#include "base/file.h"
+#include "http/pem.h"
+
+#include <errno.h>
+
+#define TOKEN_MAX 65536
+#define LOOK_EVERY EVREC_SECOND
+
+bool token_valid(evrec_str token)
+{
+	for (size_t i = 0; i < token.len; i++) {
+		if (token.data[i] <= ' ' || token.data[i] > '~') {
+			return false;
+		}
+	}
+	return token.len != 0 && token.len <= TOKEN_MAX;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+char *token_file_read(const char *path, evrec_error *err)
+{
+	struct buf text = { 0 };
+	char reason[64], *token = NULL;
+	evrec_str trimmed;
+
+	if (!file_read(path, TOKEN_MAX, &text)) {
+		error_set(err, text.failed ? EVREC_ENOMEM : EVREC_EINVALID, "token_file: %s: %s", path,
+		          strerror_r(errno, reason, sizeof(reason)));
+	} else {
+		trimmed = buf_str(&text);
+		while (trimmed.len != 0 && is_space(trimmed.data[trimmed.len - 1])) {
+			trimmed.len--;
+		}
+		while (trimmed.len != 0 && is_space(*trimmed.data)) {
+			trimmed.data++;
+			trimmed.len--;
+		}
+		if (!token_valid(trimmed)) {
+			error_set(err, EVREC_EINVALID, "token_file: %s: does not hold a token", path);
+		} else {
+			token = str_dup(trimmed);
+			if (token == NULL) {
+				error_set(err, EVREC_ENOMEM, "token_file: no memory");
+			}
+		}
+	}
+	buf_free(&text);
+	return token;
+}
+
+static bool copy(char **to, evrec_str s)
+{
+	*to = s.len == 0 ? NULL : str_dup(s);
+	return s.len == 0 || *to != NULL;
+}
+
+bool credentials_init(struct credentials *c, const struct credentials_options *options)
+{
+	*c = (struct credentials){ .looked = INT64_MIN };
+	c->version = options->token.len != 0 || options->certificate.len != 0;
+	return copy(&c->token, options->token) && copy(&c->file, options->file) &&
+	       copy(&c->certificate, options->certificate) && copy(&c->key, options->key);
+}
+
+void credentials_free(struct credentials *c)
+{
+	mem_free(c->token);
+	mem_free(c->file);
+	mem_free(c->certificate);
+	mem_free(c->key);
+}
+
+static int check(const struct credentials_options *options, evrec_error *err)
+{
+	const char *fault;
+
+	if (options->token.len != 0 && !token_valid(options->token)) {
+		return error_set(err, EVREC_EINVALID, TOKEN_FAULT);
+	}
+	if (options->certificate.len != 0 && (fault = pem_certificate_fault(options->certificate)) != NULL) {
+		return error_set(err, EVREC_EINVALID, "client_certificate: %s", fault);
+	}
+	if (options->key.len != 0 && (fault = pem_key_fault(options->key)) != NULL) {
+		return error_set(err, EVREC_EINVALID, "client_key: %s", fault);
+	}
+	return 0;
+}
+
+static void swap(char **old, char **new)
+{
+	char *was = *old;
+
+	*old = *new;
+	*new = was;
+}
+
+int credentials_replace(struct credentials *c, const struct credentials_options *options, evrec_error *err)
+{
+	struct credentials new;
+	int code = check(options, err);
+
+	if (code != 0) {
+		return code;
+	}
+	if (credentials_init(&new, options)) {
+		swap(&c->token, &new.token);
+		if (options->certificate.len != 0) {
+			swap(&c->certificate, &new.certificate);
+			swap(&c->key, &new.key);
+		}
+		c->version++;
+	} else {
+		code = error_set(err, EVREC_ENOMEM, "no memory for the credentials");
+	}
+	credentials_free(&new);
+	return code;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err)
+{
+	bool needed = c->reload || c->token == NULL;
+	struct stat seen = { 0 };
+	char *token;
+
+	if (c->file == NULL) {
+		return 0;
+	}
+	if (!c->reload) {
+		if (c->looked != INT64_MIN && time_since(now, c->looked) < LOOK_EVERY) {
+			return c->token != NULL
+			               ? 0
+			               : error_set(err, EVREC_EINVALID, "token_file: %s: no token yet", c->file);
+		}
+		c->looked = now;
+		/* A file that stat() fails for is read, to learn why; the comparison is with the state before reading. */
+		if (stat(c->file, &seen) == 0 && same_file(&seen, &c->seen) && c->token != NULL) {
+			return 0;
+		}
+	} else {
+		(void)stat(c->file, &seen);
+	}
+	c->reload = false;
+	token = token_file_read(c->file, err);
+	if (token == NULL) {
+		return needed ? EVREC_EINVALID : 0;
+	}
+	c->seen = seen;
+	if (c->token == NULL || strcmp(c->token, token) != 0) {
+		c->version++;
+	}
+	mem_free(c->token);
+	c->token = token;
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * credentials.h - the bearer token and the client certificate in use, and the file that renews the token. Belongs to one
+ * client's thread.
+ */
+#ifndef EVREC_CREDENTIALS_H
+#define EVREC_CREDENTIALS_H
+
+#include "base/base.h"
+
+#include <sys/stat.h>
+
+#pragma GCC visibility push(hidden)
+
+#define TOKEN_FAULT "token: too long, or a space, line break or other such character in it"
+
+struct credentials {
+	char *token;             /* NULL: none */
+	char *file;              /* NULL: the token stays */
+	char *certificate, *key; /* PEM, or NULL */
+	unsigned version;        /* of all of these; 0: there was never any */
+	bool reload;             /* read the file again, whatever its state */
+	int64_t looked;          /* when the file was looked at; monotonic */
+	struct stat seen;        /* the file as it was read */
+};
+
+/* The credentials at the beginning; each string may be unset. */
+struct credentials_options {
+	evrec_str token, file, certificate, key;
+};
+
+/* False: no memory; what was made is freed by credentials_free. */
+bool credentials_init(struct credentials *c, const struct credentials_options *options);
+void credentials_free(struct credentials *c);
+/*
+ * Reads the file where it has changed, which is looked for once a second at most, or a reload was asked for. `now` is
+ * monotonic. EVREC_EINVALID where a token is needed and the file has none to give; an older token stays in use.
+ */
+int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err);
+/*
+ * Replaces the token, and the certificate and key unless they are unset. EVREC_EINVALID: one of them is not valid, and the
+ * message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
+ */
+int credentials_replace(struct credentials *c, const struct credentials_options *options, evrec_error *err);
+/* The trimmed contents of a token file, freed with mem_free; NULL: unreadable, empty, too long, or not a token. */
+char *token_file_read(const char *path, evrec_error *err);
+/* Printable ASCII without spaces: what may stand in a header. */
+bool token_valid(evrec_str token);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,433 @@
+#include "http/http_client.h"
+
+#include "base/clock.h"
+#include "base/fork_lock.h"
+#include "base/line.h"
+#include "http/http_client_inner.h"
+
+#include <time.h>
+
+#define CONNECTIONS_MAX 4L       /* of HTTP/1.1; HTTP/2 needs one */
+#define ALSO_MAX 2               /* descriptors of others that a wait looks at */
+#define REST (EVREC_SECOND / 10) /* between tries to get the memory for a multi handle */
+/*
+ * Answers come one by one, but to read one libcurl looks at all requests under way: with so many, it pays to let some
+ * gather.
+ */
+#define GATHER_FROM 8
+#define GATHER (EVREC_SECOND / 1000)
+
+bool http_global_init(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool is_set_up;
+	bool was_set_up;
+
+	fork_lock_init();
+	fork_lock_enter(); /* before the mutex, so that no forked child finds that locked */
+	(void)pthread_mutex_lock(&lock);
+	was_set_up = is_set_up;
+	if (!is_set_up) {
+		(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+		is_set_up = true;
+	}
+	(void)pthread_mutex_unlock(&lock);
+	fork_lock_leave();
+	return !was_set_up;
+}
+
+void http_end_thread(void)
+{
+	fork_lock_init();
+	fork_lock_enter_until_thread_ends();
+}
+
+/* ---- the multi handle ---- */
+
+static bool open_multi(struct http_client *client)
+{
+	CURLM *multi;
+
+	if (client->multi != NULL) {
+		return true;
+	}
+	multi = curl_multi_init();
+	if (multi == NULL) {
+		return false;
+	}
+	(void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+	(void)curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, CONNECTIONS_MAX);
+	(void)curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)client->max_in_flight);
+	(void)pthread_mutex_lock(&client->lock);
+	client->multi = multi;
+	(void)pthread_mutex_unlock(&client->lock);
+	return true;
+}
+
+static void close_multi(struct http_client *client)
+{
+	CURLM *multi;
+
+	(void)pthread_mutex_lock(&client->lock);
+	multi = client->multi;
+	client->multi = NULL;
+	client->woken = true; /* a wake may go with it */
+	(void)pthread_mutex_unlock(&client->lock);
+	(void)curl_multi_cleanup(multi);
+}
+
+static bool take_woken(struct http_client *client)
+{
+	bool woken;
+
+	(void)pthread_mutex_lock(&client->lock);
+	woken = client->woken;
+	client->woken = false;
+	(void)pthread_mutex_unlock(&client->lock);
+	return woken;
+}
+
+void http_client_wake(struct http_client *client)
+{
+	(void)pthread_mutex_lock(&client->lock);
+	if (client->multi == NULL) {
+		client->woken = true;
+	} else {
+		(void)curl_multi_wakeup(client->multi);
+	}
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+/* ---- transfers ---- */
+
+static void activate(struct http_client *client, struct transfer *t)
+{
+	t->prev = NULL;
+	t->next = client->active;
+	if (client->active != NULL) {
+		client->active->prev = t;
+	}
+	client->active = t;
+	client->in_flight++;
+}
+
+static void deactivate(struct http_client *client, struct transfer *t)
+{
+	if (t->prev == NULL) {
+		client->active = t->next;
+	} else {
+		t->prev->next = t->next;
+	}
+	if (t->next != NULL) {
+		t->next->prev = t->prev;
+	}
+	client->in_flight--;
+}
+
+static void make_idle(struct http_client *client, struct transfer *t)
+{
+	t->next = client->idle;
+	client->idle = t;
+}
+
+static struct transfer *take_idle(struct http_client *client)
+{
+	struct transfer *t = client->idle;
+
+	if (t == NULL) {
+		return transfer_new(client);
+	}
+	client->idle = t->next;
+	return t;
+}
+
+/* False, and why: there is no token. */
+static bool ready_credentials(struct http_client *client, struct http_response *response)
+{
+	evrec_error err;
+
+	if (credentials_refresh(&client->credentials, clock_monotonic(evrec_clock_real()), &err) == 0) {
+		return true;
+	}
+	if (client->credentials.token != NULL) {
+		client->events.warn(client->owner, err.message);
+		return true;
+	}
+	memcpy(response->message, err.message, sizeof(response->message));
+	return false;
+}
+
+/* NULL, and why: there is no token, or no memory. */
+static struct transfer *begin(struct http_client *client, const struct http_request *request,
+                              struct http_response *response)
+{
+	struct transfer *t;
+
+	if (!ready_credentials(client, response)) {
+		mem_free(request->body);
+		return NULL;
+	}
+	memcpy(response->message, HTTP_NO_MEMORY, sizeof(HTTP_NO_MEMORY));
+	if (client->stale && client->in_flight == 0) {
+		close_multi(client);
+		client->stale = false;
+	}
+	t = open_multi(client) ? take_idle(client) : NULL;
+	if (t == NULL) {
+		mem_free(request->body);
+		return NULL;
+	}
+	if (!transfer_prepare(t, request) || curl_multi_add_handle(client->multi, t->easy) != CURLM_OK) {
+		t->result = CURLE_OUT_OF_MEMORY;
+		transfer_finish(t, response);
+		make_idle(client, t);
+		return NULL;
+	}
+	return t;
+}
+
+bool http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response)
+{
+	struct transfer *t;
+
+	*response = (struct http_response){ .unsent = true };
+	fork_lock_enter();
+	t = begin(client, request, response);
+	fork_lock_leave();
+	if (t != NULL) {
+		activate(client, t);
+	}
+	return t != NULL;
+}
+
+static void take_out(struct http_client *client, struct transfer *t, CURLcode result)
+{
+	(void)curl_multi_remove_handle(client->multi, t->easy);
+	deactivate(client, t);
+	t->result = result;
+}
+
+static void end(struct http_client *client, struct transfer *t)
+{
+	struct http_response response = { 0 };
+
+	transfer_finish(t, &response);
+	client->stale = client->stale || (response.timed_out && !response.unsent);
+	client->events.done(client->owner, t->ctx, &response);
+	make_idle(client, t);
+}
+
+struct collected {
+	struct transfer *lost; /* requests whose connection broke, still to be ended */
+	bool any, no_memory;
+};
+
+static void collect(struct http_client *client, struct collected *c)
+{
+	struct transfer *t;
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
+		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
+		take_out(client, t, message->data.result);
+		c->any = true;
+		c->no_memory = c->no_memory || t->result == CURLE_OUT_OF_MEMORY;
+		if (transfer_is_lost(t)) {
+			t->next = c->lost;
+			c->lost = t;
+		} else {
+			end(client, t);
+		}
+	}
+}
+
+/* Brings back what has ended; true if anything has. */
+static bool finish(struct http_client *client)
+{
+	struct collected c = { 0 };
+	struct transfer *t;
+	int running;
+
+	collect(client, &c);
+	if (c.lost != NULL && client->in_flight != 0) {
+		/* Why a connection was closed may be in another request's answer, which libcurl has not looked at yet. */
+		(void)curl_multi_perform(client->multi, &running);
+		collect(client, &c);
+	}
+	while ((t = c.lost) != NULL) {
+		c.lost = t->next;
+		end(client, t);
+	}
+	/*
+	 * libcurl may keep a connection whose first request it had no memory for, and make all others wait, without
+	 * end, to learn what it speaks.
+	 */
+	if (c.no_memory) {
+		while ((t = client->active) != NULL) {
+			take_out(client, t, CURLE_OUT_OF_MEMORY);
+			end(client, t);
+		}
+		close_multi(client);
+	}
+	return c.any;
+}
+
+static bool step(struct http_client *client)
+{
+	int running;
+
+	if (!open_multi(client)) {
+		return false;
+	}
+	guard_rewind(&client->guard);
+	(void)curl_multi_perform(client->multi, &running);
+	return finish(client);
+}
+
+bool http_client_step(struct http_client *client)
+{
+	bool any;
+
+	fork_lock_enter();
+	any = step(client);
+	fork_lock_leave();
+	return any;
+}
+
+void http_client_wait(struct http_client *client, int64_t timeout)
+{
+	http_client_wait_with(client, timeout, NULL, 0);
+}
+
+void http_client_wait_with(struct http_client *client, int64_t timeout, const int *fds, size_t n)
+{
+	struct curl_waitfd also[ALSO_MAX] = { { 0 } };
+	const struct timespec rest = { 0, (long)(timeout < REST ? timeout : REST) };
+	const struct timespec gather = { 0, GATHER };
+
+	if (timeout <= 0 || take_woken(client)) {
+		return;
+	}
+	if (client->multi == NULL) {
+		(void)nanosleep(&rest, NULL);
+		return;
+	}
+	for (size_t i = 0; i < n && i < ALSO_MAX; i++) {
+		also[i] = (struct curl_waitfd){ fds[i], CURL_WAIT_POLLIN, 0 };
+	}
+	(void)curl_multi_poll(client->multi, also, (unsigned)n, (int)((timeout + 999999) / 1000000), NULL);
+	if (client->in_flight >= GATHER_FROM) {
+		(void)nanosleep(&gather, NULL);
+	}
+}
+
+unsigned http_client_connections(const struct http_client *client)
+{
+	return client->guard.opened;
+}
+
+void http_client_hide_token(const struct http_client *client, char *text)
+{
+	secret_hide(text, str_from(client->credentials.token));
+}
+
+void http_client_reload_credentials(struct http_client *client)
+{
+	client->credentials.reload = true;
+}
+
+int http_client_set_credentials(struct http_client *client, evrec_str token, evrec_str certificate, evrec_str key,
+                                evrec_error *err)
+{
+	const struct credentials_options new = { .token = token, .certificate = certificate, .key = key };
+	int code = credentials_replace(&client->credentials, &new, err);
+
+	client->stale = client->stale || (code == 0 && certificate.len != 0);
+	return code;
+}
+
+/* ---- life ---- */
+
+void http_client_free(struct http_client *client)
+{
+	struct transfer *t;
+
+	if (client == NULL) {
+		return;
+	}
+	fork_lock_enter();
+	while ((t = client->active) != NULL) {
+		(void)curl_multi_remove_handle(client->multi, t->easy);
+		deactivate(client, t);
+		transfer_free(t);
+	}
+	while ((t = client->idle) != NULL) {
+		client->idle = t->next;
+		transfer_free(t);
+	}
+	(void)curl_multi_cleanup(client->multi);
+	buf_free(&client->refusal);
+	credentials_free(&client->credentials);
+	(void)pthread_mutex_destroy(&client->lock);
+	mem_free(client->server);
+	mem_free(client->accept);
+	mem_free(client->ca);
+	mem_free(client);
+	fork_lock_leave();
+}
+
+static bool copy(char **to, evrec_str s)
+{
+	*to = s.len == 0 ? NULL : str_dup(s);
+	return s.len == 0 || *to != NULL;
+}
+
+static bool copy_options(struct http_client *client, const struct http_options *options)
+{
+	const struct credentials_options credentials = { options->token, options->token_file,
+		                                         options->client_certificate, options->client_key };
+	struct buf accept = { 0 };
+	evrec_str server = options->server;
+	bool copied;
+
+	client->insecure = options->insecure_skip_tls_verify;
+	client->timeout = options->timeout;
+	client->max_in_flight = options->max_in_flight;
+	while (server.data[server.len - 1] == '/') {
+		server.len--;
+	}
+	if (options->accept != NULL) {
+		buf_printf(&accept, "Accept: %s", options->accept);
+	}
+	copied = !accept.failed && credentials_init(&client->credentials, &credentials) &&
+	         copy(&client->server, server) && copy(&client->accept, buf_str(&accept)) &&
+	         copy(&client->ca, options->ca);
+	buf_free(&accept);
+	return copied;
+}
+
+struct http_client *http_client_new(const struct http_options *options, const struct http_events *events, void *owner,
+                                    evrec_error *err)
+{
+	struct http_client *client;
+
+	if (http_check_options(options, err) != 0) {
+		return NULL;
+	}
+	client = mem_zalloc(sizeof(*client));
+	if (client == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	fork_lock_init();
+	(void)pthread_mutex_init(&client->lock, NULL);
+	client->events = *events;
+	client->owner = owner;
+	if (!copy_options(client, options)) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		http_client_free(client);
+		return NULL;
+	}
+	return client;
+}

@@ -1,0 +1,111 @@
+/*
+ * http_client.h - an HTTP client for one server: many requests at once, over HTTP/2 if the server speaks it.
+ *
+ * The client does no I/O by itself: http_client_step does what can be done without waiting, http_client_wait waits and
+ * does nothing else. All functions but http_client_wake belong to one thread at a time; so do the callbacks, which run
+ * inside http_client_send and http_client_step, and may call none of the client's functions but http_client_connections and
+ * http_client_reload_credentials. Proxies that the environment names are
+ * not used, redirects are not followed.
+ */
+#ifndef EVREC_HTTP_CLIENT_H
+#define EVREC_HTTP_CLIENT_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct http_client;
+
+/* All strings may be unset, except `server`. */
+struct http_options {
+	evrec_str server; /* http:// or https://host:port[/prefix] */
+	/*
+	 * A bearer token, and a file that renews it. If both are set, `token` stays in use for as long as the file
+	 * cannot be read (a chroot).
+	 */
+	evrec_str token, token_file;
+	evrec_str ca;                             /* PEM; unset: the system's authorities */
+	evrec_str client_certificate, client_key; /* PEM, both or none */
+	bool insecure_skip_tls_verify;
+	const char *accept;     /* the Accept header's value; NULL: any */
+	unsigned max_in_flight; /* requests at once */
+	int64_t timeout;        /* ns, of one request */
+};
+
+/* A request with a body. */
+struct http_request {
+	const char *method;
+	const char *path;         /* below the server's URL, from "/" on, escaped */
+	const char *content_type; /* static */
+	char *body;               /* of mem_alloc; the client owns it from http_client_send on */
+	size_t body_len;
+	void *ctx; /* given back to `done` */
+};
+
+struct http_response {
+	int status;           /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
+	bool unsent;          /* status 0, and the server has surely not received the request */
+	bool timed_out;       /* status 0 */
+	bool unauthorized;    /* status 0: the connection broke after another request on it was answered by 401 */
+	bool old_credentials; /* other ones have taken the place of those that it was sent with */
+	bool sent_again;      /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
+	int64_t retry_after;  /* ns, of the Retry-After header; 0: not said */
+	evrec_str body;       /* of the answer, or of that 401: its first 256 KiB; borrowed until `done` returns */
+	bool body_cut;        /* there was more of it */
+	char message[256];    /* of status 0: UTF-8, for people */
+};
+
+struct http_events {
+	/* A request that http_client_send took has ended. */
+	void (*done)(void *owner, void *ctx, const struct http_response *response);
+	/* The token file cannot be read again; the token of before stays in use. */
+	void (*warn)(void *owner, const char *message);
+};
+
+/*
+ * Sets up libcurl and its libraries, once in a process. True: this call did it. Call it before the first http_client_send or _step,
+ * and before the atexit() of a handler that uses a client. Any thread.
+ */
+bool http_global_init(void);
+
+/* The last call of a thread that has used a client, and ends: another thread may fork meanwhile. */
+void http_end_thread(void);
+
+/* Checks ranges and forms without I/O: 0, EVREC_EINVALID with the option that is wrong in the message, or EVREC_ENOMEM. */
+int http_check_options(const struct http_options *options, evrec_error *err);
+
+/* Checks and copies `options` and copies `events`; opens nothing. NULL: EVREC_EINVALID or EVREC_ENOMEM. */
+struct http_client *http_client_new(const struct http_options *options, const struct http_events *events, void *owner,
+                                    evrec_error *err);
+/*
+ * Begins a request, whose end `done` tells later. False: it was not begun, `response` has status 0, unsent and a
+ * message, and `done` is not called. Owns request->body, also then.
+ */
+bool http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response);
+/* Sends and receives what can be without waiting. True: a request has ended. */
+bool http_client_step(struct http_client *client);
+/* Waits until there is something to do for a step or a wake has come, `timeout` ns at most: 0 to an hour. */
+void http_client_wait(struct http_client *client, int64_t timeout);
+/* Likewise, and also until one of `fds`, 2 at most, can be read. */
+void http_client_wait_with(struct http_client *client, int64_t timeout, const int *fds, size_t n);
+/* Ends the wait of now, or the next one. Any thread. */
+void http_client_wake(struct http_client *client);
+/* How many connections the client has tried to open so far. A change between two answers tells of a new connection. */
+unsigned http_client_connections(const struct http_client *client);
+/* The next request is sent with what the token file has by then, changed or not. */
+void http_client_reload_credentials(struct http_client *client);
+/*
+ * Replaces the token (unset: there is none), and the client certificate and key unless they are unset. Requests under way
+ * keep what they were sent with; connections with an old certificate take no further ones. EVREC_EINVALID: one is not
+ * valid, and the message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
+ */
+int http_client_set_credentials(struct http_client *client, evrec_str token, evrec_str certificate, evrec_str key,
+                                evrec_error *err);
+/* Overwrites the token in use in `text`, as a server may quote it in an answer. */
+void http_client_hide_token(const struct http_client *client, char *text);
+/* Cuts off the requests under way; `done` is not called for them. NULL is fine. */
+void http_client_free(struct http_client *client);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * http_client_inner.h - what the files of the HTTP client share: http_client.c has libcurl's multi handle,
+ * http_transfer.c one request and its answer. All of it belongs to the client's thread, except what `lock` guards.
+ */
+#ifndef EVREC_HTTP_CLIENT_INNER_H
+#define EVREC_HTTP_CLIENT_INNER_H
+
+#include "http/credentials.h"
+#include "http/guard.h"
+#include "http/http_client.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#pragma GCC visibility push(hidden)
+
+#define HTTP_NO_MEMORY "no memory for the request"
+
+struct http_client {
+	struct http_events events;
+	void *owner;
+	struct credentials credentials;
+	char *server; /* without a slash at the end */
+	char *accept; /* the whole header */
+	char *ca;     /* PEM, or NULL */
+	bool insecure;
+	int64_t timeout;
+	unsigned max_in_flight;
+	struct guard guard;
+	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
+	struct buf refusal;             /* that answer's body */
+	struct transfer *idle, *active; /* `active` is linked both ways */
+	size_t in_flight;
+	bool stale;           /* a connection kept silent: use no old one once nothing is in flight */
+	pthread_mutex_t lock; /* so that `multi` is not closed while it is woken */
+	CURLM *multi;         /* NULL before the first send or step */
+	bool woken;           /* while there was none */
+};
+
+/* A request, and the easy handle that is used for one after another. */
+struct transfer {
+	struct http_client *client;
+	struct transfer *prev, *next;
+	CURL *easy;
+	struct curl_slist *headers;
+	const char *content_type; /* that `headers` has; NULL: there are none */
+	void *ctx;
+	char *sent; /* the request's body */
+	struct buf body;
+	CURLcode result;
+	int port;         /* local, of the connection that it was sent on */
+	size_t received;  /* bytes of body, stored or not */
+	unsigned starts;  /* how often libcurl began to send it */
+	unsigned breaks;  /* the guard's, before this request */
+	unsigned version; /* of the credentials that `easy` holds */
+	bool used;        /* `easy` has had an answer */
+	char error[CURL_ERROR_SIZE];
+};
+
+struct transfer *transfer_new(struct http_client *client); /* NULL: no memory */
+void transfer_free(struct transfer *t);                    /* not while it is in the multi handle */
+/* Owns request->body, also if there is no memory: false. */
+bool transfer_prepare(struct transfer *t, const struct http_request *request);
+/* By t->result: the connection broke after the request was sent, or while it was. */
+bool transfer_is_lost(const struct transfer *t);
+/*
+ * Makes the response of t->result, and forgets the request. The response borrows t->body and the client's refusal,
+ * until the next request or 401.
+ */
+void transfer_finish(struct transfer *t, struct http_response *response);
+
+#pragma GCC visibility pop
+
+#endif

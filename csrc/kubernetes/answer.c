@@ -1,0 +1,201 @@
+#include "kubernetes/answer.h"
+
+#include "base/utf8.h"
+#include "kubernetes/verdict.h"
+
+#include <jansson.h>
+
+/* How much of a text can end up in answer->message, so that no megabyte is cleaned for 255 bytes. */
+#define TEXT_MAX 1024
+#define SECONDS_MAX (365 * 24 * 3600)
+
+/* Sets the message: valid UTF-8, on one line, without space at the ends, cut on a character boundary. */
+static void set_message(evrec_answer *answer, evrec_str text)
+{
+	struct buf clean = { 0 };
+	size_t start = 0, end;
+
+	if (text.len > TEXT_MAX) {
+		text.len = TEXT_MAX;
+	}
+	utf8_clean(&clean, text);
+	if (clean.failed) {
+		clean.len = 0;
+	}
+	for (size_t i = 0; i < clean.len; i++) {
+		if ((unsigned char)clean.data[i] < ' ' || clean.data[i] == 0x7f) {
+			clean.data[i] = ' ';
+		}
+	}
+	while (start < clean.len && clean.data[start] == ' ') {
+		start++;
+	}
+	end = start;
+	if (start < clean.len) {
+		end += utf8_floor((evrec_str){ clean.data + start, clean.len - start }, sizeof(answer->message) - 1);
+	}
+	while (end > start && clean.data[end - 1] == ' ') {
+		end--;
+	}
+	if (end > start) {
+		memcpy(answer->message, clean.data + start, end - start);
+	}
+	answer->message[end - start] = '\0';
+	buf_free(&clean);
+}
+
+static void set_text_message(evrec_answer *answer, const char *prefix, evrec_str text)
+{
+	struct buf message = { 0 };
+	const char *end;
+
+	while (text.len != 0 && (*text.data == ' ' || (*text.data >= '\t' && *text.data <= '\r'))) {
+		text.data++;
+		text.len--;
+	}
+	if (text.len > TEXT_MAX) {
+		text.len = TEXT_MAX;
+	}
+	end = text.len == 0 ? NULL : memchr(text.data, '\n', text.len);
+	if (end != NULL) {
+		text.len = (size_t)(end - text.data);
+	}
+	buf_put_str(&message, str_from(prefix));
+	if (*prefix != '\0' && text.len != 0) {
+		buf_put_str(&message, EVREC_STR(": "));
+	}
+	buf_put_str(&message, text);
+	set_message(answer, message.failed ? str_from(prefix) : buf_str(&message));
+	buf_free(&message);
+}
+
+/* A string member, or NULL; also where `object` is none. */
+static const char *member(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static void copy_if_fits(char *to, size_t size, const char *from)
+{
+	if (from != NULL && strlen(from) < size) {
+		memcpy(to, from, strlen(from) + 1);
+	}
+}
+
+/* Field and text of a cause, unless the message says it already, as it does for an invalid object. */
+static void put_cause(struct buf *message, const json_t *cause)
+{
+	const char *field = member(cause, "field"), *text = member(cause, "message");
+
+	if (text == NULL || strstr(buf_cstr(message), text) != NULL) {
+		return;
+	}
+	if (message->len != 0) {
+		buf_put_str(message, EVREC_STR("; "));
+	}
+	if (field != NULL && *field != '\0') {
+		buf_printf(message, "%s: ", field);
+	}
+	buf_put_str(message, str_from(text));
+}
+
+static void read_status(evrec_answer *answer, const json_t *status)
+{
+	const json_t *details = json_object_get(status, "details");
+	const json_t *causes = json_object_get(details, "causes");
+	json_int_t seconds = json_integer_value(json_object_get(details, "retryAfterSeconds"));
+	const char *text = member(status, "message"), *reason = member(status, "reason");
+	struct buf message = { 0 };
+
+	if (text == NULL || *text == '\0') {
+		text = reason;
+	}
+	buf_put_str(&message, str_from(text));
+	for (size_t i = 0; i < json_array_size(causes); i++) {
+		const json_t *cause = json_array_get(causes, i);
+		const char *why = member(cause, "reason");
+
+		if (why != NULL && strcmp(why, "NamespaceTerminating") == 0) {
+			answer->terminating = answer->status == 403 || answer->status == 404;
+		}
+		if (message.len < TEXT_MAX) {
+			put_cause(&message, cause);
+		}
+	}
+	if (answer->retry_after == 0 && seconds > 0) {
+		answer->retry_after = (seconds < SECONDS_MAX ? (int64_t)seconds : SECONDS_MAX) * EVREC_SECOND;
+	}
+	set_message(answer, buf_str(&message));
+	buf_free(&message);
+}
+
+/* An object that says of itself nothing else is as good: what stands in for an API server may say no more than {}. */
+static bool read_event(evrec_answer *answer, const json_t *event)
+{
+	const json_t *metadata = json_object_get(event, "metadata");
+	const char *kind = member(event, "kind");
+
+	if (!json_is_object(event) || (kind != NULL && strcmp(kind, "Event") != 0)) {
+		return false;
+	}
+	copy_if_fits(answer->name, sizeof(answer->name), member(metadata, "name"));
+	copy_if_fits(answer->resource_version, sizeof(answer->resource_version), member(metadata, "resourceVersion"));
+	return true;
+}
+
+void answer_read_body(evrec_answer *answer, evrec_str body)
+{
+	json_t *json = body.len == 0 ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
+
+	if (kubernetes_is_success(answer->status)) {
+		if (!read_event(answer, json)) {
+			answer->status = 0;
+			set_text_message(answer, "not an API server's answer", body);
+		}
+	} else if (json_is_object(json)) {
+		read_status(answer, json);
+	} else {
+		set_text_message(answer, "", body);
+	}
+	json_decref(json);
+}
+
+/* A request that was sent may be carried out after its failure is known: its server, or one behind it, may just hang. */
+static bool may_be_late(const struct http_response *response)
+{
+	return response->status == 0 ? !response->unsent
+	                             : response->sent_again || response->status == 502 || response->status == 504;
+}
+
+/* The first of two sendings may have met with success, which these answers to the second say nothing of. */
+static bool leaves_doubt(const struct http_response *response)
+{
+	return response->sent_again && (response->status == 409 || response->status == 429);
+}
+
+void answer_read(evrec_answer *answer, const struct http_response *response)
+{
+	evrec_str body = response->body;
+
+	answer->status = response->status;
+	answer->unsent = response->unsent;
+	answer->retry_after = response->retry_after;
+	answer->maybe_late = may_be_late(response);
+	if (response->unauthorized) {
+		/* A server that does not know us closes the connection, so that is what became of this request too. */
+		answer->status = 401;
+		answer_read_body(answer, body);
+	} else if (response->status == 0) {
+		set_message(answer, str_from(response->message));
+	} else if (leaves_doubt(response)) {
+		answer->status = 0;
+		set_message(answer, EVREC_STR("the connection was lost while the request was under way"));
+	} else if (!kubernetes_is_success(response->status) || !response->body_cut || *body.data != '{') {
+		/* Else it is a stored Event, too long to be read whole: it is there, and that is all there is to know. */
+		answer_read_body(answer, body);
+	}
+	/* Its body may be lost with the connection. The API server says no more than this. */
+	if (answer->status == 401 && answer->message[0] == '\0') {
+		set_message(answer, EVREC_STR("Unauthorized"));
+	}
+}

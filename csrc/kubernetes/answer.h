@@ -1,0 +1,23 @@
+/*
+ * answer.h - what an API server's answer says about a write of an Event. Pure: no I/O, no clock. Any thread.
+ */
+#ifndef EVREC_ANSWER_H
+#define EVREC_ANSWER_H
+
+#include "http/http_client.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Fills `answer`, which is all zero, from what became of the request that writes an Event. */
+void answer_read(evrec_answer *answer, const struct http_response *response);
+
+/*
+ * Fills an answer's name, resource version, message, terminating and retry_after (if a header has not set it) from
+ * a response body: an Event, a Status, or text. A 2xx whose body is no JSON object is not from an API server: its
+ * status becomes 0, to be tried again.
+ */
+void answer_read_body(evrec_answer *answer, evrec_str body);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * request.h - the HTTP requests that write an Event: method, path and content type. Pure. Any thread.
+ */
+#ifndef EVREC_REQUEST_H
+#define EVREC_REQUEST_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct event_request {
+	const char *method, *content_type; /* static */
+	char *path;                        /* from "/api" on, escaped; freed with mem_free */
+};
+
+/*
+ * Creates an Event in namespace `ns`, or patches the one of this name; neither is escaped. 0; EVREC_EINVALID: `ns` or
+ * `name` can be no segment of a path; EVREC_ENOMEM. After an error there is nothing to free.
+ */
+int event_request_create(struct event_request *request, const char *ns, evrec_error *err);
+int event_request_patch(struct event_request *request, const char *ns, const char *name, evrec_error *err);
+
+#pragma GCC visibility pop
+
+#endif

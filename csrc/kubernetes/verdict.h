@@ -1,0 +1,45 @@
+/*
+ * verdict.h - what an API server's answer to a create or patch of an event means: for the write, and for how busy the
+ * server is. Pure. Any thread.
+ */
+#ifndef EVREC_VERDICT_H
+#define EVREC_VERDICT_H
+
+#include "outbox/protocol.h"
+
+#pragma GCC visibility push(hidden)
+
+/* True: a status of 200 to 299. */
+bool kubernetes_is_success(int status);
+
+/* A write whose answer has come: how it was sent, and its earlier tries. */
+struct kubernetes_try {
+	enum verb verb;
+	bool maybe_received; /* an earlier try of this create may have been carried out */
+	bool renamed;        /* the write has had its second name */
+	bool just_started; /* the server may have: until it has read its roles, it forbids everything to all but admins */
+};
+
+/*
+ * Fills *outcome, which it clears first:
+ *
+ *   2xx                              written
+ *   no answer, 429, 408, 500,        retry, after Retry-After if the server said so
+ *     502, 503, 504
+ *   401                              retry; the caller reads the credentials again
+ *   403                              drop; but retry if the server may have just started
+ *   404 to a patch                   create: the event expired or was deleted
+ *   409 to a create                  if an earlier try may have been carried out: there, and what came since is patched;
+ *                                    else renamed once
+ *   409 to a patch                   retry
+ *   all others, redirects too        drop
+ *
+ * client-go's recordEvent gives most of these up; it retries only if there was no answer.
+ */
+void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *answer, struct outcome *outcome);
+/* The result of the request that was answered like this. */
+enum request_result kubernetes_result(const evrec_answer *answer);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,47 @@
+#include "lua/seconds.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const char *number_describe(lua_State *L)
+{
+	char text[32];
+	double number;
+
+	if (lua_type(L, -1) != LUA_TNUMBER) {
+		return luaL_typename(L, -1);
+	}
+	number = (double)lua_tonumber(L, -1);
+	(void)snprintf(text, sizeof(text), "%.14g", number);
+	/* printf may print "-nan". The sign of a NaN means nothing. */
+	return lua_pushfstring(L, "%s", isnan(number) ? "nan" : text);
+}
+
+const char *seconds_read(lua_State *L, int index, int64_t *ns)
+{
+	double seconds = lua_type(L, index) == LUA_TNUMBER ? (double)lua_tonumber(L, index) : -1.0;
+
+	return seconds >= 0 && evrec_seconds_to_ns(seconds, ns) ? NULL : "a number of seconds >= 0";
+}
+
+int64_t seconds_check(lua_State *L, int index, const char *function, const char *name, int64_t missing)
+{
+	const char *expected;
+	int64_t ns = 0;
+
+	if (missing != EVREC_UNSET && lua_isnoneornil(L, index)) {
+		return missing;
+	}
+	expected = seconds_read(L, index, &ns);
+	if (expected != NULL) {
+		lua_settop(L, index);
+		luaL_error(L, "%s: '%s': expected %s, got %s", function, name, expected, number_describe(L));
+	}
+	return ns;
+}
+
+/* Whole seconds and the rest apart, because a double cannot hold nanoseconds since 1970. */
+void seconds_push(lua_State *L, int64_t ns)
+{
+	lua_pushnumber(L, (lua_Number)(ns / EVREC_SECOND) + (lua_Number)(ns % EVREC_SECOND) / 1e9);
+}

@@ -1,0 +1,134 @@
+#include "lua/snapshot.h"
+
+#include <string.h>
+
+struct sizes {
+	size_t sinks, suppressed, bytes;
+};
+
+/* One walk over all sinks. It counts the room that a copy needs, and copies if `items` is set. */
+struct walk {
+	snapshot_filter *filter;
+	struct sizes sizes;      /* of the sinks and events visited so far */
+	evrec_suppressed *items; /* NULL: count only */
+	char *bytes;
+};
+
+static evrec_str *string_at(evrec_suppressed *copy, size_t i)
+{
+	evrec_str *const strings[] = {
+		&copy->regarding.kind, &copy->regarding.api_version,
+		&copy->regarding.ns,   &copy->regarding.name,
+		&copy->regarding.uid,  &copy->component,
+		&copy->host,           &copy->controller,
+		&copy->instance,       &copy->type,
+		&copy->reason,         &copy->message,
+		&copy->aggregate_key,  &copy->spam_key,
+	};
+
+	return i < sizeof(strings) / sizeof(strings[0]) ? strings[i] : NULL;
+}
+
+static bool visit(void *ctx, const evrec_suppressed *borrowed)
+{
+	struct walk *walk = ctx;
+	evrec_suppressed copy = *borrowed;
+	evrec_str *s;
+	size_t i;
+
+	if (walk->filter != NULL && !walk->filter(&copy)) {
+		return true;
+	}
+	for (i = 0; (s = string_at(&copy, i)) != NULL; i++) {
+		if (walk->items != NULL && s->len != 0) {
+			s->data = memcpy(walk->bytes + walk->sizes.bytes, s->data, s->len);
+		}
+		walk->sizes.bytes += s->len;
+	}
+	if (walk->items != NULL) {
+		walk->items[walk->sizes.suppressed] = copy;
+	}
+	walk->sizes.suppressed++;
+	return true;
+}
+
+static void walk_sinks(struct walk *walk, const struct broadcaster *b, const evrec_reference *object,
+                       struct snapshot_sink *sinks)
+{
+	evrec_sink_stats stats = { 0 };
+	size_t number, i = 0;
+
+	for (number = 1; evrec_broadcaster_next_sink(b->host.b, &number); number++) {
+		const size_t before = walk->sizes.suppressed;
+
+		(void)evrec_broadcaster_get_sink_stats(b->host.b, number, &stats);
+		evrec_broadcaster_explain(b->host.b, number, object, visit, walk);
+		if (sinks != NULL) {
+			sinks[i] =
+				(struct snapshot_sink){ stats, walk->items + before, walk->sizes.suppressed - before };
+		}
+		i++;
+	}
+	walk->sizes.sinks = i;
+}
+
+static struct sizes measure(const struct broadcaster *b, const evrec_reference *object, snapshot_filter *filter)
+{
+	struct walk walk = { .filter = filter };
+
+	walk_sinks(&walk, b, object, NULL);
+	return walk.sizes;
+}
+
+static bool fits(struct sizes wanted, struct sizes room)
+{
+	return wanted.sinks <= room.sinks && wanted.suppressed <= room.suppressed && wanted.bytes <= room.bytes;
+}
+
+/* The block holds the snapshot, its sinks, their suppressed events, and the bytes of the strings, in that order. */
+static size_t block_size(struct sizes room)
+{
+	return sizeof(struct snapshot) + room.sinks * sizeof(struct snapshot_sink) +
+	       room.suppressed * sizeof(evrec_suppressed) + room.bytes;
+}
+
+static const struct snapshot *fill(void *block, struct sizes room, const struct broadcaster *b,
+                                   const evrec_reference *object, snapshot_filter *filter)
+{
+	struct snapshot *snapshot = block;
+	struct snapshot_sink *sinks = (struct snapshot_sink *)(snapshot + 1);
+	struct walk walk = { .filter = filter };
+
+	walk.items = (evrec_suppressed *)(sinks + room.sinks);
+	walk.bytes = (char *)(walk.items + room.suppressed);
+	walk_sinks(&walk, b, object, sinks);
+	evrec_broadcaster_get_stats(b->host.b, &snapshot->stats);
+	snapshot->sinks = sinks;
+	return snapshot;
+}
+
+const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, const evrec_reference *object,
+                                     snapshot_filter *filter)
+{
+	struct sizes wanted, room;
+	void *block;
+
+	luaL_checkstack(L, LUA_MINSTACK, "snapshot");
+	while (b->host.b != NULL) {
+		room = measure(b, object, filter);
+		block = lua_newuserdata(L, block_size(room));
+		/*
+		 * Making the userdata may have run a finalizer that ended the broadcaster, or recorded further events.
+		 */
+		if (b->host.b == NULL) {
+			lua_pop(L, 1);
+			break;
+		}
+		wanted = measure(b, object, filter);
+		if (fits(wanted, room)) {
+			return fill(block, room, b, object, filter);
+		}
+		lua_pop(L, 1);
+	}
+	return NULL;
+}

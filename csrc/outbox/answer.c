@@ -1,0 +1,178 @@
+#include "outbox/outbox_inner.h"
+
+/* How long after an answer the server has also carried out what it hung on before. */
+#define MAYBE_LATE_FOR (2 * EVREC_SECOND)
+
+static void written(struct outbox *ob, struct entry *entry)
+{
+	outbox_count_written(ob, entry, entry->count);
+	pending_remove(ob, entry);
+	outbox_settle(ob, entry);
+}
+
+/* Sends the entry as `verb` before all others, with its follow-up in it. Tries are counted anew. */
+static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
+{
+	outbox_absorb_follow_up(ob, entry);
+	entry->verb = verb;
+	entry->tries = 0;
+	entry->maybe_received = entry->acked = 0;
+	entry_enter(entry, ENTRY_WAITING);
+	list_prepend(&ob->waiting, entry);
+	rows_change(ob, entry, ob->now);
+}
+
+static void retry_later(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	enum backoff_why why = outcome->unanswered ? BACKOFF_UNANSWERED : BACKOFF_ANSWERED;
+	int64_t delay;
+
+	outbox_absorb_follow_up(ob, entry);
+	entry->tries++;
+	if (outcome->refused) {
+		entry_enter(entry, ENTRY_WAITING);
+		list_append(&ob->waiting, entry);
+		return;
+	}
+	delay = retry_delay(entry->tries, outcome->retry_after, retry_random(&ob->random));
+	outbox_back_off(ob, entry, why, delay, now);
+}
+
+static void retry(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	entry->failed++;
+	if (ob->closed) {
+		outbox_keep_for_spool(ob, entry);
+	} else if (ob->limits.max_tries != 0 && entry->failed >= ob->limits.max_tries) {
+		outbox_drop(ob, entry, EVREC_CAUSE_MAX_TRIES);
+	} else {
+		retry_later(ob, entry, outcome, now);
+	}
+}
+
+/* If an earlier try of this patch may still be carried out, and set the count back, the patch is sent once more. */
+static void acknowledge(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	if (!entry->maybe_late || entry->verb != VERB_PATCH || ob->closed) {
+		written(ob, entry);
+		return;
+	}
+	entry->maybe_late = false;
+	entry->acked = entry->count;
+	entry->tries = 1;
+	outbox_absorb_follow_up(ob, entry);
+	outbox_back_off(ob, entry, BACKOFF_ANSWERED, MAYBE_LATE_FOR, now);
+}
+
+/* The server has, or had, `acknowledged` occurrences of the entry. Those folded in since are sent as `verb`. */
+static void send_rest(struct outbox *ob, struct entry *entry, uint32_t acknowledged, enum verb verb)
+{
+	outbox_absorb_follow_up(ob, entry);
+	if (entry->count == acknowledged) {
+		written(ob, entry);
+		return;
+	}
+	if (acknowledged != 0) {
+		outbox_count_written(ob, entry, acknowledged);
+	}
+	send_at_once(ob, entry, verb);
+}
+
+static void rename_and_send(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	if (ob->ops.rename(entry->item, entry->name)) {
+		pending_recount_bytes(ob, entry);
+		send_at_once(ob, entry, VERB_CREATE);
+		entry->renamed = true;
+	} else if (ob->closed) {
+		outbox_drop(ob, entry, EVREC_CAUSE_MEMORY);
+	} else {
+		retry(ob, entry, outcome, now);
+	}
+}
+
+static void remember_name(struct entry *entry, const struct outcome *outcome)
+{
+	if (outcome->name[0] != '\0') {
+		memcpy(entry->name, outcome->name, strlen(outcome->name) + 1);
+	}
+	memcpy(entry->resource_version, outcome->resource_version, strlen(outcome->resource_version) + 1);
+}
+
+static void act(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	if (outcome->maybe_received && entry->maybe_received == 0) {
+		entry->maybe_received = entry->count;
+	}
+	entry->maybe_late = entry->maybe_late || outcome->maybe_late;
+	switch (outcome->verdict) {
+	case VERDICT_WRITTEN:
+		remember_name(entry, outcome);
+		acknowledge(ob, entry, now);
+		break;
+	case VERDICT_EXISTS:
+		send_rest(ob, entry, entry->maybe_received, VERB_PATCH);
+		break;
+	case VERDICT_RETRY:
+		retry(ob, entry, outcome, now);
+		break;
+	case VERDICT_CREATE:
+		send_rest(ob, entry, entry->acked, VERB_CREATE);
+		break;
+	case VERDICT_RENAME:
+		rename_and_send(ob, entry, outcome, now);
+		break;
+	case VERDICT_DROP:
+		outbox_drop(ob, entry, outcome->cause);
+		break;
+	}
+}
+
+/* A namespace that refuses is remembered; one that takes a write, or whose probe ended in another way, is forgotten. */
+static void learn_of_namespace(struct outbox *ob, const struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	evrec_str ns = ob->ops.ns(entry->item);
+	struct namespace_block *block = namespace_blocks_find(&ob->blocks, ns, entry->verb);
+
+	if (outcome->blocks_namespace) {
+		namespace_blocks_add(&ob->blocks, ns, entry->verb, outcome->cause, now);
+	} else if (block != NULL && (block->probe == entry || outcome->verdict == VERDICT_WRITTEN)) {
+		namespace_blocks_remove(&ob->blocks, block);
+	}
+	if (block != NULL) {
+		backoff_make_due_now(&ob->backoff, BACKOFF_HELD);
+	}
+}
+
+static void queue_message(struct outbox *ob, const struct outcome *outcome)
+{
+	if (!outcome->once) {
+		outbox_queue_message(ob, outcome->problem, outcome->message);
+		return;
+	}
+	messages_add_once(&ob->messages, outcome->problem, outcome->message, outcome->message + outcome->once_from);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
+}
+
+void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->now = now;
+	list_remove(&ob->in_flight, entry);
+	ob->stats.in_flight--;
+	if (outcome->problem != NULL) {
+		queue_message(ob, outcome);
+	}
+	if (outcome->blocks_namespace || ob->blocks.len != 0) {
+		learn_of_namespace(ob, entry, outcome, now);
+	}
+	if (entry->state == ENTRY_GIVEN_UP) {
+		outbox_settle(ob, entry);
+	} else {
+		act(ob, entry, outcome, now);
+	}
+	if (outbox_idle(ob)) {
+		(void)pthread_cond_broadcast(&ob->progress);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}

@@ -1,0 +1,70 @@
+#include "outbox/entry.h"
+
+#include "base/phase.h"
+
+static const unsigned legal_steps[ENTRY_STATES] = {
+	[ENTRY_WAITING] = PHASE_BIT(ENTRY_FOLLOWING) | PHASE_BIT(ENTRY_IN_FLIGHT) | PHASE_BIT(ENTRY_BACKOFF) |
+	                  PHASE_BIT(ENTRY_KEPT) | PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_FOLLOWING] = PHASE_BIT(ENTRY_WAITING) | PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_BACKOFF] = PHASE_BIT(ENTRY_BACKOFF) | PHASE_BIT(ENTRY_IN_FLIGHT) | PHASE_BIT(ENTRY_KEPT) |
+	                  PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_IN_FLIGHT] = PHASE_BIT(ENTRY_WAITING) | PHASE_BIT(ENTRY_BACKOFF) | PHASE_BIT(ENTRY_GIVEN_UP) |
+	                    PHASE_BIT(ENTRY_KEPT) | PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_GIVEN_UP] = PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_KEPT] = PHASE_BIT(ENTRY_ANSWERED),
+	[ENTRY_ANSWERED] = 0,
+};
+
+void entry_enter(struct entry *entry, enum entry_state state)
+{
+	phase_step(&entry->state, state, legal_steps);
+}
+
+void list_append(struct entry_list *list, struct entry *entry)
+{
+	entry->next = NULL;
+	entry->prev = list->tail;
+	if (list->tail == NULL) {
+		list->head = entry;
+	} else {
+		list->tail->next = entry;
+	}
+	list->tail = entry;
+}
+
+void list_prepend(struct entry_list *list, struct entry *entry)
+{
+	entry->prev = NULL;
+	entry->next = list->head;
+	if (list->head == NULL) {
+		list->tail = entry;
+	} else {
+		list->head->prev = entry;
+	}
+	list->head = entry;
+}
+
+void list_remove(struct entry_list *list, struct entry *entry)
+{
+	if (entry->prev == NULL) {
+		list->head = entry->next;
+	} else {
+		entry->prev->next = entry->next;
+	}
+	if (entry->next == NULL) {
+		list->tail = entry->prev;
+	} else {
+		entry->next->prev = entry->prev;
+	}
+	entry->prev = entry->next = NULL;
+}
+
+struct entry *list_shift(struct entry_list *list)
+{
+	struct entry *entry = list->head;
+
+	if (entry != NULL) {
+		list_remove(list, entry);
+	}
+	return entry;
+}

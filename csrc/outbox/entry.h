@@ -1,0 +1,98 @@
+/*
+ * entry.h - one write that an outbox holds: its place in the outbox's lists, what is known of its tries, its item.
+ */
+#ifndef EVREC_ENTRY_H
+#define EVREC_ENTRY_H
+
+#include "outbox/protocol.h"
+
+#pragma GCC visibility push(hidden)
+
+#define OUTBOX_NAME_SIZE sizeof(((struct outcome *)0)->name)
+
+/* Why an entry backs off. */
+enum backoff_why {
+	BACKOFF_ANSWERED,   /* the server answered */
+	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
+	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
+	BACKOFF_WHYS
+};
+
+/*
+ * A pending entry is in one of these as long as its row in the spool's own file is to be written: for the first time, or
+ * because the entry has changed since.
+ */
+enum row_queue {
+	ROW_QUEUE_NONE,      /* it has a row that says all, or needs none: a follow-up whose entry has a row */
+	ROW_QUEUE_NORMAL,    /* it has no row yet; by age */
+	ROW_QUEUE_IMPORTANT, /* likewise */
+	ROW_QUEUE_CHANGED,   /* it has changed since its row was written; by the time of the change */
+	ROW_QUEUE_WRITING,   /* it was given to the spooler, and has not changed since */
+	ROW_QUEUES
+};
+
+/*
+ *             submit                take                    answer
+ *   (none) ----------> WAITING ------------> IN_FLIGHT ----------------> ANSWERED --collect--> (none)
+ *     fold into it: submit  ^ due                 |  \ make or fold into its follow-up: submit
+ *                        BACKOFF <----------------'
+ */
+enum entry_state {
+	ENTRY_WAITING,
+	ENTRY_FOLLOWING, /* holds the occurrences that came while the entry of its id was in flight */
+	ENTRY_BACKOFF,
+	ENTRY_IN_FLIGHT,
+	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped, whatever the answer will be */
+	ENTRY_KEPT,     /* will not be sent by this process: the spool gets it */
+	ENTRY_ANSWERED, /* written or dropped; waits to be collected */
+	ENTRY_STATES
+};
+
+struct entry {
+	struct entry *hash_next; /* chain of the id table, which holds the latest entry of each id, but no follow-up */
+	struct entry *prev, *next;   /* the list of its state; not while it backs off or follows */
+	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
+	struct entry *follow_up;     /* or NULL */
+	uint64_t id;
+	enum entry_state state;
+	enum verb verb;
+	void *item;              /* what is sent; NULL once all was written, still there if some was dropped */
+	uint32_t count;          /* occurrences in it */
+	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
+	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
+	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
+	bool renamed;            /* it has had its second name */
+	unsigned tries;          /* of what it is sent as now: answered without success */
+	unsigned failed;         /* tries that had to be repeated, since it was made */
+	bool important;
+	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
+	enum row_queue row_queue;
+	struct entry *row_prev, *row_next; /* in the queue */
+	int64_t row_due;                   /* monotonic: when its row is to be written */
+	enum backoff_why why;              /* BACKOFF */
+	uint64_t epoch;                    /* BACKOFF: see backoff.h */
+	int64_t due;                       /* BACKOFF: when to try again, unless its epoch has ended */
+	size_t heap_at;                    /* BACKOFF: its index in the heap */
+	int64_t last;                      /* the last occurrence, monotonic ns */
+	size_t bytes;                      /* the memory that it takes, as counted */
+	bool dropped;                      /* ANSWERED, for `cause` */
+	enum evrec_cause cause;
+	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */
+	char resource_version[sizeof(((struct outcome *)0)->resource_version)];
+};
+
+struct entry_list {
+	struct entry *head, *tail;
+};
+
+/* Moves the entry on. A debug build traps unless the step is legal. */
+void entry_enter(struct entry *entry, enum entry_state state);
+
+void list_append(struct entry_list *list, struct entry *entry);
+void list_prepend(struct entry_list *list, struct entry *entry);
+void list_remove(struct entry_list *list, struct entry *entry);
+struct entry *list_shift(struct entry_list *list); /* removes and returns the first; NULL: the list is empty */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * heap.h - entries that back off, on top the one of the earliest epoch (backoff.h), and of those the first that is due.
+ * Not locked.
+ */
+#ifndef EVREC_HEAP_H
+#define EVREC_HEAP_H
+
+#include "outbox/outbox.h"
+
+#pragma GCC visibility push(hidden)
+
+/* All zero is an empty heap. */
+struct heap {
+	struct entry **entries;
+	size_t len, cap;
+};
+
+bool heap_reserve(struct heap *h, size_t cap);       /* room for `cap` entries in all; false: no memory */
+void heap_push(struct heap *h, struct entry *entry); /* by entry->epoch and due; the room was reserved */
+struct entry *heap_pop(struct heap *h);              /* NULL where it is empty */
+void heap_remove(struct heap *h, struct entry *entry);
+void heap_free(struct heap *h); /* the array, not the entries */
+
+static inline struct entry *heap_top(const struct heap *h)
+{
+	return h->len == 0 ? NULL : h->entries[0];
+}
+
+#pragma GCC visibility pop
+
+#endif

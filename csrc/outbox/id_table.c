@@ -1,0 +1,104 @@
+#include "outbox/id_table.h"
+
+#define FIRST_SIZE 64
+#define STEP 16 /* slots that it grows by */
+
+/*
+ * A slot at or above `half` was split from the one `half` below, by one more bit of the hash; where that has still to be
+ * done, all of both is in the lower one.
+ */
+static struct entry **slot_of(const struct id_table *t, uint64_t id)
+{
+	/* Ids may be consecutive or differ in high bits alone: a multiplication spreads both. */
+	uint64_t h = ((id ^ (id >> 32)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+	size_t at = h & (2 * t->half - 1);
+
+	return &t->slots[at < t->size ? at : at - t->half];
+}
+
+/* The next slot in turn gives what belongs there to a new one. */
+static void split(struct id_table *t)
+{
+	struct entry *entry = t->slots[t->size - t->half];
+
+	t->slots[t->size - t->half] = NULL;
+	t->slots[t->size++] = NULL;
+	while (entry != NULL) {
+		struct entry *next = entry->hash_next;
+		struct entry **slot = slot_of(t, entry->id);
+
+		entry->hash_next = *slot;
+		*slot = entry;
+		entry = next;
+	}
+	if (t->size == 2 * t->half) {
+		t->half = t->size;
+	}
+}
+
+static void grow(struct id_table *t)
+{
+	if (t->size == t->room) {
+		struct entry **slots = mem_realloc(t->slots, 2 * t->room * sizeof(struct entry *));
+
+		if (slots == NULL) {
+			return;
+		}
+		t->slots = slots;
+		t->room *= 2;
+	}
+	/* Entries that were not looked at for long are fetched all at once, not one after the other. */
+	for (size_t i = 0; i < STEP; i++) {
+		__builtin_prefetch(t->slots[t->size - t->half + i], 1);
+	}
+	for (size_t i = 0; i < STEP; i++) {
+		split(t);
+	}
+}
+
+bool id_table_init(struct id_table *t)
+{
+	t->slots = mem_zalloc(FIRST_SIZE * sizeof(struct entry *));
+	t->size = t->half = t->room = FIRST_SIZE;
+	t->len = 0;
+	return t->slots != NULL;
+}
+
+void id_table_free(struct id_table *t)
+{
+	mem_free(t->slots);
+}
+
+struct entry *id_table_find(const struct id_table *t, uint64_t id)
+{
+	struct entry *entry = *slot_of(t, id);
+
+	while (entry != NULL && entry->id != id) {
+		entry = entry->hash_next;
+	}
+	return entry;
+}
+
+void id_table_insert(struct id_table *t, struct entry *entry)
+{
+	struct entry **slot;
+
+	if (t->len >= t->size) {
+		grow(t);
+	}
+	slot = slot_of(t, entry->id);
+	entry->hash_next = *slot;
+	*slot = entry;
+	t->len++;
+}
+
+void id_table_remove(struct id_table *t, struct entry *entry)
+{
+	for (struct entry **at = slot_of(t, entry->id); *at != NULL; at = &(*at)->hash_next) {
+		if (*at == entry) {
+			*at = entry->hash_next;
+			t->len--;
+			return;
+		}
+	}
+}

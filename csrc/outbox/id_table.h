@@ -1,0 +1,29 @@
+/*
+ * id_table.h - entries by id, chained through the entries themselves. Not locked: belongs to an outbox.
+ *
+ * It grows by some slots now and then (linear hashing, Litwin 1980), never by all at once: that would hold up the one
+ * recording call that it falls to, by milliseconds where many entries wait.
+ */
+#ifndef EVREC_ID_TABLE_H
+#define EVREC_ID_TABLE_H
+
+#include "outbox/outbox.h"
+
+#pragma GCC visibility push(hidden)
+
+struct id_table {
+	struct entry **slots;
+	size_t len, size, room; /* entries; slots in use, and all */
+	size_t half;            /* a power of two: that many slots or more are in use, but not twice as many */
+};
+
+bool id_table_init(struct id_table *t); /* false: no memory */
+void id_table_free(struct id_table *t); /* the slots, not the entries */
+struct entry *id_table_find(const struct id_table *t, uint64_t id);
+void id_table_insert(struct id_table *t,
+                     struct entry *entry); /* its id is not there; where it cannot grow, chains do */
+void id_table_remove(struct id_table *t, struct entry *entry); /* nothing where this very entry is not there */
+
+#pragma GCC visibility pop
+
+#endif

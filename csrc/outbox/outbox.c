@@ -1,0 +1,357 @@
+#include "outbox/outbox_inner.h"
+
+#include "base/wait.h"
+
+/* max_pending_bytes by default. */
+#define BYTES_FOR_EACH 4096
+#define BYTES_MIN (1024 * 1024)
+
+struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed)
+{
+	struct outbox *ob = mem_zalloc(sizeof(*ob));
+
+	if (ob == NULL) {
+		return NULL;
+	}
+	if (!id_table_init(&ob->table)) {
+		mem_free(ob);
+		return NULL;
+	}
+	ob->ops = *ops;
+	ob->limits = *limits;
+	if (limits->max_pending_bytes == 0 &&
+	    __builtin_mul_overflow(limits->max_pending, (size_t)BYTES_FOR_EACH, &ob->limits.max_pending_bytes)) {
+		ob->limits.max_pending_bytes = SIZE_MAX;
+	}
+	if (limits->max_pending_bytes == 0 && ob->limits.max_pending_bytes < BYTES_MIN) {
+		ob->limits.max_pending_bytes = BYTES_MIN;
+	}
+	ob->random = seed;
+	ob->now = INT64_MIN;
+	ob->rows_after = INT64_MAX;
+	(void)pthread_mutex_init(&ob->lock, NULL);
+	wait_init(&ob->progress);
+	return ob;
+}
+
+static void free_entry(struct outbox *ob, struct entry *entry)
+{
+	if (entry->item != NULL) {
+		ob->ops.free(entry->item);
+	}
+	mem_free(entry);
+}
+
+static void free_list(struct outbox *ob, struct entry_list *list)
+{
+	struct entry *entry;
+
+	while ((entry = list_shift(list)) != NULL) {
+		if (entry->follow_up != NULL) {
+			free_entry(ob, entry->follow_up);
+		}
+		free_entry(ob, entry);
+	}
+}
+
+void outbox_free(struct outbox *ob)
+{
+	struct entry *entry;
+
+	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
+		list_append(&ob->waiting, entry);
+	}
+	free_list(ob, &ob->waiting);
+	free_list(ob, &ob->in_flight);
+	free_list(ob, &ob->answered);
+	free_list(ob, &ob->kept);
+	mem_free(ob->rows_answered);
+	backoff_free(&ob->backoff);
+	id_table_free(&ob->table);
+	(void)pthread_cond_destroy(&ob->progress);
+	(void)pthread_mutex_destroy(&ob->lock);
+	mem_free(ob);
+}
+
+void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx)
+{
+	ob->wake = wake;
+	ob->wake_ctx = ctx;
+}
+
+/* A new entry with an item, and with room in the heaps for when it backs off. NULL: no memory. */
+static struct entry *alloc_entry(struct outbox *ob, const void *draft)
+{
+	bool has_room = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	struct entry *entry = has_room ? mem_alloc(sizeof(*entry)) : NULL;
+
+	if (entry == NULL) {
+		return NULL;
+	}
+	/* Up to the names, which are long, and of which few entries come to have one. */
+	memset(entry, 0, offsetof(struct entry, name));
+	entry->name[0] = entry->resource_version[0] = '\0';
+	entry->item = ob->ops.make(draft);
+	if (entry->item == NULL) {
+		mem_free(entry);
+		return NULL;
+	}
+	entry->bytes = outbox_item_bytes(ob, entry->item);
+	return entry;
+}
+
+/* A write more, for which others may have to go. NULL: *cause says why. */
+static struct entry *make_entry(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	struct entry *entry;
+
+	*cause = EVREC_CAUSE_QUEUE_FULL;
+	/* Nothing is allocated for an entry that cannot have room. */
+	if (!outbox_has_room(ob, occurrence->important)) {
+		return NULL;
+	}
+	entry = alloc_entry(ob, occurrence->draft);
+	if (entry == NULL) {
+		*cause = EVREC_CAUSE_MEMORY;
+		return NULL;
+	}
+	if (!outbox_make_room(ob, entry->bytes, occurrence->important)) {
+		free_entry(ob, entry);
+		return NULL;
+	}
+	entry->id = occurrence->id;
+	entry->verb = occurrence->verb;
+	pending_add(ob, entry, occurrence);
+	rows_add(ob, entry, occurrence->now);
+	return entry;
+}
+
+static struct entry *make_follow_up(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence,
+                                    enum evrec_cause *cause)
+{
+	struct occurrence later = *occurrence;
+
+	later.verb = VERB_PATCH;
+	later.important = later.important || entry->important;
+	entry->follow_up = make_entry(ob, &later, cause);
+	if (entry->follow_up != NULL) {
+		entry_enter(entry->follow_up, ENTRY_FOLLOWING);
+		rows_change(ob, entry, occurrence->now);
+	}
+	return entry->follow_up;
+}
+
+/* Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. */
+static struct entry *admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	struct entry *entry = id_table_find(&ob->table, occurrence->id);
+	struct entry *target = entry;
+
+	if (ob->closed) {
+		*cause = EVREC_CAUSE_CLOSED;
+		return NULL;
+	}
+	if (entry == NULL || entry->state == ENTRY_ANSWERED) {
+		target = make_entry(ob, occurrence, cause);
+		if (target == NULL) {
+			return NULL;
+		}
+		if (entry != NULL) {
+			outbox_inherit_name(ob, target, entry);
+			id_table_remove(&ob->table, entry);
+		}
+		id_table_insert(&ob->table, target);
+		list_append(&ob->waiting, target);
+		return target;
+	}
+	if (entry->follow_up != NULL) {
+		target = entry->follow_up;
+	} else if (entry->state == ENTRY_IN_FLIGHT || entry->state == ENTRY_GIVEN_UP) {
+		return make_follow_up(ob, entry, occurrence, cause);
+	}
+	if (!ob->ops.fold(target->item, occurrence->draft)) {
+		*cause = EVREC_CAUSE_MEMORY;
+		return NULL;
+	}
+	pending_recount_bytes(ob, target);
+	pending_touch_age(ob, target, occurrence);
+	rows_change(ob, entry, occurrence->now);
+	return target;
+}
+
+bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	struct entry *target;
+	bool wake;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->stats.submitted++;
+	wake = ob->waiting.head == NULL;
+	target = admit(ob, occurrence, cause);
+	if (target != NULL) {
+		target->count++;
+		ob->stats.pending++;
+	} else {
+		ob->stats.dropped[*cause]++;
+		if (*cause == EVREC_CAUSE_MEMORY) {
+			outbox_queue_message(ob, "memory", "no memory: an event was dropped");
+		}
+	}
+	wake = wake && ob->waiting.head != NULL && ob->wake != NULL;
+	(void)pthread_mutex_unlock(&ob->lock);
+	if (wake) {
+		ob->wake(ob->wake_ctx);
+	}
+	return target != NULL;
+}
+
+bool outbox_has_news(const struct outbox *ob)
+{
+	return atomic_load_explicit(&ob->news, memory_order_relaxed);
+}
+
+struct entry *outbox_collect(struct outbox *ob)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	entry = list_shift(&ob->answered);
+	if (entry != NULL) {
+		id_table_remove(&ob->table, entry);
+		if (entry->dropped) {
+			ob->uncollected[entry->cause] -= entry->count;
+		}
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return entry;
+}
+
+void outbox_recycle(struct outbox *ob, struct entry *entry)
+{
+	free_entry(ob, entry);
+}
+
+void outbox_report(struct outbox *ob, const char *name, const char *message)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	outbox_queue_message(ob, name, message);
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+bool outbox_next_message(struct outbox *ob, struct outbox_message *report)
+{
+	bool found;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	found = messages_next(&ob->messages, report);
+	if (!found && ob->answered.head == NULL) {
+		atomic_store_explicit(&ob->news, false, memory_order_relaxed);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return found;
+}
+
+void outbox_get_losses(struct outbox *ob, struct outbox_losses *losses)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	memcpy(losses->dropped, ob->uncollected, sizeof(losses->dropped));
+	losses->message = ob->messages.latest;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_close(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->closed = true;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	for (entry = ob->in_flight.head; entry != NULL; entry = entry->next) {
+		struct entry *follow_up = entry->follow_up;
+
+		if (entry->state == ENTRY_IN_FLIGHT) {
+			outbox_count_dropped(ob, entry, cause);
+			entry_enter(entry, ENTRY_GIVEN_UP);
+		}
+		if (follow_up != NULL) {
+			entry->follow_up = NULL;
+			outbox_drop(ob, follow_up, cause);
+		}
+	}
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->kept)) != NULL) {
+		list_append(&ob->waiting, entry);
+	}
+	ob->kept_len = 0;
+	ob->more = false;
+	/* A follow-up comes to wait when what it followed is settled, so it is dropped here in its turn. */
+	while ((entry = list_shift(&ob->waiting)) != NULL) {
+		outbox_drop(ob, entry, cause);
+	}
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_cut_off(struct outbox *ob)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	while ((entry = list_shift(&ob->in_flight)) != NULL) {
+		ob->stats.in_flight--;
+		if (entry->state == ENTRY_IN_FLIGHT) {
+			outbox_count_dropped(ob, entry, EVREC_CAUSE_CLOSED);
+		}
+		outbox_settle(ob, entry);
+	}
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+bool outbox_wait(struct outbox *ob, int64_t deadline)
+{
+	bool empty;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	while (!outbox_idle(ob)) {
+		if (!wait_until(&ob->progress, &ob->lock, deadline)) {
+			break;
+		}
+	}
+	empty = outbox_idle(ob);
+	(void)pthread_mutex_unlock(&ob->lock);
+	return empty;
+}
+
+bool outbox_empty(struct outbox *ob)
+{
+	bool empty;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	empty = outbox_idle(ob);
+	(void)pthread_mutex_unlock(&ob->lock);
+	return empty;
+}
+
+bool outbox_stalled(struct outbox *ob, int64_t now)
+{
+	bool stalled;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	stalled = !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now && !ob->closed &&
+	          ob->waiting.head == NULL && ob->stats.in_flight == 0;
+	(void)pthread_mutex_unlock(&ob->lock);
+	return stalled;
+}
+
+void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	*stats = ob->stats;
+	stats->messages_lost = ob->messages.lost;
+	(void)pthread_mutex_unlock(&ob->lock);
+}

@@ -1,0 +1,241 @@
+/*
+ * outbox.h - the writes that wait, are under way, or were just answered: a state machine without I/O.
+ *
+ *   pipeline:  outbox_submit ... outbox_submit ... outbox_collect -> entries -> outbox_recycle
+ *   sender:    while ((e = outbox_take(ob, now))) { send e->item; outbox_answer(ob, e, &outcome, now); }
+ *
+ * A write is known by an id. At most one request of an id is under way, so the writes of one event stay in order;
+ * entries of different ids never wait for each other. entry.h has the states of an entry.
+ *
+ * An item in flight never changes. Occurrences that come meanwhile fold into a follow-up, an entry of its own. The
+ * follow-up is merged back if the request has to be repeated, and waits as a patch once the request was answered.
+ *
+ * A server that hung may carry out a patch that it never answered after a later one that it did answer. So if a patch
+ * in doubt is followed by success, the same patch is sent once more after a while, and counts as pending until then.
+ *
+ * A create may end under another name than it was sent with: renamed after a conflict, or named by the server. The
+ * pipeline learns of it by outbox_collect; the outbox itself gives the new name to whatever is submitted before that.
+ *
+ * The outbox does not know what it carries: outbox_ops make, fold and free items. They are called with the lock held
+ * and must not call back. The outbox counts occurrences by itself: each outbox_submit is one.
+ *
+ * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
+ * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received and renamed; between
+ * outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
+ */
+#ifndef EVREC_OUTBOX_H
+#define EVREC_OUTBOX_H
+
+#include "outbox/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+struct outbox;
+
+/* If there is no memory, the functions that return bool return false and change nothing. */
+struct outbox_ops {
+	void *(*make)(const void *draft);            /* a new item of what is being submitted; NULL: no memory */
+	void *(*copy)(const void *item);             /* another item that says the same; NULL: no memory */
+	bool (*fold)(void *item, const void *draft); /* adds an occurrence; the item keeps its name */
+	bool (*merge)(void *item, const void *next); /* adds `next`, which happened after `item` */
+	bool (*rename)(void *item, char name[OUTBOX_NAME_SIZE]); /* gives it a fresh name, and returns that in `name` */
+	size_t (*size)(const void *item);                        /* bytes of memory that it takes now */
+	evrec_str (*ns)(const void *item);                       /* the namespace it is written to, borrowed */
+	void (*set_name)(void *item, const char *name);          /* without memory the old name stays */
+	void (*free)(void *item);
+};
+
+/* One occurrence of a write. */
+struct occurrence {
+	uint64_t id;
+	enum verb verb; /* ignored if a write of that id waits */
+	bool important; /* a full outbox drops others first */
+	int64_t now;    /* monotonic ns */
+	const void *draft;
+};
+
+struct outbox_stats {
+	/* Occurrences: submitted = created + patched + coalesced + pending + spooled + the sum of dropped. */
+	uint64_t submitted, created, patched, coalesced, pending, spooled;
+	uint64_t restored; /* of those submitted: left in a spool by an earlier process */
+	uint64_t dropped[EVREC_CAUSES];
+	uint64_t retries;   /* writes sent again */
+	uint64_t writes;    /* entries waiting, backing off or in flight, and follow-ups */
+	uint64_t bytes;     /* the memory that they take */
+	uint64_t in_flight; /* entries taken and not answered */
+	uint64_t messages_lost;
+};
+
+/* Checks the limits of a sink: 0, or EVREC_EINVALID and a message that names the option. */
+int outbox_check_limits(const evrec_limits *limits, evrec_error *err);
+/*
+ * `limits` were checked, and are copied; `seed` starts the jitter. NULL: no memory. Entries that were answered or
+ * dropped wait to be collected beyond these limits; they stay few, as a pipeline collects more than it submits.
+ */
+struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed);
+void outbox_free(struct outbox *ob); /* frees all items; no sender may be at work */
+
+/*
+ * Sets the function that the submitting thread calls, without the lock, when an entry waits and none did before. Set
+ * it once, before the first submit.
+ */
+void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
+
+/*
+ * Folds the occurrence into the waiting write of its id, or makes an entry, for which others may be dropped
+ * (evrec_limits: full), to be collected. False: no room or no memory; the occurrence was counted as dropped for *cause.
+ */
+bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
+
+/*
+ * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits
+ * longest, or NULL. Entries that are too old, or whose namespace refuses them (namespace_blocks.h), are dropped instead.
+ */
+struct entry *outbox_take(struct outbox *ob, int64_t now);
+/* Drops entries that are too old; returns when the next one will be: INT64_MAX if never. Called in every round. */
+int64_t outbox_expire(struct outbox *ob, int64_t now);
+/* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
+int64_t outbox_next_due(struct outbox *ob, int64_t now);
+
+/* Acts on the outcome of a try, counts it, and queues its message. The entry is no longer the sender's. */
+void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now);
+/* The server answers again: entries that back off because nothing was answered are due at once. */
+void outbox_make_due_now(struct outbox *ob);
+
+/* False: a moment ago there was no entry to collect and no message. Takes no lock, for the way of every event. */
+bool outbox_has_news(const struct outbox *ob);
+/* The oldest answered entry, now the pipeline's; or NULL. It still has its item if it was dropped. */
+struct entry *outbox_collect(struct outbox *ob);
+void outbox_recycle(struct outbox *ob, struct entry *entry); /* frees it and its item */
+
+/*
+ * Queues a message for outbox_next_message. One that differs from the last only in its numbers is not queued, unless
+ * the last was 10 minutes ago. `name`, static, is the kind of trouble that on_error gets.
+ */
+void outbox_report(struct outbox *ob, const char *name, const char *message);
+struct outbox_message {
+	const char *name; /* static */
+	char message[320];
+};
+bool outbox_next_message(struct outbox *ob, struct outbox_message *report);
+
+/*
+ * The dropped occurrences that nobody collected, by cause, and the message that was queued last, whoever took it; its
+ * name is NULL if there was none.
+ */
+struct outbox_losses {
+	uint64_t dropped[EVREC_CAUSES];
+	struct outbox_message message;
+};
+void outbox_get_losses(struct outbox *ob, struct outbox_losses *losses);
+
+/* From now on submits are dropped, and no entry is tried twice; those that back off can be taken at once. */
+void outbox_close(struct outbox *ob);
+/*
+ * Drops all that is pending for `cause`. Entries in flight are counted as dropped now, and can be collected after their
+ * answer, whatever it is, or after outbox_cut_off.
+ */
+void outbox_drop_all(struct outbox *ob, enum evrec_cause cause);
+/* The sender is gone and will answer nothing: entries in flight are dropped, cause "closed". */
+void outbox_cut_off(struct outbox *ob);
+
+/*
+ * Waits until the outbox is empty, or `deadline` (CLOCK_MONOTONIC); true: it is empty. Entries to be collected do not
+ * end the wait, so that a sender that answers thousands a second need not wake the waiting thread for each.
+ */
+bool outbox_wait(struct outbox *ob, int64_t deadline);
+/* No write is pending or expected from a spool; entries that are kept for the spool do not count. */
+bool outbox_empty(struct outbox *ob);
+/* True if all pending entries back off until after `now`. */
+bool outbox_stalled(struct outbox *ob, int64_t now);
+void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
+
+/* ---- with a spool: for the spooler alone (spooler.h has the order of the calls) ---- */
+
+/*
+ * Whether rows are expected of the spool: if so, outbox_empty is false. After the first call with true, entries that
+ * are pending at the end are kept for the spool.
+ */
+void outbox_expect(struct outbox *ob, bool more);
+
+/* Numbers of rows, but for the bytes. */
+struct outbox_rows {
+	size_t room, room_bytes; /* to restore now; 0 if half of a bound is taken: the other half is for new events */
+	size_t waiting;          /* restored and not answered yet */
+	size_t own;              /* entries with a row in the own file */
+	size_t answered;         /* for outbox_get_answered_rows */
+	int64_t answered_at;     /* when the first of these was: monotonic */
+	size_t kept;             /* entries for outbox_next_kept */
+};
+void outbox_get_rows(struct outbox *ob, struct outbox_rows *rows);
+
+/*
+ * From now on an entry that is pending for `after` ns is to have a row in the file of this process, which says what is to
+ * be sent if the process dies. Before the first submit.
+ */
+void outbox_write_rows_after(struct outbox *ob, int64_t after);
+/*
+ * When a row is to be written next, or an entry may have changed by then without notice: monotonic; INT64_MAX:
+ * not before the next entry is submitted to an empty outbox.
+ */
+int64_t outbox_rows_due(struct outbox *ob, int64_t now);
+/* The contents of a row: an entry together with its follow-up. */
+struct outbox_row {
+	int64_t row; /* > 0: in the file that it was restored from; < 0: -row in the own file */
+	enum verb verb;
+	uint32_t count, maybe_received;
+	int64_t last;
+	void *item; /* the caller's, to be given to outbox_discard */
+};
+enum outbox_row_found { OUTBOX_NO_ROW, OUTBOX_ROW, OUTBOX_NO_MEMORY };
+/*
+ * The next row that is due at `now`, important ones first. A new row gets the number `number` of the own file. The entry
+ * then waits for outbox_rows_written. The lock is held for a copy, as others record meanwhile.
+ */
+enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t number, struct outbox_row *row);
+/* All rows from outbox_next_row are in their files. If not `ok`, none is, and they are due again. */
+void outbox_rows_written(struct outbox *ob, bool ok);
+
+/* The own file is lost: each row in it is due again, with the number that it had. */
+void outbox_own_rows_lost(struct outbox *ob);
+
+/* A row of the spool, parsed. */
+struct outbox_saved {
+	int64_t row;
+	enum verb verb;
+	uint32_t count, maybe_received; /* as in an entry */
+	bool important;
+	int64_t last; /* monotonic, likewise; before there was this clock, perhaps */
+	void *item;
+};
+/*
+ * Makes a row an entry, of an id that the pipeline never uses. Owns the item from now on. False: the outbox is closed, has
+ * no memory, or was given other entries since outbox_get_rows; the item is freed, and the row may be restored later.
+ */
+bool outbox_restore(struct outbox *ob, const struct outbox_saved *saved);
+/* The bytes that an entry of this item takes, and the bytes that all entries may take. */
+size_t outbox_item_bytes(const struct outbox *ob, const void *item);
+size_t outbox_max_bytes(const struct outbox *ob);
+void outbox_discard(const struct outbox *ob, void *item); /* one that is not restored */
+/* Rows that were answered, without the first `from` ones, with the sign of outbox_row; returns how many. */
+size_t outbox_get_answered_rows(struct outbox *ob, size_t from, int64_t *rows, size_t max);
+/* The first `n` of them are deleted. */
+void outbox_rows_forgotten(struct outbox *ob, size_t n);
+
+/*
+ * Once there is no driver any more: all pending entries are kept for the spool, the important ones first, each kind by
+ * age. Without a spool they are dropped, cause "closed".
+ */
+void outbox_keep_all_for_spool(struct outbox *ob);
+/* After that: counts the kept entries whose rows say all as spooled, and frees them. */
+void outbox_spool_rows(struct outbox *ob);
+/* After that: the kept entry behind `entry`, the first for NULL; NULL: no more. */
+const struct entry *outbox_next_kept(const struct outbox *ob, const struct entry *entry);
+/* Moves the first kept entry behind all others. */
+void outbox_defer_kept(struct outbox *ob);
+/* The kept entries up to and with `last`, or all for NULL, are in the file: counts them as spooled, and frees them. */
+void outbox_spooled(struct outbox *ob, const struct entry *last);
+
+#pragma GCC visibility pop
+
+#endif

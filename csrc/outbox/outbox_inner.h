@@ -1,0 +1,139 @@
+/*
+ * outbox_inner.h - the outbox's inside, for its files, which call each other in this order:
+ *
+ *   outbox.c   submit, collect, the end     \
+ *   take.c     what is sent next             > limits.c  the bounds: who is dropped
+ *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool
+ *   restore.c  from and to the spool       /          pending.c  what counts as pending: bytes, age
+ *   rows.c     which rows are to be written          row_queue.c  the queues of rows
+ *
+ * All functions here are called with the lock held.
+ */
+#ifndef EVREC_OUTBOX_INNER_H
+#define EVREC_OUTBOX_INNER_H
+
+#include "outbox/backoff.h"
+#include "outbox/id_table.h"
+#include "outbox/messages.h"
+#include "outbox/namespace_blocks.h"
+#include "outbox/retry.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Entries by their last occurrence. */
+struct ages {
+	struct entry *oldest, *newest;
+	struct entry
+		*restored; /* the last one from a spool, or an older one: where to look for the place of the next */
+};
+
+struct row_list {
+	struct entry *head, *tail;
+};
+
+struct outbox {
+	pthread_mutex_t lock;
+	pthread_cond_t progress; /* nothing is pending any more */
+	struct outbox_ops ops;
+	evrec_limits limits;
+	uint64_t random;
+	bool closed;
+	int64_t now; /* the latest time a driver told */
+	struct id_table table;
+	struct entry_list waiting; /* in order of taking */
+	struct entry_list in_flight;
+	struct entry_list answered; /* oldest first */
+	struct backoff backoff;
+	struct ages ages[2]; /* all that is pending; [true]: what is important */
+	struct namespace_blocks blocks;
+	struct outbox_stats stats;
+	uint64_t uncollected[EVREC_CAUSES]; /* dropped occurrences of entries that were not collected */
+	struct messages messages;
+	/* With a spool: */
+	bool keeps;             /* at the end entries are kept for the spool, not dropped */
+	bool more;              /* rows are expected of the spool */
+	struct entry_list kept; /* for the spool: pending, but not to be sent in this process */
+	size_t kept_len;
+	int64_t rows_after;                     /* ns after which a pending entry is to have a row; INT64_MAX: never */
+	struct row_list row_queues[ROW_QUEUES]; /* [ROW_QUEUE_NONE] is empty */
+	size_t rows_waiting;                    /* entries that were restored from a row */
+	size_t rows_own;                        /* entries with a row in the own file */
+	int64_t *rows_answered;                 /* to be forgotten; has room for those of both kinds */
+	int64_t rows_answered_at;               /* the time of the first one */
+	size_t rows_answered_len, rows_cap;
+	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
+	void (*wake)(void *ctx);
+	void *wake_ctx;
+};
+
+/* An entry's own memory: its block with malloc's overhead, and its slots in the id table and the heaps. */
+#define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
+
+/* ---- pending.c ---- */
+
+/* From now on the entry counts as pending: writes, bytes, age. Its count is the caller's affair. */
+void pending_add(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* Likewise, for an entry from a spool, which is older than most. */
+void pending_add_restored(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+void pending_remove(struct outbox *ob, struct entry *entry);
+/* The entry had one more occurrence: moves it to its place by age and importance. */
+void pending_touch_age(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* `follow_up` is merged into `entry`, which takes its place by age. */
+void pending_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up);
+/* The entry's item has changed: counts its bytes anew. */
+void pending_recount_bytes(struct outbox *ob, struct entry *entry);
+
+/* ---- settle.c ---- */
+
+void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
+/* The name that the server gave `from`, which was answered, becomes that of `entry`, if there is one. */
+void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
+/* Counts `occurrences` of a pending entry as written. */
+void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
+/* Counts a pending entry as dropped. */
+void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
+/* An entry that was counted and is on no list can now be collected, and its follow-up waits to be sent. */
+void outbox_settle(struct outbox *ob, struct entry *entry);
+/* Both of these, for an entry on no list. */
+void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
+/* Merges the follow-up into the entry, which will be sent again. Without memory the follow-up stays. */
+void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
+/* An entry on no list is due again after `delay` ns. */
+void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why why, int64_t delay, int64_t now);
+/* An entry on no list is not tried again by this process: kept for the spool if there is one, else dropped. */
+void outbox_keep_for_spool(struct outbox *ob, struct entry *entry);
+/* Nothing is to be sent, now or later. */
+static inline bool outbox_idle(const struct outbox *ob)
+{
+	return ob->stats.writes == ob->kept_len && !ob->more;
+}
+
+/* ---- row_queue.c: nothing happens without a spool ---- */
+
+/* The entry, on no queue, was made at `now`: it is to have a row if it is pending for too long. */
+void rows_add(struct outbox *ob, struct entry *entry, int64_t now);
+/* The entry, or its follow-up, has changed: its row, if it has one, is to be brought up to date. */
+void rows_change(struct outbox *ob, struct entry *entry, int64_t now);
+/* Off its queue. */
+void rows_remove(struct outbox *ob, struct entry *entry);
+void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);
+void rows_prepend(struct outbox *ob, struct entry *entry, enum row_queue queue);
+/* Room in rows_answered for one row more, as an answer cannot fail for want of memory. False: no memory. */
+bool rows_reserve(struct outbox *ob);
+
+/* ---- limits.c ---- */
+
+bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t now);
+/* False: outbox_make_room would find none either. */
+bool outbox_has_room(const struct outbox *ob, bool important);
+/* Makes room for a write of `bytes`, dropping others as `full` says. False: there is none, and none was dropped. */
+bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
+/* Gives the lock to others after every so many calls with the same counter. */
+void outbox_yield_lock(struct outbox *ob, unsigned *n);
+
+#pragma GCC visibility pop
+
+#endif

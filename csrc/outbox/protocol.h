@@ -1,0 +1,100 @@
+/*
+ * protocol.h - what a sink is to the outbox and the sender: how writes are sent, and what an answer means for each.
+ *
+ *   sender:    takes up to max_batch entries from the outbox ---> send(protocol, sender, entries, n)
+ *   protocol:  encodes them, sends one request, reads the answer
+ *                for each write     sender_answered(sender, entry, &outcome)
+ *                for the request    sender_request_ended(sender, result, retry_after)
+ *
+ * The outbox acts on an outcome without knowing what was sent to whom: status codes, URLs and formats are the
+ * protocol's. Kubernetes, file and callback (room sink) are protocols.
+ *
+ * A protocol is made by its sink's configuration and then belongs to one sender: whoever drives that sender calls all
+ * functions but wake, one at a time. Making a protocol has no side effects; it opens nothing before the first send.
+ */
+#ifndef EVREC_PROTOCOL_H
+#define EVREC_PROTOCOL_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct entry;
+struct protocol;
+struct sender;
+
+/* How a write is sent: as a new object, or as a change of one that the server has. */
+enum verb { VERB_CREATE, VERB_PATCH };
+
+enum verdict {
+	VERDICT_WRITTEN, /* the server has it */
+	VERDICT_EXISTS, /* an earlier try of this create was carried out: what was folded in since is still to be patched */
+	VERDICT_RETRY,  /* the same again, after a backoff */
+	VERDICT_CREATE, /* the object to be patched is gone: create it, at once */
+	VERDICT_RENAME, /* the name belongs to another object: create it under a new one, at once */
+	VERDICT_DROP,
+};
+
+/* The meaning of an answer, or of the lack of one, for one write. All zero is a plain success. */
+struct outcome {
+	enum verdict verdict;
+	enum evrec_cause cause; /* of VERDICT_DROP */
+	bool unanswered; /* VERDICT_RETRY: nothing was answered; due again at once when the server next answers */
+	bool refused;    /* VERDICT_RETRY: the server had no room for it; only the throttle says when it is due again */
+	bool maybe_received;   /* this try of a create may have been carried out all the same */
+	bool maybe_late;       /* this try of a patch may be carried out later still */
+	bool blocks_namespace; /* any write with this verb to this namespace would be dropped for the same cause */
+	bool once;             /* people hear only once of messages that are equal from byte `once_from` on */
+	size_t once_from;
+	int64_t retry_after; /* ns that the server asked to wait; 0: it did not say */
+	const char *problem; /* the kind of trouble, static: "forbidden"; NULL: nothing that people need to hear of */
+	/* Strings, of which only the first byte need be set. */
+	char name[256]; /* the name that the server gave the object; empty: the name it was sent with */
+	char resource_version[64];
+	char message[320]; /* of `problem`, for people */
+};
+
+/* How a request ended, for the throttle. */
+enum request_result {
+	REQUEST_SUCCEEDED,
+	REQUEST_REFUSED,    /* the server says that it has too much to do: 429, 503 */
+	REQUEST_TIMED_OUT,  /* no answer within the request's timeout, or a 408 or 504: it has too much to do as well */
+	REQUEST_UNANSWERED, /* the connection broke, or could not be made; or the server does not know us (401) */
+	REQUEST_OTHER,      /* an answer that says nothing of the server's load, such as 403, 404, 409 or 500 */
+};
+
+struct protocol_ops {
+	/* Sets up the libraries that the protocol needs, once in a process; true: this call did. NULL: none. Any thread. */
+	bool (*init_library)(void);
+	/* The last call of a sender's thread, which has driven the protocol; that may be freed by then. NULL: none. */
+	void (*end_thread)(void);
+	/* True: it does I/O and calls nothing of the embedder's, so that a thread may drive it. */
+	bool does_io;
+	/*
+	 * Called before each request, while an entry is due. False: the protocol has no credentials yet, and gets some in
+	 * its steps; until then entries wait, which costs them no tries. NULL: it is always ready.
+	 */
+	bool (*ready)(struct protocol *p);
+	/*
+	 * Begins one request for n entries, 1 to max_batch, in their order. Later, or before it returns, sender_answered
+	 * is called once for each of them, then sender_request_ended once.
+	 */
+	void (*send)(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n);
+	/* Carries on with what was begun; waits for I/O or wake for up to `timeout` ns, 0 to an hour. NULL: nothing to do. */
+	void (*step)(struct protocol *p, struct sender *s, int64_t timeout);
+	/* Ends the wait of a step, the present one or the next one. Any thread. NULL: step never waits. */
+	void (*wake)(struct protocol *p);
+	/* Frees it. Requests under way are cut off without an answer. */
+	void (*free)(struct protocol *p);
+};
+
+/* Embedded as the first member of each protocol. */
+struct protocol {
+	const struct protocol_ops *ops;
+	size_t max_batch;       /* writes in one request; at least 1 */
+	unsigned max_in_flight; /* requests under way at once; at least 1 */
+};
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,240 @@
+#include "outbox/outbox_inner.h"
+
+/* The ids of restored entries have this bit; those of the pipeline count up from 1 and never reach it. */
+#define RESTORED (UINT64_C(1) << 63)
+#define ROWS_AT_ONCE 32
+
+void outbox_expect(struct outbox *ob, bool more)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->keeps = ob->keeps || more;
+	ob->more = more;
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+static void find_room(const struct outbox *ob, struct outbox_rows *rows)
+{
+	const size_t writes = (ob->limits.max_pending + 1) / 2, bytes = (ob->limits.max_pending_bytes + 1) / 2;
+	size_t room;
+
+	rows->room = rows->room_bytes = 0;
+	if (!ob->more || ob->closed || ob->stats.writes >= writes || ob->stats.bytes >= bytes) {
+		return;
+	}
+	room = writes - (size_t)ob->stats.writes;
+	/* As long as some rows wait to be sent, one transaction reads many more, not a few. */
+	if (room >= (writes / 4 < ROWS_AT_ONCE ? writes / 4 : ROWS_AT_ONCE) || ob->rows_waiting == 0) {
+		rows->room = room;
+		rows->room_bytes = ob->limits.max_pending_bytes - (size_t)ob->stats.bytes;
+	}
+}
+
+void outbox_get_rows(struct outbox *ob, struct outbox_rows *rows)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	if (ob->closed) {
+		ob->more = false;
+	}
+	find_room(ob, rows);
+	rows->waiting = ob->rows_waiting;
+	rows->answered = ob->rows_answered_len;
+	rows->own = ob->rows_own;
+	rows->answered_at = ob->rows_answered_at;
+	rows->kept = ob->kept_len;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+/* A row drops no entry to make room: if submitted entries took the room since outbox_get_rows, it is refused. */
+static bool may_restore(struct outbox *ob, size_t bytes)
+{
+	return !ob->closed && ob->stats.writes < ob->limits.max_pending &&
+	       ob->stats.bytes + bytes <= ob->limits.max_pending_bytes && rows_reserve(ob) &&
+	       backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+}
+
+static bool restore(struct outbox *ob, const struct outbox_saved *saved)
+{
+	const struct occurrence occurrence = { .important = saved->important, .now = saved->last };
+	size_t bytes = outbox_item_bytes(ob, saved->item);
+	struct entry *entry;
+
+	if (!may_restore(ob, bytes)) {
+		return false;
+	}
+	entry = mem_zalloc(sizeof(*entry));
+	if (entry == NULL) {
+		return false;
+	}
+	entry->id = RESTORED | (uint64_t)saved->row;
+	entry->verb = saved->verb;
+	entry->item = saved->item;
+	entry->count = saved->count;
+	if (saved->verb == VERB_CREATE) {
+		entry->maybe_received = saved->maybe_received;
+	} else {
+		entry->maybe_late = saved->maybe_received != 0;
+	}
+	entry->row = saved->row;
+	entry->bytes = bytes;
+	id_table_insert(&ob->table, entry);
+	list_append(&ob->waiting, entry);
+	pending_add_restored(ob, entry, &occurrence);
+	ob->rows_waiting++;
+	ob->stats.submitted += entry->count;
+	ob->stats.restored += entry->count;
+	ob->stats.pending += entry->count;
+	return true;
+}
+
+bool outbox_restore(struct outbox *ob, const struct outbox_saved *saved)
+{
+	bool restored;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	restored = restore(ob, saved);
+	(void)pthread_mutex_unlock(&ob->lock);
+	if (!restored) {
+		ob->ops.free(saved->item);
+	}
+	return restored;
+}
+
+size_t outbox_max_bytes(const struct outbox *ob)
+{
+	return ob->limits.max_pending_bytes;
+}
+
+void outbox_discard(const struct outbox *ob, void *item)
+{
+	ob->ops.free(item);
+}
+
+size_t outbox_get_answered_rows(struct outbox *ob, size_t from, int64_t *rows, size_t max)
+{
+	size_t n;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	n = ob->rows_answered_len - from < max ? ob->rows_answered_len - from : max;
+	if (n != 0) {
+		memcpy(rows, ob->rows_answered + from, n * sizeof(*rows));
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return n;
+}
+
+void outbox_rows_forgotten(struct outbox *ob, size_t n)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->rows_answered_len -= n;
+	if (n != 0) {
+		memmove(ob->rows_answered, ob->rows_answered + n, ob->rows_answered_len * sizeof(*ob->rows_answered));
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+/* The important ones first, in case not all fit into the file; each kind by age, for which the next outbox is quickest. */
+static void sort_kept(struct outbox *ob)
+{
+	ob->kept = (struct entry_list){ NULL, NULL };
+	for (int important = 1; important >= 0; important--) {
+		for (struct entry *entry = ob->ages[important].oldest; entry != NULL; entry = entry->newer) {
+			list_append(&ob->kept, entry);
+		}
+	}
+}
+
+void outbox_keep_all_for_spool(struct outbox *ob)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->closed = true;
+	ob->more = false;
+	while ((entry = list_shift(&ob->in_flight)) != NULL) {
+		ob->stats.in_flight--;
+		if (entry->state == ENTRY_GIVEN_UP) {
+			outbox_settle(ob, entry);
+			continue;
+		}
+		if (entry->verb == VERB_PATCH) {
+			entry->maybe_late = true;
+		} else if (entry->maybe_received == 0) {
+			entry->maybe_received = entry->count;
+		}
+		outbox_keep_for_spool(ob, entry);
+	}
+	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
+		outbox_keep_for_spool(ob, entry);
+	}
+	while ((entry = list_shift(&ob->waiting)) != NULL) {
+		outbox_keep_for_spool(ob, entry);
+	}
+	sort_kept(ob);
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+const struct entry *outbox_next_kept(const struct outbox *ob, const struct entry *entry)
+{
+	return entry == NULL ? ob->kept.head : entry->next;
+}
+
+void outbox_defer_kept(struct outbox *ob)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	entry = list_shift(&ob->kept);
+	if (entry != NULL) {
+		list_append(&ob->kept, entry);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+static void count_spooled(struct outbox *ob, struct entry *entry)
+{
+	ob->stats.spooled += entry->count;
+	ob->stats.pending -= entry->count;
+	pending_remove(ob, entry);
+	ob->rows_waiting -= entry->row > 0;
+	ob->rows_own -= entry->row < 0;
+	ob->kept_len--;
+	id_table_remove(&ob->table, entry);
+}
+
+static void free_spooled(struct outbox *ob, struct entry *entry)
+{
+	count_spooled(ob, entry);
+	ob->ops.free(entry->item);
+	mem_free(entry);
+}
+
+void outbox_spool_rows(struct outbox *ob)
+{
+	struct entry *entry, *next;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	for (entry = ob->kept.head; entry != NULL; entry = next) {
+		next = entry->next;
+		if (entry->row != 0 && entry->row_queue == ROW_QUEUE_NONE) {
+			list_remove(&ob->kept, entry);
+			free_spooled(ob, entry);
+		}
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_spooled(struct outbox *ob, const struct entry *last)
+{
+	struct entry *entry;
+	bool done = false;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	while (!done && (entry = list_shift(&ob->kept)) != NULL) {
+		done = entry == last;
+		free_spooled(ob, entry);
+	}
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
+}

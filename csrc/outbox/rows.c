@@ -1,0 +1,116 @@
+#include "outbox/outbox_inner.h"
+
+/*
+ * The first entry whose row is due. A follow-up that is due stands for the entry that it follows; but if that entry has a
+ * row, which tells of both, the follow-up is passed over. NULL: none.
+ */
+static struct entry *first_due(struct outbox *ob, int64_t now)
+{
+	static const enum row_queue order[] = { ROW_QUEUE_IMPORTANT, ROW_QUEUE_NORMAL, ROW_QUEUE_CHANGED };
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		struct entry *entry;
+
+		while ((entry = ob->row_queues[order[i]].head) != NULL && entry->row_due <= now) {
+			struct entry *followed;
+
+			if (entry->state != ENTRY_FOLLOWING) {
+				return entry;
+			}
+			followed = id_table_find(&ob->table, entry->id);
+			if (followed->row == 0) {
+				return followed;
+			}
+			rows_remove(ob, entry);
+		}
+	}
+	return NULL;
+}
+
+/*
+ * An item with the occurrences of the entry and of its follow-up. The two stay as they are, as the entry is in flight.
+ * NULL: no memory.
+ */
+static void *copy_both(const struct outbox *ob, const struct entry *entry)
+{
+	void *copy = ob->ops.copy(entry->item);
+
+	if (copy != NULL && entry->follow_up != NULL && !ob->ops.merge(copy, entry->follow_up->item)) {
+		ob->ops.free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+/*
+ * The entry may be sent after its row was written, so the row says that it may have been received. If a try may have
+ * arrived before, that try's count is the one that the server has at least.
+ */
+static void describe(const struct entry *entry, struct outbox_row *row)
+{
+	const struct entry *follow_up = entry->follow_up;
+
+	*row = (struct outbox_row){
+		.row = entry->row,
+		.verb = entry->verb,
+		.count = entry->count + (follow_up == NULL ? 0 : follow_up->count),
+		.maybe_received = entry->maybe_received != 0 ? entry->maybe_received : entry->count,
+		.last = follow_up == NULL ? entry->last : follow_up->last,
+	};
+}
+
+enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t number, struct outbox_row *row)
+{
+	enum outbox_row_found found = OUTBOX_NO_ROW;
+	struct entry *entry;
+	void *item = NULL;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	entry = first_due(ob, now);
+	if (entry != NULL) {
+		item = rows_reserve(ob) ? copy_both(ob, entry) : NULL;
+		found = item == NULL ? OUTBOX_NO_MEMORY : OUTBOX_ROW;
+	}
+	if (found == OUTBOX_ROW) {
+		if (entry->row == 0) {
+			entry->row = -number;
+			ob->rows_own++;
+		}
+		rows_remove(ob, entry);
+		rows_append(ob, entry, ROW_QUEUE_WRITING);
+		describe(entry, row);
+		row->item = item;
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return found;
+}
+
+void outbox_rows_written(struct outbox *ob, bool ok)
+{
+	struct entry *entry;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	while ((entry = ob->row_queues[ROW_QUEUE_WRITING].tail) != NULL) {
+		rows_remove(ob, entry);
+		if (!ok) {
+			rows_prepend(ob, entry, entry->important ? ROW_QUEUE_IMPORTANT : ROW_QUEUE_NORMAL);
+		}
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_own_rows_lost(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	for (int important = 0; important < 2; important++) {
+		for (struct entry *entry = ob->ages[important].oldest; entry != NULL; entry = entry->newer) {
+			if (entry->row < 0 &&
+			    (entry->row_queue == ROW_QUEUE_NONE || entry->row_queue == ROW_QUEUE_CHANGED)) {
+				rows_remove(ob, entry);
+				entry->row_due = INT64_MIN;
+				rows_prepend(ob, entry, important != 0 ? ROW_QUEUE_IMPORTANT : ROW_QUEUE_NORMAL);
+			}
+		}
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+}

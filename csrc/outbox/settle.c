@@ -1,0 +1,153 @@
+#include "outbox/outbox_inner.h"
+
+void outbox_queue_message(struct outbox *ob, const char *name, const char *message)
+{
+	messages_add(&ob->messages, name, message, ob->now);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
+}
+
+void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from)
+{
+	if (from->name[0] != '\0') {
+		memcpy(entry->name, from->name, sizeof(entry->name));
+		ob->ops.set_name(entry->item, entry->name);
+		pending_recount_bytes(ob, entry);
+	}
+}
+
+void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences)
+{
+	if (entry->verb == VERB_CREATE) {
+		ob->stats.created++;
+	} else {
+		ob->stats.patched++;
+	}
+	ob->stats.coalesced += occurrences - 1;
+	ob->stats.pending -= occurrences;
+	entry->count -= occurrences;
+}
+
+void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+{
+	pending_remove(ob, entry);
+	if (entry->acked != 0) {
+		outbox_count_written(ob, entry, entry->acked);
+		entry->maybe_late = true;
+	}
+	ob->stats.dropped[cause] += entry->count;
+	ob->uncollected[cause] += entry->count;
+	ob->stats.pending -= entry->count;
+	entry->dropped = entry->count != 0;
+	entry->cause = cause;
+}
+
+/* An answered row can go from the spool. A row that was dropped without an answer stays there. */
+static void settle_row(struct outbox *ob, const struct entry *entry)
+{
+	if (entry->row == 0) {
+		return;
+	}
+	*(entry->row > 0 ? &ob->rows_waiting : &ob->rows_own) -= 1;
+	if (ob->rows_answered_len == 0) {
+		ob->rows_answered_at = ob->now;
+	}
+	if (!entry->dropped || (entry->cause != EVREC_CAUSE_CLOSED && entry->cause != EVREC_CAUSE_MEMORY)) {
+		ob->rows_answered[ob->rows_answered_len++] = entry->row;
+	}
+}
+
+/* The row, which has the follow-up's occurrences too, becomes the row of the follow-up alone. */
+static void hand_over_row(struct outbox *ob, struct entry *entry, struct entry *follow_up)
+{
+	follow_up->row = entry->row;
+	entry->row = 0;
+	rows_remove(ob, follow_up);
+	rows_change(ob, follow_up, ob->now);
+}
+
+void outbox_settle(struct outbox *ob, struct entry *entry)
+{
+	struct entry *follow_up = entry->follow_up;
+
+	entry->follow_up = NULL;
+	entry_enter(entry, ENTRY_ANSWERED);
+	if (!entry->dropped) {
+		ob->ops.free(entry->item);
+		entry->item = NULL;
+	}
+	list_append(&ob->answered, entry);
+	if (follow_up != NULL && entry->row != 0) {
+		hand_over_row(ob, entry, follow_up);
+	}
+	settle_row(ob, entry);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
+	if (follow_up != NULL) {
+		outbox_inherit_name(ob, follow_up, entry);
+		id_table_remove(&ob->table, entry);
+		id_table_insert(&ob->table, follow_up);
+		entry_enter(follow_up, ENTRY_WAITING);
+		follow_up->maybe_late = entry->maybe_late;
+		list_append(&ob->waiting, follow_up);
+	}
+}
+
+void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
+{
+	outbox_count_dropped(ob, entry, cause);
+	outbox_settle(ob, entry);
+}
+
+void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
+{
+	struct entry *follow_up = entry->follow_up;
+
+	if (follow_up != NULL && ob->ops.merge(entry->item, follow_up->item)) {
+		entry->count += follow_up->count;
+		entry->follow_up = NULL;
+		pending_recount_bytes(ob, entry);
+		pending_take_age(ob, entry, follow_up);
+		pending_remove(ob, follow_up);
+		ob->ops.free(follow_up->item);
+		mem_free(follow_up);
+		rows_change(ob, entry, ob->now);
+	}
+}
+
+void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why why, int64_t delay, int64_t now)
+{
+	int64_t due;
+
+	if (__builtin_add_overflow(now, delay, &due)) {
+		due = INT64_MAX;
+	}
+	entry_enter(entry, ENTRY_BACKOFF);
+	backoff_push(&ob->backoff, entry, why, due);
+}
+
+static void keep(struct outbox *ob, struct entry *entry)
+{
+	entry_enter(entry, ENTRY_KEPT);
+	if (entry->verb == VERB_PATCH) {
+		entry->maybe_received = entry->maybe_late || entry->acked != 0 ? entry->count : 0;
+	}
+	list_append(&ob->kept, entry);
+	ob->kept_len++;
+}
+
+void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
+{
+	struct entry *follow_up;
+
+	if (!ob->keeps) {
+		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
+		return;
+	}
+	outbox_absorb_follow_up(ob, entry);
+	follow_up = entry->follow_up;
+	entry->follow_up = NULL;
+	keep(ob, entry);
+	/* Without memory to merge it, the follow-up goes: the next process could have two rows of one event under way. */
+	if (follow_up != NULL) {
+		outbox_drop(ob, follow_up, EVREC_CAUSE_MEMORY);
+	}
+}

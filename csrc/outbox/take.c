@@ -1,0 +1,83 @@
+#include "outbox/outbox_inner.h"
+
+/* A probe of a namespace is answered within this time, mostly. */
+#define HELD_MAX EVREC_SECOND
+
+/* The entry to send next, taken off its list. */
+static struct entry *pick(struct outbox *ob, int64_t now)
+{
+	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
+		return backoff_pop(&ob->backoff);
+	}
+	return list_shift(&ob->waiting);
+}
+
+/* False: the entry is not sent now; it was dropped, or backs off. */
+static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	struct namespace_block *block = NULL;
+
+	if (outbox_too_old(ob, entry, now)) {
+		outbox_drop(ob, entry, EVREC_CAUSE_EXPIRED);
+		return false;
+	}
+	if (ob->blocks.len != 0) {
+		block = namespace_blocks_find(&ob->blocks, ob->ops.ns(entry->item), entry->verb);
+	}
+	if (block == NULL) {
+		return true;
+	}
+	if (time_since(now, block->since) < NAMESPACE_BLOCK_TERM) {
+		outbox_drop(ob, entry, block->cause);
+		return false;
+	}
+	if (block->probe != NULL && !ob->closed) {
+		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
+		return false;
+	}
+	block->probe = entry;
+	return true;
+}
+
+struct entry *outbox_take(struct outbox *ob, int64_t now)
+{
+	struct entry *entry;
+	unsigned n = 0;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->now = now;
+	while ((entry = pick(ob, now)) != NULL && !may_go(ob, entry, now)) {
+		outbox_yield_lock(ob, &n);
+	}
+	if (n != 0) {
+		(void)pthread_cond_broadcast(&ob->progress);
+	}
+	if (entry != NULL) {
+		ob->stats.retries += entry->tries != 0;
+		entry_enter(entry, ENTRY_IN_FLIGHT);
+		list_append(&ob->in_flight, entry);
+		ob->stats.in_flight++;
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return entry;
+}
+
+int64_t outbox_next_due(struct outbox *ob, int64_t now)
+{
+	int64_t due;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	due = backoff_due(&ob->backoff);
+	if (ob->waiting.head != NULL || (ob->closed && !backoff_empty(&ob->backoff))) {
+		due = now;
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return due;
+}
+
+void outbox_make_due_now(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	backoff_make_due_now(&ob->backoff, BACKOFF_UNANSWERED);
+	(void)pthread_mutex_unlock(&ob->lock);
+}

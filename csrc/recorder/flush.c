@@ -1,0 +1,125 @@
+#include "base/clock.h"
+#include "recorder/broadcaster.h"
+
+static int64_t real_now(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+static int64_t deadline_in(int64_t timeout)
+{
+	int64_t deadline;
+
+	if (timeout < 0) {
+		timeout = 0;
+	}
+	return __builtin_add_overflow(real_now(), timeout, &deadline) ? INT64_MAX : deadline;
+}
+
+/* When no more writes are begun. A flush with a timeout of 0 is a poll, which begins all that are due. */
+static int64_t last_write_by(int64_t deadline, int64_t timeout)
+{
+	return timeout > 0 ? deadline : INT64_MAX;
+}
+
+static bool settled(const evrec_broadcaster *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->sinks.len; i++) {
+		if (!pipeline_empty(b->sinks.items[i]->pipeline)) {
+			return false;
+		}
+	}
+	return b->deferred_len == 0;
+}
+
+/* Waits a moment on a pipeline that can make progress. False if all that is left waits for a fake clock. */
+static bool wait_for_progress(const evrec_broadcaster *b, int64_t deadline)
+{
+	bool stuck = false;
+	size_t i;
+
+	for (i = 0; i < b->sinks.len; i++) {
+		struct pipeline *pipeline = b->sinks.items[i]->pipeline;
+
+		/* A sender's thread may have emptied it since settled() looked. */
+		if (pipeline_empty(pipeline)) {
+			continue;
+		}
+		if (pipeline_wait(pipeline, deadline)) {
+			return true;
+		}
+		stuck = true;
+	}
+	return !stuck || b->deferred_len != 0;
+}
+
+static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t last_write)
+{
+	for (;;) {
+		broadcaster_poll_by(b, last_write);
+		if (settled(b)) {
+			/* Takes the answers that came since the poll above; their callbacks may record again. */
+			broadcaster_poll_by(b, last_write);
+			if (settled(b)) {
+				return 0;
+			}
+		}
+		if (real_now() >= deadline || !wait_for_progress(b, deadline)) {
+			return EVREC_ETIMEOUT;
+		}
+	}
+}
+
+static int refuse_inside(evrec_error *err)
+{
+	return error_set(err, EVREC_EINVALID, "called from inside a callback of this broadcaster");
+}
+
+int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout, evrec_error *err)
+{
+	int64_t deadline;
+
+	if (b->busy) {
+		return refuse_inside(err);
+	}
+	if (b->phase == BROADCASTER_ENDED) {
+		return error_set(err, b->ended_code, "%s", b->ended.message);
+	}
+	deadline = deadline_in(timeout);
+	return broadcaster_sum_up(b, flush_until(b, deadline, last_write_by(deadline, timeout)), err);
+}
+
+static void end_sinks(evrec_broadcaster *b, int64_t deadline)
+{
+	size_t i;
+
+	b->busy = true;
+	for (i = 0; i < b->sinks.len; i++) {
+		pipeline_end(b->sinks.items[i]->pipeline);
+	}
+	for (i = 0; i < b->sinks.len; i++) {
+		pipeline_join(b->sinks.items[i]->pipeline, deadline);
+	}
+	b->busy = false;
+	broadcaster_forget_stopped(b);
+}
+
+int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_error *err)
+{
+	int64_t deadline = deadline_in(timeout);
+
+	if (b->busy) {
+		return refuse_inside(err);
+	}
+	if (b->phase != BROADCASTER_ENDED) {
+		/* Events that callbacks have recorded until now go out with the first poll; later ones are refused. */
+		broadcaster_enter_phase(b, BROADCASTER_CLOSED);
+		(void)flush_until(b, deadline, last_write_by(deadline, timeout));
+		end_sinks(b, deadline);
+		b->ended_code = broadcaster_sum_up(b, 0, &b->ended);
+		broadcaster_enter_phase(b, BROADCASTER_ENDED);
+	}
+	return error_set(err, b->ended_code, "%s", b->ended.message);
+}

@@ -1,0 +1,27 @@
+/* The words of the enums that users see. */
+#include "evrec.h"
+
+const char *evrec_cause_name(enum evrec_cause cause)
+{
+	static const char *const names[EVREC_CAUSES] = {
+		[EVREC_CAUSE_QUEUE_FULL] = "queue_full",
+		[EVREC_CAUSE_REJECTED] = "rejected",
+		[EVREC_CAUSE_FORBIDDEN] = "forbidden",
+		[EVREC_CAUSE_NOT_FOUND] = "not_found",
+		[EVREC_CAUSE_TERMINATING] = "namespace_terminating",
+		[EVREC_CAUSE_CONFLICT] = "conflict",
+		[EVREC_CAUSE_CLOSED] = "closed",
+		[EVREC_CAUSE_MEMORY] = "memory",
+		[EVREC_CAUSE_EXPIRED] = "expired",
+		[EVREC_CAUSE_MAX_TRIES] = "max_tries",
+	};
+
+	return names[cause];
+}
+
+const char *evrec_stage_name(enum evrec_stage stage)
+{
+	static const char *const names[] = { "aggregated", "rate_limited", "dropped" };
+
+	return names[stage];
+}

@@ -1,0 +1,279 @@
+#include "event/event.h"
+#include "recorder/broadcaster.h"
+
+/* The pairs of one map of a recorder's options. Merging them with a call's map looks at each of both. */
+#define DEFAULTS_MAX 64
+
+struct evrec_recorder {
+	evrec_broadcaster *b;
+	evrec_event *model;            /* holds the options; the fields below borrow from it */
+	evrec_map labels, annotations; /* of all events */
+	evrec_fields event;            /* the one being recorded; fields that no recording call sets stay as they are */
+	struct keys keys;              /* the event's */
+	struct buf note;               /* the event's, if it had to be cleaned or cut */
+};
+
+void evrec_recorder_options_init(evrec_recorder_options *options)
+{
+	*options = (evrec_recorder_options){ .labels = { NULL, 0 } };
+}
+
+static int check_defaults(evrec_map map, const char *what, evrec_error *err)
+{
+	if (map.len > DEFAULTS_MAX) {
+		return error_set(err, EVREC_EINVALID, "%s: more than %d", what, DEFAULTS_MAX);
+	}
+	return check_map(map, what, err);
+}
+
+static int check_options(const evrec_recorder_options *options, evrec_error *err)
+{
+	int code = check_text(options->component, "component", FIELD_MAX, false, err);
+
+	if (code == 0) {
+		code = check_text(options->host, "host", FIELD_MAX, false, err);
+	}
+	if (code == 0) {
+		code = check_defaults(options->labels, "labels", err);
+	}
+	return code != 0 ? code : check_defaults(options->annotations, "annotations", err);
+}
+
+static evrec_event *make_model(const evrec_recorder_options *options)
+{
+	evrec_fields fields;
+
+	evrec_fields_init(&fields);
+	fields.component = fields.controller = options->component;
+	fields.host = fields.instance = options->host;
+	fields.labels = options->labels;
+	fields.annotations = options->annotations;
+	fields.count = 1;
+	return evrec_event_new(&fields);
+}
+
+evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, const evrec_recorder_options *options, evrec_error *err)
+{
+	evrec_recorder_options defaults;
+	evrec_recorder *r;
+
+	if (options == NULL) {
+		evrec_recorder_options_init(&defaults);
+		options = &defaults;
+	}
+	if (check_options(options, err) != 0) {
+		return NULL;
+	}
+	r = mem_zalloc(sizeof(*r));
+	if (r != NULL) {
+		r->model = make_model(options);
+	}
+	if (r == NULL || r->model == NULL) {
+		mem_free(r);
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	r->event = *evrec_event_fields(r->model);
+	r->labels = r->event.labels;
+	r->annotations = r->event.annotations;
+	r->b = b;
+	b->refs++;
+	return r;
+}
+
+void evrec_recorder_free(evrec_recorder *r)
+{
+	if (r != NULL) {
+		broadcaster_unref(r->b);
+		keys_free(&r->keys);
+		buf_free(&r->note);
+		evrec_event_release(r->model);
+		mem_free(r);
+	}
+}
+
+/* Checks the fields that are a part of the event's keys. */
+static int check_key_fields(const evrec_emit *emit, evrec_error *err)
+{
+	int code = 0;
+
+	if (emit->object == NULL) {
+		code = check_reference(emit->regarding, "regarding", err);
+	}
+	if (code == 0) {
+		code = check_type(emit->type, err);
+	}
+	return code != 0 ? code : check_text(emit->reason, "reason", REASON_MAX, true, err);
+}
+
+/*
+ * Checks the other fields, which may change from one occurrence to the next. The recorder's own maps were checked when
+ * it was made.
+ */
+static int check_other_fields(const evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+{
+	int code = 0;
+
+	if (emit->object == NULL && !is_plain(emit->regarding->resource_version)) {
+		code = check_text(emit->regarding->resource_version, "regarding.resourceVersion", FIELD_MAX, false,
+		                  err);
+	}
+	if (code == 0 && emit->related != NULL) {
+		code = check_reference(emit->related, "related", err);
+	}
+	if (code == 0 && emit->action.len != 0) {
+		code = check_text(emit->action, "action", REASON_MAX, false, err);
+	}
+	if (code == 0 && emit->annotations.len != 0 && emit->annotations.pairs != r->annotations.pairs) {
+		code = check_map(emit->annotations, "annotations", err);
+	}
+	if (code == 0 && emit->labels.len != 0 && emit->labels.pairs != r->labels.pairs) {
+		code = check_map(emit->labels, "labels", err);
+	}
+	return code;
+}
+
+/* client-go's makeEvent, but without a name, which only a new event needs, and with the note as it was given. */
+static void make(evrec_fields *event, const evrec_emit *emit, int64_t now)
+{
+	event->name = (evrec_str){ NULL, 0 };
+	event->regarding = emit->object != NULL ? *evrec_prepared_ref_fields(emit->object) : *emit->regarding;
+	event->ns = event->regarding.ns.len != 0 ? event->regarding.ns : EVREC_STR("default");
+	if (emit->related != NULL) {
+		event->related = *emit->related;
+	} else if (event->related.kind.len != 0) {
+		event->related = (evrec_reference){ 0 };
+	}
+	event->annotations = emit->annotations;
+	event->labels = emit->labels;
+	event->type = emit->type;
+	event->reason = emit->reason;
+	event->action = emit->action;
+	event->note = emit->note;
+	event->first = event->last = emit->timestamp != EVREC_UNSET ? emit->timestamp : now;
+}
+
+void evrec_emit_init(evrec_emit *emit)
+{
+	*emit = (evrec_emit){ .timestamp = EVREC_UNSET };
+}
+
+/* `complete` is false if there was no memory for all of *emit. */
+static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evrec_error *err)
+{
+	evrec_broadcaster *b = r->b;
+	/* A call from inside a callback uses others: the outer call still needs the recorder's own event and note. */
+	evrec_fields *event = &r->event, inner;
+	struct buf *note = &r->note;
+	evrec_error own;
+	bool known, ok;
+	int64_t now;
+	int code;
+
+	if (err == NULL) {
+		err = &own;
+	}
+	if (emit->object == NULL && emit->regarding == NULL) {
+		return evrec_recorder_refuse(r, "regarding: missing", err);
+	}
+	if (b->busy) {
+		inner = r->event;
+		event = &inner;
+		note = &b->inner_note;
+	}
+	now = evrec_clock_now(b->options.clock);
+	make(event, emit, now);
+	/* The same keys as the call before: their fields were checked then, and the note is clean. */
+	known = !b->busy && keys_are_of_same_source(&r->keys, event);
+	code = check_other_fields(r, emit, err);
+	if (code == 0 && !known) {
+		code = check_key_fields(emit, err);
+	}
+	if (code != 0) {
+		/* make() clears `related` only if that has a kind, and an invalid one may have none. */
+		event->related = (evrec_reference){ 0 };
+		broadcaster_refuse(b, err->message);
+		return code;
+	}
+	if (known) {
+		return broadcaster_record(b, event, complete ? &r->keys : NULL, now, err);
+	}
+	buf_clear(note);
+	event->note = text_clean(emit->note, b->options.max_message_bytes, note);
+	if (b->busy) {
+		return broadcaster_defer(b, event, complete && !note->failed, err);
+	}
+	/* A note that had to be cleaned or cut may have become that of the call before. */
+	known = event->note.data != emit->note.data && keys_are_of_same_source(&r->keys, event);
+	ok = complete && !note->failed && (known || keys_make(&r->keys, event));
+	return broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
+}
+
+static bool has_key(evrec_map map, evrec_str key)
+{
+	size_t i;
+
+	for (i = 0; i < map.len && !str_eq(map.pairs[i].key, key); i++) {
+	}
+	return i < map.len;
+}
+
+/*
+ * Adds to *map the defaults whose keys it lacks. Both may need a block of their own: then *block is set, for the caller
+ * to free after the last use of *map. False: no memory.
+ */
+static bool add_defaults(evrec_map *map, evrec_map defaults, evrec_pair **block)
+{
+	size_t i, len = map->len;
+
+	if (len == 0 || defaults.len == 0) {
+		*map = len == 0 ? defaults : *map;
+		return true;
+	}
+	*block = mem_alloc((len + defaults.len) * sizeof(**block));
+	if (*block == NULL) {
+		return false;
+	}
+	memcpy(*block, map->pairs, len * sizeof(**block));
+	for (i = 0; i < defaults.len; i++) {
+		if (!has_key(*map, defaults.pairs[i].key)) {
+			(*block)[len++] = defaults.pairs[i];
+		}
+	}
+	*map = (evrec_map){ *block, len };
+	return true;
+}
+
+static int emit_with_defaults(evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+{
+	evrec_pair *labels = NULL, *annotations = NULL;
+	evrec_emit whole = *emit;
+	bool complete;
+	int code;
+
+	complete = add_defaults(&whole.labels, r->labels, &labels) &&
+	           add_defaults(&whole.annotations, r->annotations, &annotations);
+	code = record(r, &whole, complete, err);
+	mem_free(labels);
+	mem_free(annotations);
+	return code;
+}
+
+int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+{
+	const bool plain = r->labels.len == 0 && r->annotations.len == 0;
+
+	return plain ? record(r, emit, true, err) : emit_with_defaults(r, emit, err);
+}
+
+int evrec_recorder_refuse(evrec_recorder *r, const char *message, evrec_error *err)
+{
+	broadcaster_refuse(r->b, message);
+	return error_set(err, EVREC_EINVALID, "%s", message);
+}
+
+int evrec_recorder_drop(evrec_recorder *r, const char *message, evrec_error *err)
+{
+	broadcaster_drop(r->b);
+	return error_set(err, EVREC_EDROPPED, "%s", message);
+}

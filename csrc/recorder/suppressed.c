@@ -1,0 +1,125 @@
+#include "recorder/suppressed.h"
+
+#include "base/utf8.h"
+
+/* Bytes that are kept of a message. */
+#define MESSAGE_MAX 200
+
+struct suppression {
+	uint64_t count;
+	int64_t first_time, last_time;
+	uint64_t aggregate, bucket; /* the correlator's entries of the latest occurrence; 0: not known */
+	size_t message_len;
+	char message[MESSAGE_MAX];
+};
+
+static const struct lru_type cache_type = { sizeof(struct suppression), NULL, NULL };
+
+void suppressed_free(struct suppressed *s)
+{
+	for (size_t i = 0; i < SUPPRESSED_STAGES; i++) {
+		lru_free(s->stages[i]);
+		s->stages[i] = NULL;
+	}
+}
+
+static struct suppression *add(struct lru **cache, const struct keys *keys, evrec_str note, uint64_t count, int64_t now)
+{
+	/* A copy without the notes that a key keeps of its place in the correlator's caches: this is another cache. */
+	struct key key = { keys->aggregate.head, keys->aggregate.tail, keys->aggregate.hash, 0, 0 };
+	struct suppression *entry;
+	bool fresh;
+
+	if (*cache == NULL) {
+		*cache = lru_new(&cache_type, SUPPRESSED_MAX);
+	}
+	entry = *cache == NULL ? NULL : lru_put(*cache, &key, &fresh);
+	if (entry == NULL) {
+		return NULL;
+	}
+	if (fresh) {
+		entry->first_time = now;
+	}
+	entry->last_time = now;
+	entry->count += count;
+	entry->message_len = note.len <= MESSAGE_MAX ? note.len : utf8_floor(note, MESSAGE_MAX);
+	if (entry->message_len != 0) {
+		memcpy(entry->message, note.data, entry->message_len);
+	}
+	return entry;
+}
+
+void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, const struct keys *keys,
+                    const struct observed *o, int64_t now)
+{
+	const size_t i = stage == EVREC_STAGE_DROPPED ? (size_t)stage + cause : stage;
+	struct suppression *entry = add(&s->stages[i], keys, o->note, 1, now);
+
+	if (entry != NULL) {
+		entry->aggregate = o->aggregate;
+		entry->bucket = o->bucket;
+	}
+}
+
+void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
+                     uint64_t count, int64_t now)
+{
+	(void)add(&s->stages[EVREC_STAGE_DROPPED + cause], keys, note, count, now);
+}
+
+struct visit {
+	const evrec_correlator *correlator;
+	const evrec_reference *object;
+	int64_t now;
+	evrec_suppressed model; /* the stage and the cause are set */
+	bool (*func)(void *ctx, const evrec_suppressed *suppressed);
+	void *ctx;
+	bool stopped;
+};
+
+/* A field that the caller leaves unset fits any value. */
+static bool fits(evrec_str asked, evrec_str has)
+{
+	return asked.len == 0 || str_eq(asked, has);
+}
+
+static bool is_of(const evrec_reference *r, const evrec_reference *object)
+{
+	return object == NULL ||
+	       (str_eq(r->kind, object->kind) && str_eq(r->name, object->name) && str_eq(r->ns, object->ns) &&
+	        fits(object->uid, r->uid) && fits(object->api_version, r->api_version));
+}
+
+static bool visit_one(void *ctx, evrec_str key, void *value)
+{
+	const struct suppression *s = value;
+	struct visit *visit = ctx;
+	evrec_suppressed suppressed = visit->model;
+
+	keys_split_aggregate(key, &suppressed);
+	if (!is_of(&suppressed.regarding, visit->object)) {
+		return true;
+	}
+	suppressed.message = (evrec_str){ s->message, s->message_len };
+	suppressed.count = s->count;
+	suppressed.first = s->first_time;
+	suppressed.last = s->last_time;
+	correlator_explain(visit->correlator, s->aggregate, s->bucket, visit->now, &suppressed);
+	visit->stopped = !visit->func(visit->ctx, &suppressed);
+	return !visit->stopped;
+}
+
+void suppressed_visit(const struct suppressed *s, const evrec_correlator *correlator, const evrec_reference *object,
+                      int64_t now, bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx)
+{
+	struct visit visit = { .correlator = correlator, .object = object, .now = now, .func = func, .ctx = ctx };
+
+	for (size_t i = 0; i < SUPPRESSED_STAGES && !visit.stopped; i++) {
+		visit.model.stage = i < EVREC_STAGE_DROPPED ? (enum evrec_stage)i : EVREC_STAGE_DROPPED;
+		visit.model.cause =
+			i < EVREC_STAGE_DROPPED ? EVREC_CAUSES : (enum evrec_cause)(i - EVREC_STAGE_DROPPED);
+		if (s->stages[i] != NULL) {
+			lru_each(s->stages[i], visit_one, &visit);
+		}
+	}
+}

@@ -1,0 +1,43 @@
+/*
+ * suppressed.h - the latest events that readers of a sink do not get to see as they were recorded, by stage and by
+ * source, object, type and reason. Belongs to a pipeline, and to its thread. The number of entries is bounded, and a
+ * further occurrence of an entry allocates nothing.
+ */
+#ifndef EVREC_SUPPRESSED_H
+#define EVREC_SUPPRESSED_H
+
+#include "correlate/correlator.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Entries of each stage. The stages are aggregated, rate-limited, and one for every cause of a drop. */
+#define SUPPRESSED_MAX 128
+#define SUPPRESSED_STAGES (EVREC_STAGE_DROPPED + EVREC_CAUSES)
+
+/* All zero is empty. */
+struct suppressed {
+	struct lru *stages[SUPPRESSED_STAGES]; /* key of an aggregate -> struct suppression; NULL: none yet */
+};
+
+void suppressed_free(struct suppressed *s); /* leaves it all zero */
+
+/*
+ * Adds an occurrence, with its keys and as it was observed, that `stage` suppressed at `now`. `cause` counts only if the
+ * stage is EVREC_STAGE_DROPPED. Without memory the occurrence is not remembered.
+ */
+void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, const struct keys *keys,
+                    const struct observed *o, int64_t now);
+/* Likewise for `count` occurrences that were dropped long after they were observed. */
+void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
+                     uint64_t count, int64_t now);
+
+/*
+ * Calls `func` for the entries of `object` (NULL: of all objects), by stage, the most recent first, until it returns
+ * false. Tokens are those that `correlator` has at `now`.
+ */
+void suppressed_visit(const struct suppressed *s, const evrec_correlator *correlator, const evrec_reference *object,
+                      int64_t now, bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx);
+
+#pragma GCC visibility pop
+
+#endif

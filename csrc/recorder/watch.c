@@ -1,0 +1,114 @@
+#include "recorder/watch.h"
+
+#include "base/phase.h"
+#include "sender/sender.h"
+
+static const unsigned legal_steps[] = {
+	[WATCH_RUNNING] = PHASE_BIT(WATCH_STOPPED) | PHASE_BIT(WATCH_DETACHED),
+	[WATCH_STOPPED] = PHASE_BIT(WATCH_DETACHED),
+	[WATCH_DETACHED] = 0,
+};
+
+bool watch_offer(evrec_watch *watch, evrec_event *event)
+{
+	if (watch->func != NULL) {
+		watch->func(watch->ctx, event);
+		return true;
+	}
+	if (watch->queue_len == watch->queue_cap) {
+		watch->dropped++;
+		return false;
+	}
+	watch->queue[(watch->queue_head + watch->queue_len) % watch->queue_cap] = evrec_event_retain(event);
+	watch->queue_len++;
+	return true;
+}
+
+evrec_event *evrec_watch_next(evrec_watch *watch)
+{
+	evrec_event *event;
+
+	if (watch->queue_len == 0) {
+		return NULL;
+	}
+	event = watch->queue[watch->queue_head];
+	watch->queue_head = (watch->queue_head + 1) % watch->queue_cap;
+	watch->queue_len--;
+	return event;
+}
+
+void evrec_watch_stop(evrec_watch *watch)
+{
+	if (watch->phase != WATCH_RUNNING) {
+		return;
+	}
+	phase_step(&watch->phase, WATCH_STOPPED, legal_steps);
+	if (watch->pipeline != NULL) {
+		pipeline_stop(watch->pipeline);
+	}
+}
+
+bool watch_is_over(const evrec_watch *watch)
+{
+	return watch->pipeline != NULL && pipeline_is_over(watch->pipeline);
+}
+
+const evrec_sink_stats *watch_keep_stats(evrec_watch *watch)
+{
+	(void)evrec_watch_get_sink_stats(watch, &watch->final_stats);
+	watch->final_generation = sender_fork_generation();
+	return &watch->final_stats;
+}
+
+void watch_detach(evrec_watch *watch)
+{
+	phase_step(&watch->phase, WATCH_DETACHED, legal_steps);
+	watch->func = NULL;
+	if (watch->pipeline != NULL) {
+		pipeline_free(watch->pipeline);
+		watch->pipeline = NULL;
+	}
+}
+
+void watch_unref(evrec_watch *watch)
+{
+	evrec_event *event;
+
+	if (--watch->refs != 0) {
+		return;
+	}
+	while ((event = evrec_watch_next(watch)) != NULL) {
+		evrec_event_release(event);
+	}
+	mem_free(watch->queue);
+	mem_free(watch);
+}
+
+void evrec_watch_free(evrec_watch *watch)
+{
+	if (watch != NULL) {
+		watch_unref(watch);
+	}
+}
+
+bool evrec_watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats)
+{
+	if (watch->pipeline != NULL) {
+		pipeline_get_stats(watch->pipeline, stats);
+		stats->number = watch->number;
+		return true;
+	}
+	*stats = watch->final_stats;
+	if (watch->final_generation != sender_fork_generation()) {
+		/* A child does not count the writes of its parent process. */
+		*stats = (evrec_sink_stats){ .number = watch->final_stats.number };
+		memcpy(stats->name, watch->final_stats.name, sizeof(stats->name));
+	}
+	return stats->number != 0;
+}
+
+void evrec_watch_get_queue(const evrec_watch *watch, size_t *queued, uint64_t *dropped)
+{
+	*queued = watch->queue_len;
+	*dropped = watch->dropped;
+}

@@ -1,0 +1,91 @@
+/*
+ * sender.h - takes writes from an outbox, gives them to a protocol, and brings the outcomes back. Only this room starts
+ * threads.
+ *
+ * A sender owns its outbox and its protocol. Its thread starts at the first wake in a process, with all signals blocked.
+ * If no thread can be had (HAProxy's worker), or the protocol calls the embedder's functions, the sender is driven by
+ * sender_step, which the broadcaster's poll calls.
+ *
+ *   1. new        no thread, nothing open
+ *   2. wake       the outbox has something to send: starts the thread, or ends its wait; any thread
+ *   3. end        accept nothing more, send what waits once more, then stop; never blocks
+ *   4. join       waits for the thread; drops what is left at the deadline
+ *   5. release    frees it. A protocol that does I/O first sends what waits, for up to 30 s: by its thread, or, if it has
+ *                 none, by the steps of other senders and by exit()
+ *
+ * A throttle (outbox/throttle.h) says how many requests may be under way, and when the next one may start. If four requests
+ * in a row are not answered, it pauses the sender for up to 3 s each time, and lets one request try; so an outage, or a
+ * token that has run out, costs the waiting writes no tries.
+ *
+ * At exit() every listed sender is ended and joined, 2 s at most in all. What is left then goes to its spool if it has
+ * one. The handler is registered with atexit after the protocol's library has been set up, so that it runs before the
+ * library's own. After a signal of evrec_on_signal a thread does the same while the embedder's threads go on, and ends the
+ * process.
+ */
+#ifndef EVREC_SENDER_H
+#define EVREC_SENDER_H
+
+#include "outbox/protocol.h"
+#include "spool/spooler.h"
+
+#pragma GCC visibility push(hidden)
+
+struct sender_options {
+	evrec_clock *clock; /* retained; its monotonic time decides what is due */
+	bool threadless;
+	struct spooler *spooler; /* keeps what is left at the end; NULL: it is dropped */
+	const char *name;        /* the sink's, copied */
+	bool loud; /* tells on standard error what it loses without its owner: after release, and at exit */
+};
+
+/* Owns `ob`, `p` and the spooler from here on, even if it fails. NULL: no memory. */
+struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options);
+
+/* If a spool may have something to send, starts the drive as the first write would. Any thread. */
+void sender_begin(struct sender *s);
+/* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */
+bool sender_needs_step(const struct sender *s);
+/*
+ * One round without waiting: take, send, step the protocol; and one round for each sender that was released without a
+ * thread. The broadcaster's thread.
+ */
+void sender_step(struct sender *s);
+/* Likewise, but sends no more than one request after `deadline` (CLOCK_MONOTONIC). */
+void sender_step_by(struct sender *s, int64_t deadline);
+
+/* From the protocol: the outcome of one write, then, once for each send, the result of the request. Whoever drives. */
+void sender_answered(struct sender *s, struct entry *entry, const struct outcome *outcome);
+void sender_request_ended(struct sender *s, enum request_result result, int64_t retry_after);
+struct outbox *sender_outbox(struct sender *s);
+
+/* True under a fake clock if nothing can happen before somebody moves that clock. Any thread. */
+bool sender_is_stalled(const struct sender *s);
+/* How the sink is slowed down by now. Any thread. */
+void sender_get_throttle(const struct sender *s, evrec_throttle_stats *stats);
+
+void sender_end(struct sender *s); /* any thread; idempotent */
+/* After sender_end: true if its thread has finished, so that sender_release leaves no thread behind. */
+bool sender_has_ended(const struct sender *s);
+/*
+ * Ends it and waits until `deadline` (CLOCK_MONOTONIC), and a moment longer for a thread to let go. True: nothing was
+ * left. Else what was left went to the spool, for as long as the disk took, or was dropped, cause "closed". Frees
+ * nothing. Idempotent.
+ */
+bool sender_join(struct sender *s, int64_t deadline);
+/*
+ * Never blocks. The sender, its outbox and protocol are gone for the caller. Writes that wait for a protocol that calls
+ * the embedder's functions are lost.
+ */
+void sender_release(struct sender *s);
+
+/*
+ * Changes in a forked child, in which the parent's threads do not exist and its locks may be held for ever. Whoever finds
+ * it changed makes a new outbox, protocol and sender, and leaves the old ones alone, memory and all: the functions
+ * above do nothing for these. Cheap; any thread. Forks before the first sender_watch_forks go unnoticed.
+ */
+unsigned sender_fork_generation(void);
+void sender_watch_forks(void);
+
+#pragma GCC visibility pop
+
+#endif

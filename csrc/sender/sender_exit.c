@@ -1,0 +1,220 @@
+#include "sender/sender_inner.h"
+
+#include <stdlib.h>
+
+#define EXIT_MAX (2 * EVREC_SECOND)
+#define TENTHS 10 /* of that time: the last one is for threads to let go, the one before for what still backs off */
+#define LOOK (EVREC_SECOND / 100)
+
+/* How the process ends. */
+struct ending_plan {
+	int64_t flush_until, end_until; /* CLOCK_MONOTONIC */
+	bool by_signal;                 /* the embedder's threads go on meanwhile, and may poll */
+};
+
+/* Does the end wait for it? exit() runs on a thread of the embedder's, which therefore polls no more. */
+static bool is_concerned(const struct sender *s, const struct ending_plan *plan)
+{
+	return plan->by_signal || s->protocol->ops->does_io;
+}
+
+static bool is_stepped(const struct sender *s)
+{
+	return atomic_load(&s->drive) == DRIVE_STEPS;
+}
+
+static bool has_thread_at_work(const struct sender *s)
+{
+	return atomic_load(&s->drive) == DRIVE_THREAD && (s->released || !sender_has_reached(s, SENDER_FINISHED));
+}
+
+static bool threads_run(void)
+{
+	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (has_thread_at_work(s)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool threads_on_disk(void)
+{
+	for (const struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (atomic_load(&s->on_disk)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void wait_for_threads(int64_t deadline)
+{
+	while (threads_run() && (senders_wait(deadline) || (threads_on_disk() && senders_wait_for_disk()))) {
+	}
+}
+
+static void wait_for_threads_to_let_go(void)
+{
+	for (int turn = 0; turn < LETTING_GO_TURNS && threads_run(); turn++) {
+		wait_for_threads(sender_real_now() + LETTING_GO_MAX / LETTING_GO_TURNS);
+	}
+}
+
+/*
+ * There is something to write, and the server answered last time: it may take at the next try what it refused. A server
+ * that is gone costs a process no time.
+ */
+static bool is_getting_on(struct sender *s)
+{
+	struct outbox_stats stats;
+
+	if (sender_has_reached(s, SENDER_FINISHED) || outbox_empty(s->outbox)) {
+		return false;
+	}
+	outbox_get_stats(s->outbox, &stats);
+	return stats.in_flight != 0 || atomic_load(&s->view.unanswered) == 0;
+}
+
+/* Steps it, unless it needs a poll. */
+static void carry_on(struct sender *s)
+{
+	if (is_stepped(s) && s->protocol->ops->does_io) {
+		sender_step_until(s, 0);
+	}
+}
+
+static bool some_get_on(const struct ending_plan *plan)
+{
+	bool some = senders.away != 0;
+
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		carry_on(s);
+		some = (is_concerned(s, plan) && is_getting_on(s)) || some;
+	}
+	return some;
+}
+
+/* Lets all senders make the tries that a flush would make. */
+static void flush_all(const struct ending_plan *plan)
+{
+	while (some_get_on(plan) && sender_real_now() < plan->flush_until) {
+		(void)senders_wait(sender_real_now() + LOOK);
+	}
+}
+
+/* Lets a sender try once more what waits. One that needs a poll goes on as before. */
+static bool some_are_ending(const struct ending_plan *plan)
+{
+	bool some = senders.away != 0;
+
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (!s->protocol->ops->does_io) {
+			some = (is_concerned(s, plan) && is_getting_on(s)) || some;
+			continue;
+		}
+		if (!sender_has_reached(s, SENDER_ENDING)) {
+			sender_end(s);
+		}
+		carry_on(s);
+		some = has_thread_at_work(s) || (is_stepped(s) && !outbox_empty(s->outbox)) || some;
+	}
+	return some;
+}
+
+static void try_once_more(const struct ending_plan *plan)
+{
+	while (some_are_ending(plan) && (sender_real_now() < plan->end_until || threads_on_disk())) {
+		(void)senders_wait(sender_real_now() + LOOK);
+	}
+}
+
+/*
+ * Drops or spools what the sender has left, once its time is up. exit() may run inside of a step, which never ends then;
+ * after a signal a poll ends its step soon.
+ */
+static void end_one(struct sender *s, const struct ending_plan *plan)
+{
+	if (is_stepped(s)) {
+		if (sender_end_steps(s, plan->by_signal ? sender_real_now() + LETTING_GO_MAX : 0)) {
+			outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+		}
+	} else if (!s->released) {
+		if (sender_has_reached(s, SENDER_FINISHED)) {
+			sender_join_thread(s);
+		}
+		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
+	}
+}
+
+/* Its thread is past its last round: it tells the losses, and frees the outbox, without the lock. */
+static bool is_told_by_thread(const struct sender *s)
+{
+	return s->released && atomic_load(&s->drive) == DRIVE_THREAD && sender_has_reached(s, SENDER_FINISHED);
+}
+
+/* With the lock held, which it gives back while it waits. */
+static void end_all(int64_t timeout, bool by_signal)
+{
+	int64_t start = sender_real_now();
+	struct ending_plan plan = {
+		.flush_until = start + timeout / TENTHS * (TENTHS - 2),
+		.end_until = start + timeout / TENTHS * (TENTHS - 1),
+		.by_signal = by_signal,
+	};
+
+	senders.ending = ENDING;
+	flush_all(&plan);
+	try_once_more(&plan);
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (is_concerned(s, &plan) && !sender_has_reached(s, SENDER_FINISHED)) {
+			sender_enter(s, SENDER_STOPPING);
+		}
+	}
+	wait_for_threads_to_let_go();
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (is_concerned(s, &plan)) {
+			end_one(s, &plan);
+		}
+		if (!is_told_by_thread(s)) {
+			sender_tell_losses(s);
+		}
+	}
+	senders.ending = ENDED;
+	(void)pthread_cond_broadcast(&senders.changed);
+}
+
+/* A signal may come during exit(), and exit() may be called after a signal: the second one waits for the first. */
+static void end_once(int64_t timeout, bool by_signal)
+{
+	(void)pthread_mutex_lock(&senders.lock);
+	if (senders.ending == NOT_ENDED) {
+		end_all(timeout, by_signal);
+	}
+	while (senders.ending == ENDING) {
+		(void)pthread_cond_wait(&senders.changed, &senders.lock);
+	}
+}
+
+/* Registered more than once, it runs once: later runs would come after the exit handlers of libraries. */
+static void end_at_exit(void)
+{
+	end_once(EXIT_MAX, false);
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+void senders_end_for_signal(int64_t timeout)
+{
+	end_once(timeout, true);
+}
+
+void senders_watch_exit(const struct protocol *p)
+{
+	static atomic_bool watched;
+	bool fresh = p->ops->init_library != NULL && p->ops->init_library();
+
+	/* exit() calls handlers in the reverse order, so this one is registered after each library's. */
+	if (!atomic_exchange(&watched, true) || fresh) {
+		(void)atexit(end_at_exit);
+	}
+}

@@ -1,0 +1,170 @@
+/*
+ * sender_inner.h - the sender's inside, for its files, which call each other in this order:
+ *
+ *   sender.c         its owner's calls: new, step, join, release
+ *   sender_thread.c  its thread: start, run
+ *   sender_losses.c  tells what a sender has lost that its owner does not know of
+ *   sender_exit.c    exit(), or a signal: ends all senders
+ *   on_signal.c      the handler of signals, and the thread that acts on the first one
+ *   last_words.c     the number of losses that broadcasters have not told, at the end of the process
+ *   sender_round.c   one round: take, send, step the protocol, see to the spool
+ *   sender_phase.c   the phases of its life
+ *   sender_list.c    the list of all senders, and forks
+ */
+#ifndef EVREC_SENDER_INNER_H
+#define EVREC_SENDER_INNER_H
+
+#include "outbox/throttle.h"
+#include "sender/sender.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * How long a thread gets to let go once it is told to stop. The wait is cut into turns: a process that is held up for
+ * that long, by its quota or its machine, would otherwise give up a thread that has had no moment to run.
+ */
+#define LETTING_GO_MAX (EVREC_SECOND / 5)
+#define LETTING_GO_TURNS 20
+
+enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
+
+/* A sender only ever moves to a later phase. */
+enum sender_phase {
+	SENDER_OPEN,
+	SENDER_DRAINING, /* its owner is gone: sends what waits, with all tries, until `give_up` */
+	SENDER_ENDING,   /* accepts nothing more, and tries nothing twice, until `give_up` */
+	SENDER_STOPPING, /* lets go at once */
+	SENDER_FINISHED, /* its thread is through, or nobody steps it any more; what was left is in the spool */
+};
+
+/* The throttle as threads see it that do not drive the sender. */
+struct throttle_view {
+	atomic_uint window, unanswered;
+	_Atomic double rate;
+	_Atomic int64_t paused_until, next_slot; /* INT64_MIN: no pause; no rate limit */
+	_Atomic uint64_t refused;
+};
+
+struct sender {
+	struct outbox *outbox;
+	struct protocol *protocol;
+	struct spooler *spooler; /* or NULL */
+	evrec_clock *clock;
+	char name[EVREC_SINK_NAME_SIZE]; /* the sink's */
+	bool loud;                       /* until it has told its losses */
+	unsigned generation;             /* of forks */
+	_Atomic enum drive drive;
+	_Atomic enum sender_phase phase;
+	_Atomic int64_t give_up; /* CLOCK_MONOTONIC; holds from SENDER_DRAINING on */
+	atomic_flag stepping;    /* a poll, or the end of the process, steps it; from SENDER_FINISHED on it stays set */
+	atomic_bool on_disk;     /* it is at its spool: whoever waits for its thread waits for the disk */
+	/* Of the one that drives it: */
+	struct entry **batch; /* room for protocol->max_batch */
+	unsigned in_flight;   /* requests */
+	bool held;            /* an entry is due, and the protocol was not ready for it */
+	uint64_t random;
+	int64_t now; /* the clock, as last read: a callback's answer costs no second look at it */
+	struct throttle throttle;
+	struct throttle_view view; /* of any thread */
+	/* Under senders.lock: */
+	struct sender *prev, *next;
+	bool listed;
+	bool released; /* its thread, or whoever steps it last, frees it */
+	bool joined;
+	pthread_t thread;
+};
+
+/* ---- sender_list.c ---- */
+
+enum ending { NOT_ENDED, ENDING, ENDED };
+
+/*
+ * All senders that have had something to write. Those that the end of the process has to end, and those whose protocol
+ * calls the embedder's functions, which a signal waits for.
+ */
+struct senders {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a thread has finished, or `ending` has changed */
+	struct sender *head;
+	unsigned away; /* senders without an owner that a poll steps; they are not in the list meanwhile */
+	enum ending ending;
+};
+extern struct senders senders;
+
+/* CLOCK_MONOTONIC, whatever the sender's clock. */
+int64_t sender_real_now(void);
+/* Before the first sender is made. From then on a forked child finds the list empty and the generation changed. */
+void senders_init(void);
+/* With the lock held. Removing a sender that is not listed does nothing. */
+void senders_add(struct sender *s);
+void senders_remove(struct sender *s);
+/* Waits for `changed`, with the lock held, until `deadline` (CLOCK_MONOTONIC); false: it is past. */
+bool senders_wait(int64_t deadline);
+/* Waits for `changed` for a moment, while a thread is on_disk, which may take longer than any deadline; true. */
+bool senders_wait_for_disk(void);
+/* The sender was made before a fork, by the parent process. Any thread. */
+bool sender_is_parents(const struct sender *s);
+
+/* ---- sender_phase.c: any thread ---- */
+
+/* Moves the sender to `phase`, if it is in an earlier one, and wakes its thread. */
+void sender_enter(struct sender *s, enum sender_phase phase);
+bool sender_has_reached(const struct sender *s, enum sender_phase phase);
+/* It was told to stop, or its time is up. */
+bool sender_has_given_up(const struct sender *s);
+/* Ends the wait of its thread. */
+void sender_poke(struct sender *s);
+/* Joins its thread, which is SENDER_FINISHED and so needs the lock no more. With the lock held. Idempotent. */
+void sender_join_thread(struct sender *s);
+
+/* ---- sender_round.c: whoever drives ---- */
+
+/*
+ * One round: takes and sends what is due, but begins nothing after CLOCK_MONOTONIC is `send_deadline` and something was
+ * sent; then lets the protocol work, and wait for up to `max_wait` ns.
+ */
+void sender_go_round(struct sender *s, int64_t max_wait, int64_t send_deadline);
+/* Rounds until nothing is left or the deadline; one without waiting if it is past. Nothing if another steps it. */
+void sender_step_until(struct sender *s, int64_t deadline);
+/* One round without waiting. Nothing if another steps it. */
+void sender_step_once(struct sender *s, int64_t send_deadline);
+/* Shows the throttle, which has changed, to other threads. */
+void sender_publish_throttle(struct sender *s);
+/* After the last round: what is left goes to the spool, if there is one; if that fails, it stays pending. */
+void sender_save_kept(struct sender *s);
+/*
+ * Of a sender without a thread that is SENDER_STOPPING: waits until nobody steps it, saves what is left, and is
+ * SENDER_FINISHED. False: it is still stepped, and the deadline (CLOCK_MONOTONIC) has passed, and it is not at its spool.
+ */
+bool sender_end_steps(struct sender *s, int64_t deadline);
+/* Frees the outbox, the protocol, the spooler and the clock; the sender itself stays. */
+void sender_free_parts(struct sender *s);
+
+/* ---- sender_losses.c: whoever drives, or with the lock held at the end of the process ---- */
+
+/* If it is loud, writes one line on standard error about what waits, or was dropped and not collected. Once. */
+void sender_tell_losses(struct sender *s);
+
+/* ---- sender_exit.c ---- */
+
+/* Sets up the libraries of the protocol. From now on exit() ends all listed senders. */
+void senders_watch_exit(const struct protocol *p);
+/*
+ * Gives all senders up to `timeout` ns, as exit() does, and waits as long for polls to do the writes of the protocols that
+ * call the embedder's functions. Returns with the lock of the list held: the caller ends the process.
+ */
+void senders_end_for_signal(int64_t timeout);
+
+/* ---- sender_thread.c ---- */
+
+/* pthread_create, with all signals blocked in the new thread: they belong to the embedder's threads. */
+int sender_create_thread(pthread_t *thread, void *(*function)(void *ctx), void *ctx);
+/* Starts the thread and lists the sender, unless it has a drive. If no thread can be had, it is driven by steps. */
+void sender_start_thread(struct sender *s);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,94 @@
+#include "base/clock.h"
+#include "base/wait.h"
+#include "sender/sender_inner.h"
+
+#define DISK_LOOK (EVREC_SECOND / 20)
+
+struct senders senders;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_uint generation;
+
+int64_t sender_real_now(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+static void make_empty(void)
+{
+	(void)pthread_mutex_init(&senders.lock, NULL);
+	wait_init(&senders.changed);
+	senders.head = NULL;
+	senders.away = 0;
+	senders.ending = NOT_ENDED;
+}
+
+static void forked(void)
+{
+	atomic_fetch_add(&generation, 1);
+	make_empty();
+}
+
+static void init(void)
+{
+	make_empty();
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+void senders_init(void)
+{
+	(void)pthread_once(&once, init);
+}
+
+void sender_watch_forks(void)
+{
+	senders_init();
+}
+
+unsigned sender_fork_generation(void)
+{
+	return atomic_load(&generation);
+}
+
+bool sender_is_parents(const struct sender *s)
+{
+	return s->generation != atomic_load(&generation);
+}
+
+void senders_add(struct sender *s)
+{
+	s->prev = NULL;
+	s->next = senders.head;
+	if (senders.head != NULL) {
+		senders.head->prev = s;
+	}
+	senders.head = s;
+	s->listed = true;
+}
+
+void senders_remove(struct sender *s)
+{
+	if (!s->listed) {
+		return;
+	}
+	if (s->prev == NULL) {
+		senders.head = s->next;
+	} else {
+		s->prev->next = s->next;
+	}
+	if (s->next != NULL) {
+		s->next->prev = s->prev;
+	}
+	s->listed = false;
+}
+
+bool senders_wait(int64_t deadline)
+{
+	return wait_until(&senders.changed, &senders.lock, deadline);
+}
+
+bool senders_wait_for_disk(void)
+{
+	(void)senders_wait(sender_real_now() + DISK_LOOK);
+	return true;
+}

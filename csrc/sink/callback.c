@@ -1,0 +1,106 @@
+#include "kubernetes/verdict.h"
+#include "outbox/outbox.h"
+#include "sender/sender.h"
+#include "sink/sink.h"
+#include "sink/write.h"
+
+/* The embedder's functions, called on the thread that polls. They answer before they return, as an API server would. */
+struct callback_sink {
+	evrec_sink base;
+	evrec_sink_ops ops;
+	void *ctx;
+};
+
+struct callback {
+	struct protocol base;
+	struct callback_sink *sink; /* retained */
+};
+
+static void call(const struct callback_sink *sink, const struct entry *entry, evrec_answer *answer)
+{
+	evrec_event *event = write_event(entry->item, entry->verb == VERB_CREATE ? BODY_CREATE : BODY_WHOLE);
+	struct encoded request = { 0 };
+
+	if (event == NULL || (entry->verb == VERB_PATCH && !write_encode(entry->item, BODY_PATCH, &request))) {
+		answer->unsent = true;
+		memcpy(answer->message, "no memory", sizeof("no memory"));
+	} else if (entry->verb == VERB_PATCH && sink->ops.patch != NULL) {
+		evrec_str patch = { request.body, request.body_len };
+
+		sink->ops.patch(sink->ctx, event, patch, answer);
+	} else {
+		sink->ops.create(sink->ctx, event, answer);
+	}
+	encoded_free(&request);
+	evrec_event_release(event);
+}
+
+static void callback_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
+{
+	struct entry *entry = entries[0];
+	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0, entry->renamed, false };
+	evrec_answer answer = { 0 };
+	struct outcome outcome;
+
+	(void)n;
+	call(((struct callback *)p)->sink, entry, &answer);
+	kubernetes_outcome(&try, &answer, &outcome);
+	sender_answered(s, entry, &outcome);
+	sender_request_ended(s, kubernetes_result(&answer), answer.retry_after);
+}
+
+static void callback_free(struct protocol *p)
+{
+	struct callback *callback = (struct callback *)p;
+
+	evrec_sink_release(&callback->sink->base);
+	mem_free(callback);
+}
+
+static const struct protocol_ops callback_ops = {
+	.does_io = false,
+	.send = callback_send,
+	.free = callback_free,
+};
+
+static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
+{
+	struct callback *callback = mem_zalloc(sizeof(*callback));
+
+	if (callback == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	callback->base = (struct protocol){ &callback_ops, 1, 1 };
+	callback->sink = (struct callback_sink *)evrec_sink_retain(sink);
+	return &callback->base;
+}
+
+static void free_kind(evrec_sink *sink)
+{
+	const struct callback_sink *callbacks = (struct callback_sink *)sink;
+
+	if (callbacks->ops.free != NULL) {
+		callbacks->ops.free(callbacks->ctx);
+	}
+}
+
+evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sink_options *options, evrec_error *err)
+{
+	struct callback_sink *sink;
+
+	if (ops == NULL || ops->create == NULL) {
+		error_set(err, EVREC_EINVALID, "create: a sink needs this function");
+		return NULL;
+	}
+	sink = sink_new(sizeof(*sink), options, err);
+	if (sink == NULL) {
+		return NULL;
+	}
+	sink->base.kind = ops->name == NULL ? "custom" : ops->name;
+	sink->base.open = open_protocol;
+	sink->base.free = free_kind;
+	sink->ops = *ops;
+	sink->ctx = ctx;
+	return &sink->base;
+}

@@ -1,0 +1,265 @@
+#define _GNU_SOURCE /* strerror_r */
+
+#include "base/clock.h"
+#include "base/nonblocking.h"
+#include "base/utf8.h"
+#include "outbox/outbox.h"
+#include "sender/sender.h"
+#include "sink/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define PATH_SHOWN 160           /* bytes of it in a message */
+#define LOOK (EVREC_SECOND / 10) /* where nothing can wake a step */
+#define MILLISECOND (EVREC_SECOND / 1000)
+
+struct file {
+	struct protocol base;
+	encode_func *encode;
+	char *path;
+	int fd;        /* -1: not open */
+	int woken;     /* an eventfd; -1: there was none to be had */
+	bool fragment; /* the last line was not written whole */
+	/* Under way: */
+	struct entry *entry; /* or NULL */
+	char *line;          /* after a newline, which only a fragment needs */
+	size_t len, at;      /* what of it is written, or left out */
+};
+
+static struct file *file_of(struct protocol *t)
+{
+	return (struct file *)t;
+}
+
+static bool is_stdout(const struct file *file)
+{
+	return strcmp(file->path, "-") == 0;
+}
+
+/* Non-blocking: opening a pipe that nobody reads would hang. 0 or an errno. */
+static int open_file(struct file *file)
+{
+	if (file->fd >= 0) {
+		return 0;
+	}
+	if (is_stdout(file)) {
+		file->fd = STDOUT_FILENO;
+		return 0;
+	}
+	file->fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+	return file->fd < 0 ? errno : 0;
+}
+
+/* So that the next write opens it anew: a pipe may have a reader again, a file its disk. */
+static void close_file(struct file *file, int error)
+{
+	/* A number that is not open may be somebody else's by now. */
+	if (file->fd >= 0 && !is_stdout(file) && error != EBADF) {
+		(void)close(file->fd);
+	}
+	file->fd = -1;
+}
+
+/* 0: it is whole; EAGAIN; or another errno. */
+static int write_rest(struct file *file)
+{
+	while (file->at < file->len) {
+		ssize_t written = nonblocking_write(file->fd, file->line + file->at, file->len - file->at);
+
+		if (written >= 0) {
+			file->at += (size_t)written;
+		} else if (errno != EINTR) {
+			return errno;
+		}
+	}
+	return 0;
+}
+
+/* False: there is no memory for it. */
+static bool make_line(struct file *file)
+{
+	struct encoded request = { 0 };
+
+	file->at = file->fragment ? 0 : 1;
+	if (file->encode(file->entry->item, BODY_WHOLE, &request)) {
+		file->len = request.body_len + 2;
+		file->line = mem_alloc(file->len);
+	}
+	if (file->line != NULL) {
+		file->line[0] = file->line[file->len - 1] = '\n';
+		memcpy(file->line + 1, request.body, request.body_len);
+	}
+	encoded_free(&request);
+	return file->line != NULL;
+}
+
+/* The line is whole, or was given up for `error`. */
+static void end(struct file *file, struct sender *s, int error)
+{
+	struct entry *entry = file->entry;
+	struct outcome outcome = { .verdict = VERDICT_WRITTEN };
+	int shown = (int)utf8_floor(str_from(file->path), PATH_SHOWN);
+	char reason[64];
+
+	file->fragment = error != 0 && file->at != 1;
+	if (error != 0) {
+		close_file(file, error);
+		outcome.verdict = VERDICT_RETRY;
+		outcome.unanswered = true;
+		outcome.problem = "transport";
+		(void)snprintf(outcome.message, sizeof(outcome.message), "%.*s: %s", shown, file->path,
+		               strerror_r(error, reason, sizeof(reason)));
+	}
+	mem_free(file->line);
+	file->line = NULL;
+	file->entry = NULL;
+	sender_answered(s, entry, &outcome);
+	sender_request_ended(s, error == 0 ? REQUEST_SUCCEEDED : REQUEST_UNANSWERED, 0);
+}
+
+/* Writes the rest of the lines. If the file takes no more for the moment, a step goes on with it. */
+static void carry_on(struct file *file, struct sender *s)
+{
+	int error = write_rest(file);
+
+	if (error != EAGAIN) {
+		end(file, s, error);
+	}
+}
+
+static void file_send(struct protocol *t, struct sender *s, struct entry *const *entries, size_t n)
+{
+	struct file *file = file_of(t);
+	int error;
+
+	(void)n;
+	file->entry = entries[0];
+	error = make_line(file) ? open_file(file) : ENOMEM;
+	if (error != 0) {
+		end(file, s, error);
+	} else {
+		carry_on(file, s);
+	}
+}
+
+static void file_step(struct protocol *t, struct sender *s, int64_t timeout)
+{
+	struct file *file = file_of(t);
+	struct pollfd fds[] = {
+		{ .fd = file->woken, .events = POLLIN },
+		{ .fd = file->entry == NULL ? -1 : file->fd, .events = POLLOUT },
+	};
+	eventfd_t wakes;
+
+	if (timeout <= 0 && file->entry == NULL) {
+		return;
+	}
+	if (file->woken < 0 && timeout > LOOK) {
+		timeout = LOOK;
+	}
+	if (poll(fds, 2, timeout <= 0 ? 0 : (int)((timeout + MILLISECOND - 1) / MILLISECOND)) <= 0) {
+		return;
+	}
+	if (fds[0].revents != 0) {
+		(void)eventfd_read(file->woken, &wakes);
+	}
+	if (fds[1].revents != 0) {
+		carry_on(file, s);
+	}
+}
+
+static void file_wake(struct protocol *t)
+{
+	struct file *file = file_of(t);
+
+	if (file->woken >= 0) {
+		(void)eventfd_write(file->woken, 1);
+	}
+}
+
+static void file_free(struct protocol *t)
+{
+	struct file *file = file_of(t);
+
+	close_file(file, 0);
+	if (file->woken >= 0) {
+		(void)close(file->woken);
+	}
+	mem_free(file->line);
+	mem_free(file->path);
+	mem_free(file);
+}
+
+static const struct protocol_ops file_ops = {
+	.does_io = true,
+	.send = file_send,
+	.step = file_step,
+	.wake = file_wake,
+	.free = file_free,
+};
+
+struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_error *err)
+{
+	struct file *file = mem_zalloc(sizeof(*file));
+
+	if (file != NULL) {
+		file->path = str_dup(str_from(path));
+	}
+	if (file == NULL || file->path == NULL) {
+		mem_free(file);
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	/* One line at a time, so that lines stay in the order of the events. */
+	file->base = (struct protocol){ &file_ops, 1, 1 };
+	file->encode = encode;
+	file->fd = -1;
+	file->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return &file->base;
+}
+
+/* ---- the sink ---- */
+
+struct file_sink {
+	evrec_sink base;
+	char *path;
+};
+
+static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
+{
+	return file_protocol_new(((struct file_sink *)sink)->path, write_encode, err);
+}
+
+static void free_kind(evrec_sink *sink)
+{
+	mem_free(((struct file_sink *)sink)->path);
+}
+
+evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err)
+{
+	struct file_sink *sink;
+
+	if (path.len == 0 || memchr(path.data, '\0', path.len) != NULL) {
+		error_set(err, EVREC_EINVALID, "path: must be the name of a file, or -");
+		return NULL;
+	}
+	sink = sink_new(sizeof(*sink), options, err);
+	if (sink == NULL) {
+		return NULL;
+	}
+	sink->base.kind = "file";
+	sink->base.open = open_protocol;
+	sink->base.free = free_kind;
+	sink->path = str_dup(path);
+	if (sink->path == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		evrec_sink_release(&sink->base);
+		return NULL;
+	}
+	return &sink->base;
+}

@@ -1,0 +1,82 @@
+#include "sink/sink.h"
+
+#include "event/event.h"
+#include "outbox/outbox.h"
+
+void evrec_sink_options_init(evrec_sink_options *options)
+{
+	*options = (evrec_sink_options){ .spool_after = EVREC_SECOND };
+	evrec_limits_init(&options->limits);
+}
+
+int sink_check_options(const evrec_sink_options *options, evrec_error *err)
+{
+	if (options->spool.len != 0 && memchr(options->spool.data, '\0', options->spool.len) != NULL) {
+		return error_set(err, EVREC_EINVALID, "spool: must be the name of a folder");
+	}
+	if (options->spool_after < 0) {
+		return error_set(err, EVREC_EINVALID, "spool_after: must not be negative");
+	}
+	if (check_text(options->name, "name", EVREC_SINK_NAME_SIZE - 1, false, err) != 0) {
+		return EVREC_EINVALID;
+	}
+	return outbox_check_limits(&options->limits, err);
+}
+
+const char *sink_name(const evrec_sink *sink)
+{
+	return sink->options.name.len != 0 ? sink->name : sink->kind;
+}
+
+void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
+{
+	evrec_sink_options defaults;
+	evrec_sink *sink;
+
+	if (options == NULL) {
+		evrec_sink_options_init(&defaults);
+		options = &defaults;
+	}
+	if (sink_check_options(options, err) != 0) {
+		return NULL;
+	}
+	sink = mem_zalloc(size);
+	if (sink == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	atomic_init(&sink->refs, 1);
+	sink->options = *options;
+	if (options->name.len != 0) {
+		memcpy(sink->name, options->name.data, options->name.len);
+		sink->options.name.data = sink->name;
+	}
+	if (options->spool.len != 0) {
+		sink->spool = str_dup(options->spool);
+		sink->options.spool.data = sink->spool;
+		if (sink->spool == NULL) {
+			mem_free(sink);
+			error_set(err, EVREC_ENOMEM, "no memory");
+			return NULL;
+		}
+	}
+	return sink;
+}
+
+evrec_sink *evrec_sink_retain(evrec_sink *sink)
+{
+	atomic_fetch_add_explicit(&sink->refs, 1, memory_order_relaxed);
+	return sink;
+}
+
+void evrec_sink_release(evrec_sink *sink)
+{
+	if (sink == NULL || atomic_fetch_sub(&sink->refs, 1) != 1) {
+		return;
+	}
+	if (sink->free != NULL) {
+		sink->free(sink);
+	}
+	mem_free(sink->spool);
+	mem_free(sink);
+}

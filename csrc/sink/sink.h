@@ -1,0 +1,56 @@
+/*
+ * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
+ *
+ * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink.
+ */
+#ifndef EVREC_SINK_H
+#define EVREC_SINK_H
+
+#include "exec/command.h"
+#include "outbox/protocol.h"
+#include "sink/write.h"
+
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+struct evrec_sink {
+	atomic_uint refs;
+	const char *kind; /* its name unless `options` have one; static */
+	evrec_sink_options options;
+	char *spool;                     /* what options.spool points to */
+	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
+	evrec_str secret;                /* a token that no line for people may show; may be empty */
+	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */
+	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);
+	void (*free)(evrec_sink *sink); /* what the kind has beside these; not the sink's own block */
+};
+
+/*
+ * A sink of one reference in a block of `size` bytes, the rest of which is zero. `options` are checked and copied; NULL:
+ * the defaults. NULL and *err: EVREC_EINVALID, with the name of the option in the message, or EVREC_ENOMEM.
+ */
+void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err);
+/* The sink's name in stats and messages; lives as long as the sink. */
+const char *sink_name(const evrec_sink *sink);
+/* The checks of sink_new. */
+int sink_check_options(const evrec_sink_options *options, evrec_error *err);
+
+/*
+ * Protocols of the kinds that do I/O. `encode` makes bytes of the outbox's items. NULL and *err: no memory, or an option
+ * that is wrong.
+ *
+ * Of Kubernetes both `token` and `token_file` may be set here: then `token` is what the file held when the sink was
+ * configured, and stays in use if the file cannot be read any more (a chroot).
+ */
+struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options, encode_func *encode,
+                                         evrec_error *err);
+/* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
+bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
+struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_error *err);
+/* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
+int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_error *err);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,252 @@
+#include "sink/write.h"
+
+#include "event/event.h"
+
+struct write {
+	evrec_event *event;    /* as first observed; what has changed since is below */
+	struct buf name, note; /* empty: the event's */
+	int64_t last;
+	size_t size; /* of this and the event */
+	int32_t count;
+};
+
+#define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
+
+/* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
+evrec_fields write_fields(const void *item, enum body body)
+{
+	const struct write *w = item;
+	evrec_fields fields = *evrec_event_fields(w->event);
+
+	if (body == BODY_CREATE) {
+		fields.resource_version = (evrec_str){ NULL, 0 };
+	}
+	if (w->name.len != 0) {
+		fields.name = buf_str(&w->name);
+	}
+	if (w->note.len != 0) {
+		fields.note = buf_str(&w->note);
+	}
+	fields.last = w->last;
+	fields.count = w->count;
+	return fields;
+}
+
+/* Replaces the text of `b` by `s`. False: no memory, and `b` is as it was. */
+static bool replace(struct buf *b, evrec_str s)
+{
+	if (s.len > b->len && !buf_reserve(b, s.len - b->len)) {
+		b->failed = false;
+		return false;
+	}
+	b->len = 0;
+	buf_put_str(b, s);
+	return true;
+}
+
+/* Owns the event, also where there is no memory; NULL of NULL. */
+static struct write *write_of(evrec_event *event)
+{
+	struct write *w = event == NULL ? NULL : mem_zalloc(sizeof(*w));
+
+	if (w == NULL) {
+		evrec_event_release(event);
+		return NULL;
+	}
+	w->event = event;
+	w->last = evrec_event_fields(event)->last;
+	w->count = evrec_event_fields(event)->count;
+	w->size = sizeof(*w) + event_size(event) + 2 * MALLOC_OVERHEAD;
+	return w;
+}
+
+static void *write_make(const void *draft)
+{
+	const struct write_draft *d = draft;
+	evrec_fields fields;
+
+	d->get_event(d->source, &fields);
+	return write_of(evrec_event_new(&fields));
+}
+
+static void write_free(void *item)
+{
+	struct write *w = item;
+
+	if (w == NULL) {
+		return;
+	}
+	evrec_event_release(w->event);
+	buf_free(&w->name);
+	buf_free(&w->note);
+	mem_free(w);
+}
+
+/* The event is shared: it never changes. */
+static void *write_copy(const void *item)
+{
+	const struct write *w = item;
+	struct write *copy = mem_zalloc(sizeof(*copy));
+
+	if (copy == NULL) {
+		return NULL;
+	}
+	*copy = (struct write){
+		.event = evrec_event_retain(w->event), .last = w->last, .count = w->count, .size = w->size
+	};
+	buf_put_str(&copy->name, buf_str(&w->name));
+	buf_put_str(&copy->note, buf_str(&w->note));
+	if (copy->name.failed || copy->note.failed) {
+		write_free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+static bool set_note(struct write *w, evrec_str note)
+{
+	evrec_str now = w->note.len != 0 ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
+
+	return str_eq(now, note) || replace(&w->note, note);
+}
+
+static bool write_fold(void *item, const void *draft)
+{
+	const struct write_draft *d = draft;
+	struct write *w = item;
+
+	if (d->note_changes && !set_note(w, d->note)) {
+		return false;
+	}
+	w->last = d->last;
+	w->count = d->count;
+	return true;
+}
+
+static bool write_merge(void *item, const void *next)
+{
+	const struct write *later = next;
+	struct write *w = item;
+
+	if (!set_note(w, write_fields(later, BODY_WHOLE).note)) {
+		return false;
+	}
+	w->last = later->last;
+	w->count = later->count;
+	return true;
+}
+
+static bool write_rename(void *item, char name[OUTBOX_NAME_SIZE])
+{
+	struct write *w = item;
+	struct buf made = { 0 };
+	bool ok;
+
+	/* Another process holds the old name, perhaps by the same arithmetic: the real time is the better number. */
+	name_make(&made, evrec_event_fields(w->event)->regarding.name, evrec_clock_now(evrec_clock_real()));
+	ok = !made.failed && made.len < OUTBOX_NAME_SIZE && replace(&w->name, buf_str(&made));
+	if (ok) {
+		memcpy(name, buf_cstr(&made), made.len + 1);
+	}
+	buf_free(&made);
+	return ok;
+}
+
+static void write_set_name(void *item, const char *name)
+{
+	struct write *w = item;
+
+	(void)replace(&w->name, str_from(name));
+}
+
+static size_t write_size(const void *item)
+{
+	const struct write *w = item;
+
+	return w->size + w->name.cap + w->note.cap;
+}
+
+static evrec_str write_namespace(const void *item)
+{
+	const struct write *w = item;
+
+	return evrec_event_fields(w->event)->ns;
+}
+
+const struct outbox_ops write_ops = {
+	.make = write_make,
+	.copy = write_copy,
+	.fold = write_fold,
+	.merge = write_merge,
+	.rename = write_rename,
+	.set_name = write_set_name,
+	.size = write_size,
+	.ns = write_namespace,
+	.free = write_free,
+};
+
+static bool write_serialize(const void *item, struct buf *out)
+{
+	evrec_fields fields = write_fields(item, BODY_WHOLE);
+
+	json_event(out, &fields, EVREC_CORE_V1);
+	return !out->failed;
+}
+
+static void *write_parse(evrec_str serialized, bool *important)
+{
+	struct write *w = write_of(event_from_json(serialized));
+
+	if (w != NULL) {
+		*important = write_is_important(evrec_event_fields(w->event));
+	}
+	return w;
+}
+
+const struct spool_codec write_codec = { write_serialize, write_parse };
+
+void encoded_free(struct encoded *request)
+{
+	mem_free(request->ns);
+	mem_free(request->name);
+	mem_free(request->body);
+	*request = (struct encoded){ 0 };
+}
+
+bool write_encode(const void *item, enum body body, struct encoded *request)
+{
+	evrec_fields fields = write_fields(item, body);
+	struct buf out = { 0 };
+
+	*request = (struct encoded){ 0 };
+	if (body == BODY_PATCH) {
+		json_patch(&out, &fields);
+	} else {
+		json_event(&out, &fields, EVREC_CORE_V1);
+	}
+	request->ns = str_dup(fields.ns);
+	request->name = str_dup(fields.name);
+	(void)buf_cstr(&out);
+	request->body = out.data;
+	request->body_len = out.len;
+	if (out.failed || request->ns == NULL || request->name == NULL) {
+		encoded_free(request);
+		return false;
+	}
+	return true;
+}
+
+evrec_event *write_event(const void *item, enum body body)
+{
+	const struct write *w = item;
+	const evrec_fields *first = evrec_event_fields(w->event);
+	evrec_fields fields;
+
+	/* Nothing has come since: it is what was observed. */
+	if (w->name.len == 0 && w->note.len == 0 && w->count == first->count && w->last == first->last &&
+	    (body != BODY_CREATE || first->resource_version.len == 0)) {
+		return evrec_event_retain(w->event);
+	}
+	fields = write_fields(item, body);
+	return evrec_event_new(&fields);
+}

@@ -1,0 +1,56 @@
+/*
+ * write.h - one event with a count, to be created or patched: the item of the outboxes, and what protocols encode.
+ * Whoever holds a write owns it; the functions lock nothing.
+ */
+#ifndef EVREC_WRITE_H
+#define EVREC_WRITE_H
+
+#include "spool/spooler.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A write as bytes: an event to be created, the patch of one, or the whole event as it is by now. */
+enum body { BODY_CREATE, BODY_PATCH, BODY_WHOLE };
+struct encoded {
+	char *ns, *name; /* of the event, not escaped */
+	char *body;      /* JSON */
+	size_t body_len;
+};
+/* Makes bytes of an item in flight, without a lock. False: no memory. The result is freed with encoded_free. */
+typedef bool encode_func(const void *item, enum body body, struct encoded *encoded);
+void encoded_free(struct encoded *encoded);
+
+/* One occurrence of an event, as it is given to outbox_submit. Borrowed. */
+struct write_draft {
+	evrec_str note;
+	bool note_changes; /* the write takes this note: its notes differ, as those of an aggregate do */
+	int64_t last;
+	int32_t count;
+	/* Gives the whole event, if the occurrence makes a new write; an occurrence that folds costs no copy. */
+	void (*get_event)(const void *source, evrec_fields *event);
+	const void *source;
+};
+
+/* Items made from a const struct write_draft. */
+extern const struct outbox_ops write_ops;
+
+/* A full outbox drops other writes first. */
+static inline bool write_is_important(const evrec_fields *event)
+{
+	return str_eq(event->type, EVREC_STR("Warning"));
+}
+
+/* A spool keeps the event's JSON, core/v1, from which the write is made again. */
+extern const struct spool_codec write_codec;
+
+/* An encode_func. */
+bool write_encode(const void *item, enum body body, struct encoded *encoded);
+
+/* The event as it would be written now, for BODY_CREATE or BODY_WHOLE; borrowed from the item. */
+evrec_fields write_fields(const void *item, enum body body);
+/* The same as an event, which the caller releases. NULL: no memory. */
+evrec_event *write_event(const void *item, enum body body);
+
+#pragma GCC visibility pop
+
+#endif

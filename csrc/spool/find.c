@@ -1,0 +1,142 @@
+#include "spool/spooler_inner.h"
+
+#include "spool/spool_folder.h"
+
+struct look {
+	struct spooler *sp;
+	evrec_error err; /* why a file was refused; empty: none was */
+};
+
+static const char *name_of(const struct spool *spool)
+{
+	const char *slash = strrchr(spool_path(spool), '/');
+
+	return slash == NULL ? spool_path(spool) : slash + 1;
+}
+
+static bool is_aside(const struct spooler *sp, const char *name)
+{
+	for (size_t i = 0; i < sp->aside_len; i++) {
+		if (strcmp(sp->aside[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* True if it has the file now. */
+static bool try_file(struct look *look, struct spool *spool)
+{
+	enum spool_claim claim = spool_claim(spool, &look->err);
+
+	return claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
+	       spool_last_seq(spool, &look->sp->until, &look->err);
+}
+
+static bool look_at(void *ctx, const char *name)
+{
+	struct look *look = ctx;
+	struct spool *spool = is_aside(look->sp, name) ? NULL : spool_folder_file(look->sp->folder, name);
+
+	if (spool == NULL) {
+		return true;
+	}
+	if (!try_file(look, spool)) {
+		spool_free(spool);
+		return true;
+	}
+	look->sp->found = spool;
+	return false;
+}
+
+void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
+{
+	struct look look = { .sp = sp };
+	bool ok =
+		spool_folder_prepare(sp->folder, &look.err) && spool_folder_each(sp->folder, look_at, &look, &look.err);
+
+	sp->cursor = sp->reported = 0;
+	sp->read = false;
+	sp->restore_at = INT64_MIN;
+	sp->look_at = spool_ask_again_at(now);
+	if (ok && look.err.message[0] == '\0') {
+		sp->refusal.message[0] = '\0';
+	} else {
+		spooler_report_once(ob, ok ? "a file stays in the spool" : "the sink goes on without its spool",
+		                    &look.err, &sp->refusal);
+	}
+	outbox_expect(ob, sp->found != NULL);
+}
+
+/* Files that this process reads no more. */
+static void put_aside(struct spooler *sp, const struct spool *spool)
+{
+	char **names = mem_realloc(sp->aside, (sp->aside_len + 1) * sizeof(*names));
+	char *name = str_dup(str_from(name_of(spool)));
+
+	if (names != NULL) {
+		sp->aside = names;
+	}
+	/* Without memory it is read again, in vain. */
+	if (names != NULL && name != NULL) {
+		names[sp->aside_len++] = name;
+	} else {
+		mem_free(name);
+	}
+}
+
+void spooler_leave_found(struct spooler *sp)
+{
+	struct spool *found = sp->found;
+
+	sp->found = NULL;
+	if (found == sp->own) {
+		return;
+	}
+	if (spool_is_empty(found)) {
+		spool_remove(found);
+	} else {
+		put_aside(sp, found);
+	}
+	spool_free(found);
+}
+
+void spooler_replace_own(struct spooler *sp, struct outbox *ob)
+{
+	if (sp->own == NULL || !spool_is_damaged(sp->own)) {
+		return;
+	}
+	if (sp->own != sp->found) {
+		put_aside(sp, sp->own);
+		spool_free(sp->own);
+	}
+	sp->own = NULL;
+	outbox_own_rows_lost(ob);
+}
+
+bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err)
+{
+	if (sp->own != NULL && spool_is_open(sp->own)) {
+		return true;
+	}
+	/* Entries keep the numbers of their rows in a file that was damaged: these are rows of others in `found`. */
+	if (sp->found != NULL && !spool_is_damaged(sp->found) && sp->next_number == 1) {
+		spool_free(sp->own);
+		sp->own = sp->found;
+		sp->next_number = sp->until + 1;
+		return true;
+	}
+	/* Its name stays the same, so that each reason why it cannot be had is reported once. */
+	sp->own = sp->own == NULL ? spool_folder_new_file(sp->folder) : sp->own;
+	if (sp->own == NULL) {
+		(void)error_set(err, EVREC_ENOMEM, "no memory");
+		return false;
+	}
+	return spool_folder_prepare(sp->folder, err) && spool_open(sp->own, mode, err);
+}
+
+struct spool *spooler_file_of(const struct spooler *sp, int64_t row, int64_t *seq)
+{
+	*seq = row < 0 ? -row : row;
+	return row > 0 ? sp->found : sp->own;
+}

@@ -1,0 +1,90 @@
+#define _GNU_SOURCE /* strerror_r */
+
+#include "spool/private_file.h"
+
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODE (S_IRUSR | S_IWUSR)
+#define PATH_SHOWN 160 /* bytes, so that a message has room for its reason */
+
+void private_file_set_error(evrec_error *err, const char *path, const char *reason)
+{
+	(void)error_set(err, EVREC_ESYSTEM, "%.*s%s", (int)utf8_floor(str_from(path), PATH_SHOWN), path, reason);
+}
+
+void private_file_set_errno(evrec_error *err, const char *path, int error)
+{
+	char text[64], reason[80] = ": ";
+
+	(void)strncat(reason, strerror_r(error, text, sizeof(text)), sizeof(reason) - sizeof(": "));
+	private_file_set_error(err, path, reason);
+}
+
+static bool check(const char *path, const struct stat *st, evrec_error *err)
+{
+	const char *reason = NULL;
+
+	if (S_ISLNK(st->st_mode)) {
+		reason = " is a symbolic link";
+	} else if (!S_ISREG(st->st_mode)) {
+		reason = " is not a regular file";
+	} else if (st->st_uid != geteuid() && st->st_uid != 0) {
+		reason = " belongs to another user";
+	}
+	if (reason != NULL) {
+		private_file_set_error(err, path, reason);
+	}
+	return reason == NULL;
+}
+
+bool private_file_check(const char *path, evrec_error *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0) {
+		return check(path, &st, err);
+	}
+	if (errno != ENOENT) {
+		private_file_set_errno(err, path, errno);
+		return false;
+	}
+	return true;
+}
+
+int private_file_open(const char *path, evrec_error *err)
+{
+	struct stat st;
+	int fd;
+
+	/* To open a device can have effects of its own. */
+	if (!private_file_check(path, err)) {
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, MODE);
+	if (fd < 0) {
+		private_file_set_errno(err, path, errno);
+		return -1;
+	}
+	/* The name may have got another file since the check. */
+	if (fstat(fd, &st) != 0) {
+		private_file_set_errno(err, path, errno);
+	} else if (check(path, &st, err)) {
+		return fd;
+	}
+	(void)close(fd);
+	return -1;
+}
+
+void private_file_protect(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) != MODE) {
+		(void)fchmod(fd, MODE);
+	}
+}

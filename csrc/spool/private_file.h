@@ -1,0 +1,27 @@
+/*
+ * private_file.h - files of this user that nobody else may read or write: the spool and its lock.
+ *
+ * The folder may be one that others write to, such as /tmp: a link, a device or another user's file under the name is
+ * refused. Any thread.
+ */
+#ifndef EVREC_PRIVATE_FILE_H
+#define EVREC_PRIVATE_FILE_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* False, with *err: there is something under `path` that is no regular file of this user or root. Opens nothing. */
+bool private_file_check(const char *path, evrec_error *err);
+/* Opens such a file for reading and writing, or creates it. The caller's descriptor; -1: see *err. */
+int private_file_open(const char *path, evrec_error *err);
+/* Sets *err to the path, cut to 160 bytes, and `reason`, which begins with a space or a colon. */
+void private_file_set_error(evrec_error *err, const char *path, const char *reason);
+/* Sets *err to the path and the text of errno's value `error`. */
+void private_file_set_errno(evrec_error *err, const char *path, int error);
+/* Takes all rights from others, if the file is this user's and its file system has modes. */
+void private_file_protect(int fd);
+
+#pragma GCC visibility pop
+
+#endif

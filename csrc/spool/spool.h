@@ -1,0 +1,84 @@
+/*
+ * spool.h - one file of a spool, which keeps writes from one process to the next: rows of SQLite, whose functions are called
+ * nowhere else. Knows neither events nor an outbox: a row's item is text to it.
+ *
+ * SQLite, because a transaction is done whole or not at all, whenever the process dies. Beside the file lie "<path>-wal"
+ * or "<path>-journal" while it is open, and "<path>.lock", which is locked as long as somebody has the file, or until that
+ * process dies.
+ *
+ * Calls block on the disk: never from a recording call. One thread at a time. A call that fails says why, in *err.
+ */
+#ifndef EVREC_SPOOL_H
+#define EVREC_SPOOL_H
+
+#include "outbox/protocol.h"
+
+#pragma GCC visibility push(hidden)
+
+struct spool;
+
+struct spool_row {
+	int64_t seq; /* its number, from 1 on; 0: it is not in the file yet */
+	enum verb verb;
+	uint32_t count;          /* occurrences in it */
+	uint32_t maybe_received; /* how many of them were in a try that may have arrived; 0: there was no such try */
+	int64_t last;   /* when the last one happened: ns of the wall clock, which goes on between two processes */
+	evrec_str item; /* UTF-8 */
+};
+
+struct spool *spool_new(evrec_str path); /* no I/O; NULL: no memory */
+void spool_free(struct spool *spool);    /* closes it; NULL is fine */
+
+/* How much a commit waits for. */
+enum spool_mode {
+	SPOOL_MODE_NONE,
+	SPOOL_MODE_WAL,   /* seldom for the disk: survives a crash of the machine, but for the last commits */
+	SPOOL_MODE_QUICK, /* never for the disk: survives the death of the process alone */
+	SPOOL_MODE_LAST,  /* for the disk each time: no more commits will come */
+};
+
+/*
+ * Opens the file, or makes it, and takes all rights from others. True if it is open. False if another process or sink
+ * has it; if it is a spool of another version, no spool, no regular file, or another user's; if the disk fails.
+ */
+bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err);
+bool spool_set_mode(struct spool *spool, enum spool_mode mode, evrec_error *err);
+bool spool_is_open(const struct spool *spool);
+void spool_close(struct spool *spool);
+const char *spool_path(const struct spool *spool);
+
+/*
+ * Takes the lock of a file that nobody has, before spool_open. GONE: there was a lock file alone, which is removed. Only
+ * REFUSED sets *err.
+ */
+enum spool_claim { SPOOL_CLAIMED, SPOOL_IN_USE, SPOOL_GONE, SPOOL_REFUSED };
+enum spool_claim spool_claim(struct spool *spool, evrec_error *err);
+/* Closes the file, whose lock was taken, and removes it, what lies beside it, and its lock. */
+void spool_remove(struct spool *spool);
+/* The highest number of a row, 0 if there is none. */
+bool spool_last_seq(struct spool *spool, int64_t *seq, evrec_error *err);
+/* Rows that are written into it may never be read: it was found damaged since it was made. */
+bool spool_is_damaged(const struct spool *spool);
+bool spool_is_empty(struct spool *spool); /* false if that cannot be told */
+
+/* From begin to commit all is done, or nothing: after a failure in between, call spool_rollback. */
+bool spool_begin(struct spool *spool, evrec_error *err);
+bool spool_commit(struct spool *spool, evrec_error *err);
+void spool_rollback(struct spool *spool);
+
+/* A new row if row->seq is 0, else in the place of the old one with that number. */
+bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *err);
+bool spool_forget(struct spool *spool, int64_t seq, evrec_error *err); /* deletes it, if it is there */
+/*
+ * Calls `func` for the `max` rows after number `seq` and up to number `until`, in order, until it returns false: that row, and all behind it, are
+ * not read. Rows are borrowed for the call. Marks each row that was read as one that may have been received, for whoever
+ * reads it next.
+ */
+bool spool_read(struct spool *spool, int64_t seq, int64_t until, size_t max,
+                bool (*func)(void *ctx, const struct spool_row *row), void *ctx, evrec_error *err);
+/* Takes the mark of spool_read back from a row. */
+bool spool_unmark(struct spool *spool, int64_t seq, evrec_error *err);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * spool_folder.h - the folder of a spool: makes it, names its files, and finds files without an owner.
+ *
+ *   folder/<time>-<pid>-<n>.spool        one for each sink of each process that needed one (spool.h)
+ *   folder/<time>-<pid>-<n>.spool-wal    while that is open, or its owner was killed
+ *   folder/<time>-<pid>-<n>.spool.lock   locked by its owner
+ *
+ * Versions before had one file in place of the folder. Such a file is renamed to "<folder>.moving", the folder is made, and
+ * the file is moved into it, where it is a file without an owner. The lock of the old file is held meanwhile, so no older
+ * version uses it. After a death in between, the next call goes on with what it finds.
+ *
+ * The folder must be this user's or root's, and nobody else may write to it. Any thread, one at a time.
+ */
+#ifndef EVREC_SPOOL_FOLDER_H
+#define EVREC_SPOOL_FOLDER_H
+
+#include "spool/spool.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Makes the folder, mode 0700, or checks it. False: see *err. */
+bool spool_folder_prepare(const char *path, evrec_error *err);
+/* A file with a name that no other has. It is not made. NULL: no memory. */
+struct spool *spool_folder_new_file(const char *path);
+/*
+ * Calls `func` for the name of each file, or of its lock if that is there alone, until it returns false. A name may come
+ * twice. False: the folder cannot be read; see *err.
+ */
+bool spool_folder_each(const char *path, bool (*func)(void *ctx, const char *name), void *ctx, evrec_error *err);
+/* The file of that name. NULL: no memory. */
+struct spool *spool_folder_file(const char *path, const char *name);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,33 @@
+/* spool_inner.h - the inside of one file of a spool: spool_file.c opens and removes it, spool.c has its rows. */
+#ifndef EVREC_SPOOL_INNER_H
+#define EVREC_SPOOL_INNER_H
+
+#include "spool/spool.h"
+#include "spool/spool_lock.h"
+#include "spool/sqlite_guard.h"
+
+#include <sqlite3.h>
+
+#pragma GCC visibility push(hidden)
+
+enum spool_statement { SPOOL_PUT, SPOOL_FORGET, SPOOL_READ, SPOOL_MARK, SPOOL_UNMARK, SPOOL_STATEMENTS };
+
+struct spool {
+	char *path, *lock_path, *journal_path, *wal_path;
+	int shown; /* bytes of the path in a message */
+	struct spool_lock lock;
+	enum spool_mode mode;
+	sqlite3 *db;  /* NULL: not open */
+	bool damaged; /* rows that are written into the file may never be read */
+	sqlite3_stmt *statements[SPOOL_STATEMENTS];
+};
+
+/* Sets *err to what SQLite says; false. */
+bool spool_failed(struct spool *spool, evrec_error *err);
+/* Runs SQL without rows as its answer, or whose rows nobody needs. */
+bool spool_run(struct spool *spool, const char *sql, evrec_error *err);
+bool spool_prepare(struct spool *spool, evrec_error *err);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * spool_lock.h - a lock between the processes, and between the sinks of one process, that use the same spool: a write
+ * lock of an open file description (F_OFD_SETLK) on a file of its own.
+ *
+ * A POSIX lock would be lost if the host opened and closed the file. This one is held as long as any descriptor of the
+ * description is open; a forked child closes its copies, so the lock ends with the process that took it, however that
+ * dies. The owner alone may remove the file: whoever waits for the lock then finds that it has locked a removed file, and
+ * that counts as in use.
+ */
+#ifndef EVREC_SPOOL_LOCK_H
+#define EVREC_SPOOL_LOCK_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct spool_lock {
+	int fd;                         /* -1: not taken */
+	struct spool_lock *prev, *next; /* all that are taken in this process */
+};
+
+enum spool_lock_result { SPOOL_LOCK_TAKEN, SPOOL_LOCK_IN_USE, SPOOL_LOCK_FAILED };
+
+void spool_lock_init(struct spool_lock *lock);
+/* Never waits for another owner. Only SPOOL_LOCK_FAILED sets *err. One thread at a time. */
+enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path, evrec_error *err);
+void spool_lock_release(struct spool_lock *lock); /* does nothing if it is not taken */
+
+#pragma GCC visibility pop
+
+#endif

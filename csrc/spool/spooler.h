@@ -1,0 +1,73 @@
+/*
+ * spooler.h - between an outbox and a spool, a folder of files (spool_folder.h): what must not be lost if the process dies
+ * is in a file, and what a dead process left there comes into the outbox.
+ *
+ *   outbox_expect(ob, true)      before the first submit: the outbox waits for rows, and at the end keeps entries that it
+ *                                would drop. outbox_write_rows_after(ob, after) too
+ *   spooler_step(sp, ob, clock)  the driver, each round
+ *   spooler_save(sp, ob, clock)  after the last round: pending entries go into the file, or as many as the disk has room
+ *                                for; those that do not fit stay pending; closes the files, and removes empty ones
+ *
+ * A spooler has at most two files, each with its lock:
+ *
+ *   own     has a row for each entry that has been pending for longer than `after`, with its present count, at most
+ *           CHANGE_WAITS behind (outbox/row_queue.c). It is made when the first such entry is due, so a process whose
+ *           writes are answered in time writes to no disk. It is read by the next owner alone.
+ *   found   a file without an owner. It is read from the first row to the last that it had when it was found. Each row
+ *           becomes an entry of the outbox, and stays in the file until that is answered. Then the file is removed, and
+ *           the next one is looked for; if there is none, every 3 s.
+ *
+ * A file that proves damaged is neither read nor written any more: the entries whose rows were in the own one get rows in
+ * another.
+ *
+ * Nothing is moved between files, so no row is ever in two. If there is no own file yet, the one that was found becomes the
+ * own file too: a host that dies again and again leaves one file, not many. An entry's row is > 0 in `found`, and < 0
+ * in `own` (outbox_row), even if that is the same file.
+ *
+ * A row is deleted after the answer, at most CHANGE_WAITS later. If the process dies in between, the next one sends it
+ * again: a PATCH sets the same count; a POST has its old name, finds it taken (409), and is done, as rows of a live
+ * process, and rows that were read, are marked as ones that may have been received. One event never has two rows: an
+ * entry's row has its follow-up too.
+ *
+ * A forked child has a spooler of its own, and so a file of its own; the parent's stays the parent's.
+ *
+ * A spooler knows rows but no events: the maker of the items turns them into text (spool_codec). It belongs to the
+ * driver, and after the last round to the thread that ended the driver.
+ */
+#ifndef EVREC_SPOOLER_H
+#define EVREC_SPOOLER_H
+
+#include "outbox/outbox.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Items as text in UTF-8, and back. */
+struct spool_codec {
+	bool (*serialize)(const void *item, struct buf *out); /* appends; false: no memory */
+	/* A new item, the caller's, and whether it is important. NULL: no memory, or the text is none of an item. */
+	void *(*parse)(evrec_str text, bool *important);
+};
+
+struct spooler;
+
+/* `after` ns: see above. No I/O. NULL: no memory. */
+struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_codec *codec);
+void spooler_free(struct spooler *sp); /* NULL is fine */
+int64_t spooler_after(const struct spooler *sp);
+/*
+ * Looks for files, takes up rows as far as the outbox has room, with the age that they have by now; writes rows that are
+ * due, and deletes those that were answered. `quick`: it does a small part at a time, and never waits for the disk: what
+ * it writes survives the death of the process, but perhaps not that of the machine. Otherwise it may wait for the disk.
+ * Reports errors to the outbox, "spool", which goes on without. The driver's thread.
+ */
+void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick);
+/* Waits for the disk. */
+void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
+/* When the driver has to call spooler_step again, if nothing else wakes it: monotonic, INT64_MAX if never. */
+int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t now);
+/* True: a step now would do something. So even if all writes were answered at once, nobody may wait. */
+bool spooler_has_work(const struct spooler *sp, struct outbox *ob, int64_t now);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * spooler_inner.h - the spooler's inside, for its files, which call each other in this order:
+ *
+ *   spooler.c        a step, the end; deletes rows that were answered
+ *   find.c           files: finds those without an owner, makes the own one
+ *   take_up.c        brings rows back into the outbox
+ *   save.c           writes entries into the own file: those that are due, and at the end all
+ *   spooler_tools.c  messages, and the time that two processes share
+ */
+#ifndef EVREC_SPOOLER_INNER_H
+#define EVREC_SPOOLER_INNER_H
+
+#include "spool/spool.h"
+#include "spool/spooler.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Rows in one transaction: a bound on what is in memory twice, and on how long a round of the driver takes. */
+#define SPOOL_BATCH 256
+#define SPOOL_BATCH_QUICK 32
+/* Between two looks for files, or tries to have one, to write into it, or to restore a row that the outbox refused. */
+#define SPOOL_ASK_AGAIN (3 * EVREC_SECOND)
+
+struct spooler {
+	char *folder;
+	int64_t after;
+	struct spool_codec codec;
+	bool quick;
+	evrec_error refusal, failure; /* why a file could not be had, or written, as reported; empty: it could */
+	evrec_error forget_failure;   /* why answered rows could not be deleted, likewise */
+	int64_t forget_at;            /* monotonic: not before */
+	int64_t look_at;              /* monotonic: when to look for files */
+	struct spool *own;            /* NULL, or a file that may not be open yet */
+	int64_t next_number;          /* of a row in it */
+	size_t batch;                 /* how many rows the disk took last time, doubled; 0: no bound */
+	int64_t write_at;             /* monotonic: not before */
+	struct spool *found;          /* NULL or open; may be `own` */
+	int64_t until;                /* its last row when it was found */
+	int64_t cursor;               /* the number of the last row that was restored or can never be */
+	int64_t reported;             /* faults of rows up to this number were reported */
+	bool read;                    /* it has no more rows to restore */
+	int64_t restore_at;           /* monotonic: not before */
+	char **aside;                 /* names of files that are damaged, or have rows that can never be restored */
+	size_t aside_len;
+};
+
+/* An outbox uses monotonic time, the next process shares only the wall clock. */
+struct spool_moment {
+	int64_t monotonic, wall;
+};
+struct spool_moment spool_moment_now(const evrec_clock *clock);
+/* `now` less `age`, INT64_MIN at the least. */
+int64_t spool_moment_before(int64_t now, int64_t age);
+int64_t spool_ask_again_at(int64_t now);
+
+/* Reports "<what>: <the error's message>" to the outbox. */
+void spooler_report(struct outbox *ob, const char *what, const evrec_error *err);
+/* Likewise, but each reason once, however often it comes; `last` remembers it. */
+void spooler_report_once(struct outbox *ob, const char *what, const evrec_error *err, evrec_error *last);
+enum spool_mode spooler_mode(const struct spooler *sp);
+/* How many rows may be in one transaction. */
+size_t spooler_batch(const struct spooler *sp);
+
+/* Looks for a file without an owner, which becomes `found`. The outbox, and with it a flush, waits until there is none. */
+void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now);
+/* All rows of `found` that can be restored were answered and deleted: removes it, or puts it aside. */
+void spooler_leave_found(struct spooler *sp);
+/* If the own file is damaged, the next row makes another one, which gets all rows anew. */
+void spooler_replace_own(struct spooler *sp, struct outbox *ob);
+/* Makes and opens the own file. False: see *err. */
+bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err);
+/* The file of a row as in outbox_row, and the row's number there. */
+struct spool *spooler_file_of(const struct spooler *sp, int64_t row, int64_t *seq);
+
+/* Reads as many rows as `rows` has room for, and restores them. False: the outbox refused one of them. */
+bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_rows *rows, const evrec_clock *clock);
+/* Begins, commits, or rolls back in both files. */
+bool spooler_begin(struct spooler *sp, evrec_error *err);
+bool spooler_commit(struct spooler *sp, evrec_error *err);
+void spooler_rollback(struct spooler *sp);
+/* Writes rows that are due, some at a time. */
+void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
+/* Reports that kept entries are lost. */
+void spooler_report_lost(struct outbox *ob, const evrec_error *err);
+/* Writes the outbox's `n` kept entries into the files, as many as fit, and reports if those were not all. */
+void spooler_save_kept(struct spooler *sp, struct outbox *ob, size_t n, const evrec_clock *clock);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,31 @@
+-- Loaded by nginx.conf: records an Event if a Service behind nginx fails.
+--
+-- The master loads this file (init_by_lua): it has the whole environment, and reads a kubeconfig or a service account
+-- with its own rights, so that the workers need no right to read any file, and nginx.conf no `env`. Each worker uses
+-- its own copy of the broadcaster, and starts the thread that sends with its first event.
+local evrec = require "evrec"
+
+local failures = {}
+
+-- EVENTS names a file that gets the events instead; "-" is standard output.
+local file = os.getenv "EVENTS"
+local broadcaster = evrec.broadcaster {}
+broadcaster:start_recording_to_sink(file and evrec.sink.file { path = file } or evrec.sink.kubernetes {})
+local recorder = broadcaster:new_recorder { component = "nginx", host = os.getenv "HOSTNAME" or "" }
+
+--- For init_worker_by_lua: lets each worker take the server's answers, also if no further request comes.
+function failures.init_worker()
+	ngx.timer.every(1, function() broadcaster:poll() end)
+end
+
+--- For log_by_lua: records an event about the Service behind this location if its answer was a failure.
+---@param namespace string
+---@param service string
+function failures.log(namespace, service)
+	if ngx.status >= 500 then
+		recorder:eventf({ kind = "Service", apiVersion = "v1", namespace = namespace, name = service }, "Warning",
+			"UpstreamFailed", "%s %s was answered with %d", ngx.req.get_method(), ngx.var.uri, ngx.status)
+	end
+end
+
+return failures

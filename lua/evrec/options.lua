@@ -1,0 +1,35 @@
+-- Options of the functions that are written in Lua. Errors are messages without a position.
+local core = require "evrec.core"
+
+local options = {}
+
+--- Raises a formatted message.
+---@param message string
+function options.fail(message, ...)
+	error(message:format(...), 0)
+end
+
+--- Checks the names and types of options. Returns a copy of the options, without null. Raises on misuse.
+---@param given any what the caller gave: a table, or nil for no options
+---@param known table<string, true|type> the options' names, with their types or, if others check these, true
+---@return table
+function options.checked(given, known)
+	local set = {}
+	if given ~= nil and type(given) ~= "table" then
+		options.fail("expected a table of options, got %s", type(given))
+	end
+	for key, value in next, given or {} do
+		local kind = known[key]
+		if not kind then
+			options.fail("unknown option '%s'%s", tostring(key), core.suggest(tostring(key), known))
+		elseif value ~= core.null then
+			if kind ~= true and type(value) ~= kind then
+				options.fail("option '%s': expected a %s, got %s", key, kind, type(value))
+			end
+			set[key] = value
+		end
+	end
+	return set
+end
+
+return options

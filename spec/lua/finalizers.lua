@@ -1,0 +1,436 @@
+-- The collector may call a finalizer at any allocation, also while a function of evrec runs. Whatever the finalizer
+-- does with the same objects, the function continues with its own copies, or returns that they are closed.
+--
+-- This is a program of its own, because a small heap keeps whole cycles of the collector cheap. `finalizers.lua CASE`
+-- runs the case of that number, and fails if the case does. Without CASE it prints the names of all cases.
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+local cases, group = {}, nil
+
+local function describe(name, f)
+	group = name
+	f()
+end
+
+local function it(name, f)
+	cases[#cases + 1] = { name = group .. " " .. name, run = f }
+end
+
+local function equal(expected, value)
+	if expected ~= value then
+		error(("expected %s, got %s"):format(tostring(expected), tostring(value)), 2)
+	end
+end
+
+local pod = fixtures.pod()
+
+-- Makes garbage whose finalizer calls f.
+local function make_garbage(f)
+	if newproxy then
+		getmetatable(newproxy(true)).__gc = f
+	else
+		setmetatable({}, { __gc = f })
+	end
+end
+
+-- collect_always() lets the collector run a whole cycle at every allocation; collect_normally() restores its defaults.
+local function collect_always()
+	if jit then
+		collectgarbage("setpause", 0)
+		collectgarbage("setstepmul", 0)
+	elseif _VERSION == "Lua 5.3" then
+		collectgarbage("setpause", 0)
+		collectgarbage("setstepmul", 1000000)
+	else
+		collectgarbage("incremental", 1, 1000, 20)
+	end
+	collectgarbage() -- the settings take effect with the next cycle
+end
+
+local function collect_normally()
+	if _VERSION == "Lua 5.4" then
+		collectgarbage("incremental", 200, 100, 13)
+	else
+		collectgarbage("setpause", 200)
+		collectgarbage("setstepmul", 200)
+	end
+end
+
+-- Calls f(...) while a finalizer runs at every allocation. Every finalizer calls `action`, or, with `nth`, only the
+-- n-th. Returns how many finalizers ran, and three results of f. Raises the errors of both.
+local function with_finalizers(action, nth, f, ...)
+	local ran, on, fault = 0, true, nil
+	local function finalizer()
+		if not on then
+			return
+		end
+		ran = ran + 1
+		if not nth or ran == nth then
+			local ok, message = pcall(action, ran)
+			fault = fault or not ok and message
+		end
+		make_garbage(finalizer)
+	end
+	collect_always()
+	make_garbage(finalizer)
+	local results = { pcall(f, ...) }
+	on = false
+	collect_normally()
+	assert(not fault, fault)
+	assert(results[1], results[2])
+	return ran, (unpack or table.unpack)(results, 2, 4)
+end
+
+-- Calls `try(n)` for each allocation n. `try` returns how many allocations there were.
+local function at_each(try)
+	local n = 0
+	repeat
+		n = n + 1
+	until try(n) < n
+	assert(n > 1)
+end
+
+-- Ends a broadcaster, in Lua 5.4 by a to-be-closed variable.
+local function end_of(broadcaster)
+	if fixtures.has_close then
+		assert(load "local object <close> = ...")(broadcaster)
+	else
+		broadcaster:shutdown(0)
+	end
+end
+
+-- Makes a broadcaster with a few suppressed events of each stage, and a function that adds more, soon more than a sink
+-- remembers.
+local function suppressing()
+	local s = fixtures.setup { correlator = { burst_size = 1, max_events = 2 } }
+	s.broadcaster:start_recording_to_sink(fixtures.server().sink)
+	local count = 0
+	function s.more()
+		for _ = 1, 3 do
+			count = count + 1
+			local object = fixtures.pod(("x"):rep(count % 200) .. count)
+			for i = 1, 3 do
+				s.recorder:event(object, "Normal", "R" .. count, ("m"):rep(count % 100) .. i)
+			end
+		end
+	end
+	s.more()
+	return s
+end
+
+describe("a finalizer that records", function()
+	local function suppressed(s, method, ...)
+		local ran, first, second = with_finalizers(s.more, nil, s.broadcaster[method], s.broadcaster, ...)
+		assert(ran > 10)
+		return first, second
+	end
+
+	local function check_stats(stats)
+		equal(nil, fixtures.fault(stats))
+		equal(2, #stats.sinks)
+		for _, sink in ipairs(stats.sinks) do
+			local sum = 0
+			for _, what in ipairs(sink.suppressed) do
+				assert(what.name:find("^x*%d+$"), what.name)
+				assert(what.reason:find("^R%d+$"), what.reason)
+				equal("rate_limited", what.why)
+				sum = sum + what.count
+			end
+			-- The sink remembers 128 entries, each of two events.
+			equal(math.min(sink.rate_limited, 256), sum)
+		end
+	end
+
+	it("leaves stats() a copy of one moment", function()
+		check_stats((suppressed(suppressing(), "stats")))
+		check_stats(select(2, suppressed(suppressing(), "shutdown", 0)))
+	end)
+
+	it("leaves metrics() complete", function()
+		assert(fixtures.has(suppressed(suppressing(), "metrics"), "evrec_sink_received_total"))
+	end)
+
+	it("leaves explain() complete", function()
+		local sinks = suppressed(suppressing(), "explain")
+		equal(2, #sinks)
+		for _, sink in ipairs(sinks) do
+			equal("lua", sink.name)
+			assert(#sink.suppressed > 2)
+			for _, what in ipairs(sink.suppressed) do
+				assert(what.object.name:find("^x*%d+$"), what.object.name)
+				assert(what.message:find("m*%d$"), what.message)
+				equal("spec", what.spam_key.component)
+				equal(what.reason, what.aggregate_key.reason)
+			end
+		end
+	end)
+
+	it("leaves explain() the keys that callbacks returned", function()
+		local function long(event)
+			return ("k"):rep(100) .. event.involvedObject.name
+		end
+		local s = fixtures.setup { correlator = { burst_size = 1, spam_key_func = long, lru_cache_size = 10,
+			key_func = function(event) return long(event), event.message end } }
+		local count = 0
+		local function more()
+			for _ = 1, 5 do
+				count = count + 1
+				for _ = 1, 2 do
+					s.recorder:event(fixtures.pod("p" .. count), "Normal", "R", "m")
+				end
+			end
+		end
+		more()
+		local _, sinks = with_finalizers(more, nil, s.broadcaster.explain, s.broadcaster)
+		for _, what in ipairs(sinks[1].suppressed) do
+			local key = ("k"):rep(100) .. what.object.name
+			equal(key, what.spam_key or key) -- nil: evrec has forgotten the key
+			equal(key, what.aggregate_key or key)
+		end
+	end)
+
+	it("does not change the event and the patch of a correlation", function()
+		local c = evrec.correlator { burst_size = 1000, max_events = 1, clock = evrec.fake_clock(fixtures.now) }
+		local function event(name, message)
+			return evrec.event { involvedObject = fixtures.pod(name), reason = "R", type = "Normal", message = message }
+		end
+		local function combined(message)
+			return "(combined from similar events): " .. message
+		end
+		local mine, name, count = event("mine", "m"), nil, 0
+		-- Both change the state of the event in the correlator: the message of its aggregate, its name, its resource
+		-- version.
+		local function others()
+			count = count + 1
+			local other = event("other" .. count % 3, ("n"):rep(count * 50))
+			assert(c:correlate(other))
+			local answer = event("mine", combined "m"):to_table()
+			answer.metadata = { name = name, namespace = "shop", resourceVersion = ("7"):rep(count * 50) }
+			assert(c:update_state(answer))
+		end
+		name = c:correlate(mine).event.metadata.name
+		for i = 2, 5 do
+			local ran, result = with_finalizers(others, nil, c.correlate, c, mine)
+			assert(ran > 2)
+			equal(name, result.event.metadata.name)
+			equal("mine", result.event.involvedObject.name)
+			equal(combined "m", result.event.message)
+			equal(i, result.event.count)
+			assert(fixtures.has(result.patch, '"count":' .. ("%d"):format(i)), result.patch)
+			assert(fixtures.has(result.patch, combined "m"), result.patch)
+			equal(false, result.skip)
+			equal("aggregated", result.why)
+		end
+	end)
+
+	it("does not change the arguments that a recording call has read", function()
+		local s, made = fixtures.setup(), 0
+		at_each(function(n)
+			local object, note = fixtures.pod("pod-" .. n), ("n"):rep(50) .. n
+			local fields = { regarding = object, type = "Normal", reason = "Reason" .. n, note = note,
+				annotations = { a = ("a"):rep(50) .. n }, related = fixtures.pod("related-" .. n) }
+			local ran, ok, _, why = with_finalizers(function()
+				object.name = nil
+				for key in pairs(fields) do
+					fields[key] = nil
+				end
+				s.recorder:eventf(pod, "Normal", "Other", "%s", ("o"):rep(n))
+			end, n, s.recorder.emit, s.recorder, fields)
+			s.broadcaster:poll()
+			for _, write in ipairs(s.server.writes) do
+				local e = write.event
+				if e.involvedObject.name == "pod-" .. n then
+					made = made + 1
+					equal(("n"):rep(50) .. n, e.message)
+					equal(("a"):rep(50) .. n, e.metadata.annotations.a)
+					equal("related-" .. n, e.related.name)
+				end
+			end
+			assert(ok or why == "invalid")
+			return ran
+		end)
+		assert(made > 0)
+	end)
+end)
+
+describe("a finalizer that closes a broadcaster", function()
+	-- Closes the broadcaster at each allocation of the method. The method must return a result, or nil and "closed".
+	local function closing(method, ...)
+		local results = 0
+		local arguments = { ... }
+		at_each(function(n)
+			local s = fixtures.setup { correlator = { burst_size = 1 } }
+			s.recorder:event(pod, "Normal", "R", "m")
+			s.recorder:event(pod, "Normal", "R", "m")
+			local ran, result, _, name = with_finalizers(function() end_of(s.broadcaster) end, n,
+				s.broadcaster[method], s.broadcaster, (unpack or table.unpack)(arguments))
+			if result == nil then
+				equal("closed", name)
+			else
+				results = results + 1
+			end
+			return ran
+		end)
+		assert(results > 0)
+	end
+
+	it("makes new_recorder, watch and start_* return closed", function()
+		closing("new_recorder", { component = "c" })
+		closing("watch", { queue_length = 5 })
+		closing("start_event_watcher", function() end)
+		closing("start_recording_to_sink", fixtures.server().sink, { correlator = { burst_size = 5 } })
+	end)
+
+	it("does not keep stats() and explain() from returning a copy", function()
+		for method, argument in pairs { stats = 0, metrics = { labels = { a = "b" } }, flush = 0, shutdown = 0, poll = 0 } do
+			closing(method, argument)
+		end
+		closing "explain"
+	end)
+
+	it("may run while the broadcaster is being closed", function()
+		at_each(function(n)
+			local s = fixtures.setup()
+			s.recorder:event(pod, "Normal", "R", "m")
+			local ran = with_finalizers(function() end_of(s.broadcaster) end, n, end_of, s.broadcaster)
+			equal(1, s.broadcaster:stats().recorded)
+			equal("closed", select(3, s.recorder:event(pod, "Normal", "R", "m")))
+			return ran
+		end)
+	end)
+
+	it("makes the stats of a watch return closed", function()
+		at_each(function(n)
+			local s = fixtures.setup()
+			local ran, stats, _, name = with_finalizers(function() end_of(s.broadcaster) end, n, s.watch.stats, s.watch)
+			assert(stats and stats.name == "lua" or name == "closed")
+			return ran
+		end)
+	end)
+end)
+
+describe("a finalizer", function()
+	it("that takes the last event of a queue makes next return nil", function()
+		at_each(function(n)
+			local s = fixtures.setup()
+			local watch = s.broadcaster:watch()
+			s.recorder:event(pod, "Normal", "R", "m")
+			local taken
+			local ran, event = with_finalizers(function() taken = watch:next() end, n, watch.next, watch)
+			equal("m", (event or taken).message)
+			assert(event == nil or taken == nil)
+			return ran
+		end)
+	end)
+
+	it("that removes an option does not change the copy of the constructor", function()
+		at_each(function(n)
+			local b = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now), on_error = false }
+			local watch = b:watch()
+			local options = { component = ("c"):rep(50) .. n, host = ("h"):rep(50) .. n }
+			local ran, recorder = with_finalizers(function() options.component, options.host = nil, nil end, n,
+				b.new_recorder, b, options)
+			recorder:event(pod, "Normal", "R", "m")
+			local source = watch:next().source
+			if source then -- the constructor copied the options before they were removed
+				equal(("c"):rep(50) .. n, source.component)
+				equal(("h"):rep(50) .. n, source.host)
+			end
+			return ran
+		end)
+		for _, constructor in ipairs { "broadcaster", "correlator" } do
+			at_each(function(n)
+				local options = { clock = evrec.fake_clock(fixtures.now) }
+				local ran = with_finalizers(function() options.clock = nil end, n, evrec[constructor], options)
+				return ran
+			end)
+		end
+		at_each(function(n)
+			local options = { path = "/dev/null" .. ("/"):rep(50) .. n }
+			-- Both outcomes are legal: a sink, or the error that the path is missing.
+			return (with_finalizers(function() options.path = nil end, n, pcall, evrec.sink.file, options))
+		end)
+	end)
+
+	it("that changes annotations makes the call invalid, or does not change the event", function()
+		at_each(function(n)
+			local s = fixtures.setup()
+			local annotations = { a = "1", b = "2" }
+			local ran, ok, _, name = with_finalizers(function()
+				for i = 1, 100 do
+					annotations["key" .. i] = ("v"):rep(100)
+				end
+				annotations.a, annotations.b = {}, nil
+			end, n, s.recorder.annotated_eventf, s.recorder, pod, annotations, "Normal", "R", "m")
+			if ok then
+				s.broadcaster:poll()
+				local written = s.server.writes[1].event.metadata.annotations
+				equal("1", written.a)
+				equal("2", written.b)
+				equal(nil, written.key1)
+			else
+				equal("invalid", name)
+			end
+			equal(nil, fixtures.fault(s.broadcaster:stats()))
+			return ran
+		end)
+	end)
+end)
+
+describe("the last finalizer", function()
+	local function collect()
+		collectgarbage()
+		collectgarbage()
+	end
+
+	it("may call methods of objects that were collected before", function()
+		local calls, kept = 0, evrec.broadcaster { on_error = false }
+		collectgarbage "stop" -- until the finalizer has what it calls
+		do
+			local last
+			-- Lua calls finalizers in the reverse order of their marking, so this one comes last.
+			make_garbage(function() last() end)
+			local s = fixtures.setup()
+			local b, file = s.broadcaster, evrec.sink.file { path = "/dev/null" }
+			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {}, evrec.reference(pod)
+			local to_json = event.to_json -- a collected event has no methods
+			local function try(f, ...)
+				calls = calls + 1
+				return pcall(f, ...)
+			end
+			last = function()
+				for _, method in ipairs { "stats", "metrics", "explain", "poll", "flush", "shutdown", "watch",
+					"new_recorder" } do
+					try(b[method], b)
+				end
+				try(b.explain, kept, reference)
+				assert(not try(kept.start_recording_to_sink, kept, file))
+				try(kept.start_recording_to_sink, kept, s.server.sink)
+				for _, method in ipairs { "next", "stop", "close", "stats" } do
+					try(queue[method], queue)
+				end
+				try(c.correlate, c, event)
+				try(c.stats, c)
+				try(to_json, event)
+				try(s.recorder.event, s.recorder, reference, "Normal", "R", "m")
+				try(s.clock.now, s.clock)
+			end
+		end
+		collectgarbage "restart"
+		collect()
+		equal(20, calls)
+		assert(kept:shutdown(0))
+	end)
+end)
+
+fixtures.interpret()
+local wanted = ...
+for i, case in ipairs(cases) do
+	if not wanted then
+		print(case.name)
+	elseif tonumber(wanted) == i then
+		case.run()
+		print("done")
+	end
+end

@@ -1,0 +1,158 @@
+-- The spool of sinks that are no API server: a sink leaves in it what it could not write, and the next one writes that.
+-- The spool of a Kubernetes sink is in ending_spec.lua.
+local cjson = require "cjson"
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+describe("the spool", function()
+	local spool, path
+	before_each(function()
+		spool, path = os.tmpname(), os.tmpname()
+		os.remove(spool)
+	end)
+	after_each(function()
+		os.execute(("rm -rf '%s' '%s'"):format(spool, path))
+	end)
+
+	--- Records two occurrences of one event and one of another, and shuts down while the sink cannot write them.
+	local function fail_to_write(sink)
+		local broadcaster = evrec.broadcaster { on_error = function() end }
+		broadcaster:start_recording_to_sink(sink)
+		local recorder = broadcaster:new_recorder { component = "spec" }
+		for _, name in ipairs { "web-0", "web-0", "web-1" } do
+			assert.is_true(recorder:event(fixtures.pod(name), "Warning", "Failed", "no room"))
+		end
+		local ok, stats = broadcaster:shutdown(0.05)
+		assert.is_false(ok)
+		assert.equal(3, stats.spooled)
+		assert.equal(0, stats.dropped.closed)
+		assert.is_nil(fixtures.fault(stats))
+	end
+
+	--- Shuts down a broadcaster that records nothing and whose sink has the same spool. Returns the final stats.
+	local function write_spooled(sink)
+		local broadcaster = evrec.broadcaster { on_error = false }
+		broadcaster:start_recording_to_sink(sink)
+		local deadline = os.time() + 30
+		repeat
+			broadcaster:flush(0.05)
+		until broadcaster:stats().restored == 3 or os.time() > deadline
+		local ok, stats = broadcaster:shutdown(10)
+		assert.is_true(ok)
+		assert.equal(3, stats.restored)
+		assert.equal(2, stats.created)
+		assert.equal(1, stats.coalesced)
+		assert.is_nil(fixtures.fault(stats))
+		return stats
+	end
+
+	--- Checks that the events are those that fail_to_write recorded.
+	local function check_events(events)
+		table.sort(events, function(a, b) return a.involvedObject.name < b.involvedObject.name end)
+		assert.equal(2, #events)
+		assert.equal("web-0", events[1].involvedObject.name)
+		assert.equal(2, events[1].count)
+		assert.equal("web-1", events[2].involvedObject.name)
+		assert.equal(1, events[2].count)
+		assert.equal("no room", events[2].message)
+		assert.equal("spec", events[2].source.component)
+	end
+
+	it("gives the next sink in Lua what the first one could not write", function()
+		local tried, written = {}, {}
+		fail_to_write(evrec.sink.lua {
+			spool = spool,
+			create = function(event)
+				tried[event.involvedObject.name] = event.metadata.name
+				return nil, 503
+			end,
+		})
+		write_spooled(evrec.sink.lua {
+			spool = spool,
+			create = function(event) written[#written + 1] = event:to_table() end,
+		})
+		check_events(written)
+		assert.equal(tried["web-0"], written[1].metadata.name)
+		local third = evrec.broadcaster { on_error = false }
+		third:start_recording_to_sink(evrec.sink.lua { spool = spool, create = error })
+		assert.equal(0, select(2, third:shutdown(0.05)).restored)
+	end)
+
+	it("gives the next file sink what the first one could not write", function()
+		fail_to_write(evrec.sink.file { path = path .. "/none", spool = spool })
+		write_spooled(evrec.sink.file { path = path, spool = spool })
+		local written = {}
+		for line in io.lines(path) do
+			written[#written + 1] = cjson.decode(line)
+		end
+		check_events(written)
+	end)
+
+	it("is refused by the constructor of a sink unless it is the name of a folder", function()
+		local messages = { [1] = "expected a string or a table, got number", ["a\0b"] = "must be the name of a folder" }
+		for name, required in pairs { file = { path = "-" }, lua = { create = print } } do
+			for value, message in pairs(messages) do
+				required.spool = value
+				assert.has_error(function() evrec.sink[name](required) end,
+					("evrec.sink.%s: option 'spool': %s"):format(name, message))
+			end
+		end
+	end)
+
+	it("is also a table with the folder and the seconds", function()
+		fail_to_write(evrec.sink.file { path = path .. "/none", spool = { path = spool, after = 0.5 } })
+		write_spooled(evrec.sink.file { path = path, spool = { path = spool } })
+		for message, value in pairs {
+			["option 'spool.path' is missing"] = {},
+			["option 'spool.path': expected a string, got number"] = { path = 1 },
+			["option 'spool.after': expected a number of seconds >= 0, got -1"] = { path = spool, after = -1 },
+			["unknown option 'spool.before'"] = { path = spool, before = 1 },
+		} do
+			assert.has_error(function() evrec.sink.file { path = "-", spool = value } end, "evrec.sink.file: " .. message)
+		end
+	end)
+
+	--- Runs a process that records two occurrences of one event into a sink in Lua that never writes, polls for so many
+	--- seconds, and kills itself.
+	local function be_killed(options, seconds)
+		local script, lua = path .. ".lua", _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+		local file = assert(io.open(script, "w"))
+		file:write(([[
+			local evrec, fixtures = require "evrec", require "fixtures"
+			local broadcaster = evrec.broadcaster {}
+			broadcaster:start_recording_to_sink(evrec.sink.lua { spool = %s, create = function() return nil, 503 end })
+			local recorder = broadcaster:new_recorder { component = "spec" }
+			for _ = 1, 2 do
+				recorder:event(fixtures.pod "web-0", "Warning", "Failed", "no room")
+			end
+			local deadline = os.time() + %d
+			repeat
+				broadcaster:poll()
+			until os.time() >= deadline
+			os.execute("kill -9 " .. io.open "/proc/self/stat":read "*n")
+		]]):format(options, seconds))
+		file:close()
+		os.execute(("%s '%s' >/dev/null 2>&1"):format(lua, script))
+		os.remove(script)
+	end
+
+	it("keeps the events of a process that is killed", function()
+		be_killed(("{ path = %q, after = 0.1 }"):format(spool), 2)
+		local written = {}
+		local broadcaster = evrec.broadcaster {}
+		broadcaster:start_recording_to_sink(evrec.sink.lua {
+			spool = spool,
+			create = function(event) written[#written + 1] = event.count end,
+		})
+		assert.is_true(broadcaster:flush(10))
+		assert.same({ 2 }, written)
+		assert.equal(2, select(2, broadcaster:shutdown(1)).restored)
+	end)
+
+	it("has nothing of a process that is killed before the time", function()
+		be_killed(("{ path = %q, after = 30 }"):format(spool), 1)
+		local broadcaster = evrec.broadcaster {}
+		broadcaster:start_recording_to_sink(evrec.sink.lua { spool = spool, create = error })
+		assert.equal(0, select(2, broadcaster:shutdown(1)).restored)
+	end)
+end)

@@ -1,0 +1,98 @@
+/* Servers and connections that fail, and the response that the client makes of it. */
+#define _GNU_SOURCE
+
+#include "http_fixture.h"
+
+/* The request was sent, and the server may have received it. */
+static void fail_with(enum turn_kind kind, const char *reply, int64_t timeout, const char *message)
+{
+	const struct http_turn turn = { kind, reply };
+	struct http_fixture f;
+
+	http_fixture_prepare(&f, "");
+	f.options.timeout = timeout;
+	http_server_start(&f.server, &turn, 1);
+	http_fixture_open_client(&f);
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 0);
+	assert_false(f.response.unsent);
+	assert_false(f.response.unauthorized);
+	assert_int_equal(f.response.timed_out, timeout < SOON);
+	http_fixture_check_message(&f, message);
+	http_fixture_close(&f);
+}
+
+static void test_incomplete_answer_is_none(void **state)
+{
+	(void)state;
+	fail_with(TURN_REPLY, NULL, SOON, "Empty reply from server");
+	fail_with(TURN_REPLY, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort", SOON, "");
+	fail_with(TURN_REPLY, "nonsense\r\n\r\n", SOON, "");
+	fail_with(TURN_RESET, NULL, SOON, "");
+	fail_with(TURN_FLOOD, OK(""), SOON, "longer than 4 MiB");
+	fail_with(TURN_MUTE, NULL, EVREC_SECOND / 5, "no answer within 0.2 s");
+	fail_with(TURN_MUTE, "HTTP/1.1 200 OK\r\n", EVREC_SECOND / 5, "no answer within 0.2 s");
+}
+
+static void test_refused_connection_means_unsent(void **state)
+{
+	struct http_fixture f;
+
+	(void)state;
+	http_fixture_prepare(&f, "");
+	http_fixture_open_client(&f);
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 0);
+	assert_true(f.response.unsent);
+	assert_false(f.response.timed_out);
+	http_fixture_check_message(&f, "Failed to connect to 127.0.0.1");
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	http_fixture_close(&f);
+}
+
+static void test_second_sending_by_libcurl_is_marked(void **state)
+{
+	struct http_fixture f;
+
+	(void)state;
+	/* The server reads the second request and closes the connection: libcurl sends it again by itself. */
+	http_fixture_open(&f, TURNS({ TURN_KEEP, OK_KEEP_ALIVE }, { TURN_REPLY, NULL }, { TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	assert_false(f.response.sent_again);
+	http_fixture_exchange(&f);
+	assert_int_equal(http_server_requests(&f.server), 3);
+	assert_int_equal(f.response.status, 200);
+	assert_true(f.response.sent_again);
+	http_fixture_exchange(&f);
+	assert_false(f.response.sent_again);
+	http_fixture_close(&f);
+}
+
+/* libcurl 7.88 appended the folded line to a header of the handle's previous response, which it had freed. */
+static void test_folded_first_header_is_harmless(void **state)
+{
+	struct http_fixture f;
+
+	(void)state;
+	http_fixture_open(&f, TURNS({ TURN_REPLY, OK("") }, { TURN_REPLY, "HTTP/1.1 200 OK\r\n folded: yes\r\n\r\n" },
+	                            { TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	http_fixture_exchange(&f);
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	http_fixture_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_incomplete_answer_is_none),
+		cmocka_unit_test(test_refused_connection_means_unsent),
+		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
+		cmocka_unit_test(test_folded_first_header_is_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* Entries that an outbox keeps for the spool, and rows that are restored from there. */
+#include "checked_outbox.h"
+
+/* Submits the first occurrence of `id` at the time `now`. */
+static bool submit_at(struct outbox *ob, uint64_t id, bool important, int64_t now)
+{
+	struct fake_write draft = { .name = "n", .count = 1 };
+	const struct occurrence occurrence = { id, VERB_CREATE, important, now, &draft };
+	enum evrec_cause cause;
+
+	return outbox_submit(ob, &occurrence, &cause);
+}
+
+/* Marks 20 of 40 kept entries, one occurrence each, as stored in the file, then the others. */
+static void spool_in_two_parts(struct outbox *ob)
+{
+	const struct entry *last = NULL;
+	struct outbox_stats stats;
+
+	for (unsigned i = 0; i < 20; i++) {
+		last = outbox_next_kept(ob, last);
+	}
+	outbox_spooled(ob, last);
+	outbox_check_equation(ob);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.spooled, 20);
+	assert_int_equal(stats.pending, 20);
+	outbox_spooled(ob, NULL);
+	outbox_check_equation(ob);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.spooled, 40);
+}
+
+/* Important entries come first, and by age among their kind, whether they waited, backed off or were in flight. */
+static void test_kept_entries_are_ordered_by_importance_and_age(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	const struct entry *kept = NULL;
+	struct entry *entry;
+	int64_t last[2] = { 0, 0 };
+	unsigned n = 0;
+
+	(void)state;
+	outbox_expect(ob, true);
+	for (unsigned i = 1; i <= 40; i++) {
+		assert_true(submit_at(ob, i, i % 3 == 0, i));
+	}
+	for (unsigned i = 0; i < 20 && (entry = outbox_take(ob, 40)) != NULL; i++) {
+		if (i % 4 != 0) {
+			const evrec_answer unsent = { .unsent = true };
+
+			answer_entry_as_kubernetes(ob, entry, &unsent, 40);
+		}
+	}
+	outbox_keep_all_for_spool(ob);
+	while ((kept = outbox_next_kept(ob, kept)) != NULL) {
+		n++;
+		assert_int_equal(kept->important, n <= 13);
+		assert_true(kept->last > last[kept->important]);
+		last[kept->important] = kept->last;
+	}
+	assert_int_equal(n, 40);
+	spool_in_two_parts(ob);
+	outbox_free(ob);
+}
+
+/* Rows in order of age are inserted in constant time: a walk past all younger entries would take half a minute. */
+static void test_restoring_many_rows_is_fast(void **state)
+{
+	const unsigned many = 50000;
+	evrec_limits limits = limits_without_age(2 * many);
+	struct fake_write draft = { .name = "n", .count = 1 };
+	struct outbox_stats stats;
+	struct outbox *ob;
+
+	(void)state;
+	limits.max_age = 10 * EVREC_SECOND;
+	ob = outbox_new(&fake_write_ops, &limits, 1);
+	outbox_expect(ob, true);
+	for (unsigned i = 1; i <= many; i++) {
+		assert_true(submit_at(ob, i, false, many + i));
+	}
+	for (unsigned i = 1; i <= many; i++) {
+		const struct outbox_saved saved = {
+			.row = i, .verb = VERB_CREATE, .count = 1, .last = i, .item = fake_write_make(&draft)
+		};
+
+		assert_true(outbox_restore(ob, &saved));
+	}
+	/* Only the oldest 1000 have expired. */
+	(void)outbox_expire(ob, 1000 + limits.max_age + 1);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.dropped[EVREC_CAUSE_EXPIRED], 1000);
+	outbox_check_equation(ob);
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),
+		cmocka_unit_test(test_restoring_many_rows_is_fast),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* A sender at fork and exit: a child does not use its parent's sender, and exit sends waiting writes. */
+#define _GNU_SOURCE
+
+#include "sender_fixture.h"
+
+/* ThreadSanitizer does not let a forked child start a thread by default. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+/* Returns the child's exit status, 0 if all is well: a failing assertion would run the remaining tests twice. */
+static int use_senders_in_child(struct sender_fixture *parents, unsigned generation)
+{
+	struct sender_fixture f;
+	int64_t deadline = unit_mono() + SOON;
+	struct outbox_stats stats;
+
+	if (sender_fork_generation() != generation + 1) {
+		return 1;
+	}
+	sender_step(parents->sender);
+	sender_end(parents->sender);
+	if (sender_join(parents->sender, deadline)) {
+		return 2;
+	}
+	sender_release(parents->sender);
+	if (parents->freed != 0) {
+		return 3;
+	}
+	sender_fixture_open(&f, false, evrec_clock_real());
+	fake_write_submit(f.ob, 1, 1);
+	while (!outbox_wait(f.ob, deadline) && unit_mono() < deadline) {
+	}
+	outbox_get_stats(f.ob, &stats);
+	return stats.created == 1 ? 0 : 4;
+}
+
+static void test_child_does_not_use_the_parents_sender(void **state)
+{
+	struct sender_fixture f;
+	unsigned generation = sender_fork_generation();
+	pid_t child;
+
+	(void)state;
+	if (UNDER_TSAN) {
+		skip(); /* it takes the threads of the parent for the child's */
+	}
+	sender_fixture_open(&f, false, evrec_clock_real());
+	fake_write_submit(f.ob, 1, 1);
+	sender_fixture_wait_empty(&f);
+	child = fork();
+	if (child == 0) {
+		exit(use_senders_in_child(&f, generation));
+	}
+	assert_int_equal(unit_wait(child), 0);
+	assert_int_equal(sender_fork_generation(), generation);
+	fake_write_submit(f.ob, 2, 1);
+	sender_fixture_wait_empty(&f);
+	sender_fixture_close(&f);
+}
+
+struct exit_case {
+	bool threadless, release, hang;
+	unsigned failures; /* answers 500 before the first success */
+};
+
+/* Forks a child that exits with 30 writes waiting; it writes a byte to `success_fd` for each success. */
+static pid_t exit_in_child(const struct exit_case *c, int success_fd, int other)
+{
+	pid_t child = fork();
+	struct sender_fixture f;
+
+	if (child != 0) {
+		return child;
+	}
+	close(other);
+	sender_fixture_open(&f, c->threadless, evrec_clock_real());
+	f.protocol->delay = EVREC_SECOND / 1000;
+	f.protocol->success_fd = success_fd;
+	f.protocol->hangs = c->hang;
+	f.protocol->failures = c->failures;
+	for (unsigned i = 1; i <= 30; i++) {
+		fake_write_submit(f.ob, i, 1);
+	}
+	if (c->threadless) {
+		sender_step(f.sender);
+	}
+	if (c->release) {
+		f.protocol->freed = NULL;
+		sender_release(f.sender);
+	}
+	exit(0);
+}
+
+static unsigned exit_and_count_once(struct exit_case c)
+{
+	int ends[2];
+	char bytes[64];
+	ssize_t n;
+	unsigned total = 0;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = exit_in_child(&c, ends[1], ends[0]);
+	close(ends[1]);
+	while ((n = read(ends[0], bytes, sizeof(bytes))) > 0) {
+		total += (unsigned)n;
+	}
+	close(ends[0]);
+	assert_int_equal(unit_wait(child), 0);
+	return total;
+}
+
+/* Repeats an exit that was cut off by its deadline because the machine was busy. */
+static unsigned exit_and_count(struct exit_case c)
+{
+	const int64_t exit_takes = EVREC_SECOND * 9 / 5;
+	unsigned total = 0;
+
+	for (int tries = 0; tries < 10; tries++) {
+		int64_t start = unit_mono();
+
+		total = exit_and_count_once(c);
+		if (total == 30 || unit_mono() - start < exit_takes) {
+			break;
+		}
+	}
+	return total;
+}
+
+static void test_exit_sends_waiting_writes(void **state)
+{
+	int64_t start;
+
+	(void)state;
+	assert_int_equal(exit_and_count((struct exit_case){ 0 }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .threadless = true }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .release = true }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .threadless = true, .release = true }), 30);
+	/* The server answers, if only 500: exit retries until its deadline. */
+	assert_int_equal(exit_and_count((struct exit_case){ .failures = 30 }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .threadless = true, .failures = 30 }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .release = true, .failures = 30 }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .threadless = true, .release = true, .failures = 30 }), 30);
+	start = unit_mono();
+	assert_int_equal(exit_and_count_once((struct exit_case){ .hang = true }), 0);
+	assert_in_range(unit_mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_child_does_not_use_the_parents_sender),
+		cmocka_unit_test(test_exit_sends_waiting_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

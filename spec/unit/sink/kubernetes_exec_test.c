@@ -1,0 +1,216 @@
+/* The Kubernetes sink with a credential plugin: writes wait for it, and an answer of 401 brings a new run. */
+#define _GNU_SOURCE
+
+#include "kubernetes_fixture.h"
+#include "tmpdir.h"
+
+#include "exec/command.h"
+
+#define SCRIPT "echo run >>\"$1\"; . \"$0\""
+#define PRINT(status)                                                                                                  \
+	"echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{" status    \
+	"}}'"
+#define UNAUTHORIZED HTTP_REPLY("401 Unauthorized", "", "{\"kind\":\"Status\",\"message\":\"Unauthorized\"}")
+
+/* The command runs this file from now on. */
+static void set_plugin(void *dir, const char *script)
+{
+	tmpdir_write_file(tmpdir_path(dir, "plugin"), script);
+}
+
+static void open_fixture(struct kubernetes_fixture *f, void *dir, const struct http_turn *turns, size_t turns_len)
+{
+	evrec_exec exec = { .command = EVREC_STR("sh"), .api_version = EVREC_STR("client.authentication.k8s.io/v1") };
+	const evrec_str args[] = { EVREC_STR("-c"), EVREC_STR(SCRIPT), str_from(tmpdir_path(dir, "plugin")),
+		                   str_from(tmpdir_path(dir, "runs")) };
+
+	kubernetes_fixture_prepare(f, "");
+	http_server_start(&f->server, turns, turns_len);
+	exec.args = args;
+	exec.args_len = 4;
+	f->command = exec_command_new(&exec, NULL, NULL);
+	assert_non_null(f->command);
+	tmpdir_write_file(tmpdir_path(dir, "runs"), "");
+}
+
+static void close_fixture(struct kubernetes_fixture *f)
+{
+	kubernetes_fixture_close(f);
+	exec_command_release(f->command);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static size_t runs(void *dir)
+{
+	FILE *file = fopen(tmpdir_path(dir, "runs"), "r");
+	size_t n = 0;
+	int c;
+
+	assert_non_null(file);
+	while ((c = fgetc(file)) != EOF) {
+		n += c == '\n';
+	}
+	(void)fclose(file);
+	return n;
+}
+
+static void step_until_message(struct kubernetes_fixture *f, const char *text)
+{
+	int64_t deadline = unit_mono() + SOON;
+	struct outbox_message message;
+
+	while (!outbox_next_message(f->ob, &message)) {
+		assert_true(unit_mono() < deadline);
+		sender_step(f->sender);
+		usleep(500);
+	}
+	assert_string_equal(message.name, "unauthorized");
+	unit_check_contains(message.message, text);
+}
+
+static void test_writes_wait_for_the_token(void **state)
+{
+	struct kubernetes_fixture f;
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	set_plugin(*state, PRINT("\"token\":\"from-plugin\""));
+	kubernetes_fixture_open_sender(&f, true);
+	sender_step(f.sender);
+	assert_int_equal(runs(*state), 0);
+	fake_write_submit(f.ob, 1, 1);
+	fake_write_submit(f.ob, 2, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 0, "\r\nAuthorization: Bearer from-plugin\r\n");
+	http_server_check_saw(&f.server, 1, "\r\nAuthorization: Bearer from-plugin\r\n");
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 2);
+	assert_int_equal(kubernetes_fixture_stats(&f).retries, 0);
+	assert_int_equal(runs(*state), 1);
+	close_fixture(&f);
+}
+
+static void test_a_failure_is_told_and_costs_no_try(void **state)
+{
+	struct outbox_message message;
+	struct kubernetes_fixture f;
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	set_plugin(*state, "echo 'You must be logged in.' >&2; exit 1");
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	step_until_message(&f, "exec plugin 'sh': exit status 1: You must be logged in.");
+	for (int i = 0; i < 100; i++) {
+		sender_step(f.sender);
+	}
+	assert_int_equal(runs(*state), 1);
+	assert_int_equal(http_server_requests(&f.server), 0);
+	set_plugin(*state, PRINT("\"token\":\"bad token\""));
+	evrec_clock_set(f.clock, EVREC_SECOND);
+	step_until_message(&f, "exec plugin 'sh': token: too long, or a space");
+	set_plugin(*state, PRINT("\"token\":\"t\",\"clientCertificateData\":\"x\",\"clientKeyData\":\"y\""));
+	evrec_clock_set(f.clock, 3 * EVREC_SECOND);
+	step_until_message(&f, "exec plugin 'sh': client_certificate: no certificate in PEM form");
+	set_plugin(*state, PRINT("\"token\":\"good\""));
+	kubernetes_fixture_exchange(&f, 7 * EVREC_SECOND);
+	http_server_check_saw(&f.server, 0, "\r\nAuthorization: Bearer good\r\n");
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 1);
+	assert_int_equal(kubernetes_fixture_stats(&f).retries, 0);
+	assert_false(outbox_next_message(f.ob, &message));
+	close_fixture(&f);
+}
+
+static void test_after_a_401_another_token_is_fetched(void **state)
+{
+	struct kubernetes_fixture f;
+
+	open_fixture(
+		&f, *state,
+		TURNS({ TURN_REPLY, CREATED(EVENT) }, { TURN_REPLY, UNAUTHORIZED }, { TURN_REPLY, CREATED(EVENT) }));
+	set_plugin(*state, PRINT("\"token\":\"first\""));
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	set_plugin(*state, PRINT("\"token\":\"second\""));
+	fake_write_submit(f.ob, 2, 1);
+	kubernetes_fixture_exchange(&f, EVREC_SECOND);
+	kubernetes_fixture_exchange(&f, 10 * EVREC_SECOND); /* the retry */
+	http_server_check_saw(&f.server, 1, "\r\nAuthorization: Bearer first\r\n");
+	http_server_check_saw(&f.server, 2, "\r\nAuthorization: Bearer second\r\n");
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 2);
+	assert_int_equal(runs(*state), 2);
+	close_fixture(&f);
+}
+
+static void test_an_expiring_token_is_renewed(void **state)
+{
+	struct kubernetes_fixture f;
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	set_plugin(*state, PRINT("\"token\":\"first\",\"expirationTimestamp\":\"1970-01-01T00:01:40Z\""));
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	set_plugin(*state, PRINT("\"token\":\"second\""));
+	fake_write_submit(f.ob, 2, 1);
+	kubernetes_fixture_exchange(&f, 89 * EVREC_SECOND);
+	http_server_check_saw(&f.server, 1, "\r\nAuthorization: Bearer first\r\n");
+	fake_write_submit(f.ob, 3, 1);
+	kubernetes_fixture_exchange(&f, 100 * EVREC_SECOND);
+	http_server_check_saw(&f.server, 2, "\r\nAuthorization: Bearer second\r\n");
+	assert_int_equal(runs(*state), 2);
+	close_fixture(&f);
+}
+
+static void test_a_thread_runs_it_too(void **state)
+{
+	struct kubernetes_fixture f;
+	int64_t deadline = unit_mono() + SOON;
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	/* Signals that the thread blocks must not be blocked in the command. */
+	set_plugin(*state, "sleep 1000 & kill -TERM $!; wait $!; " PRINT("\"token\":\"from-thread\""));
+	kubernetes_fixture_open_sender(&f, false);
+	fake_write_submit(f.ob, 1, 1);
+	while (kubernetes_fixture_stats(&f).created != 1) {
+		assert_true(unit_mono() < deadline);
+		usleep(500);
+	}
+	http_server_check_saw(&f.server, 0, "\r\nAuthorization: Bearer from-thread\r\n");
+	close_fixture(&f);
+}
+
+/* The writes are dropped at the deadline, and the command is killed. */
+static void test_the_end_does_not_wait_for_it(void **state)
+{
+	for (int threadless = 0; threadless < 2; threadless++) {
+		struct kubernetes_fixture f;
+		int64_t deadline = unit_mono() + SOON;
+
+		open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+		set_plugin(*state, "sleep 1000");
+		kubernetes_fixture_open_sender(&f, threadless != 0);
+		fake_write_submit(f.ob, 1, 1);
+		while (runs(*state) == 0) {
+			assert_true(unit_mono() < deadline);
+			sender_step(f.sender);
+			usleep(500);
+		}
+		assert_false(sender_join(f.sender, unit_mono()));
+		assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_CLOSED], 1);
+		close_fixture(&f);
+		assert_true(unit_mono() < deadline);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_writes_wait_for_the_token),
+		TMPDIR_TEST(test_a_failure_is_told_and_costs_no_try),
+		TMPDIR_TEST(test_after_a_401_another_token_is_fetched),
+		TMPDIR_TEST(test_an_expiring_token_is_renewed),
+		TMPDIR_TEST(test_a_thread_runs_it_too),
+		TMPDIR_TEST(test_the_end_does_not_wait_for_it),
+	};
+
+	return cmocka_run_group_tests_name("sink: kubernetes with a plugin", tests, NULL, NULL);
+}

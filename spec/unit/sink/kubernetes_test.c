@@ -1,0 +1,249 @@
+/* The Kubernetes sink: requests as an API server receives them, and the outcome of its answers. */
+#define _GNU_SOURCE
+
+#include "kubernetes_fixture.h"
+#include "tmpdir.h"
+
+static void test_create_posts_and_count_patches(void **state)
+{
+	struct kubernetes_fixture f;
+	struct entry *entry;
+
+	(void)state;
+	kubernetes_fixture_prepare(&f, "");
+	f.options.token = EVREC_STR("secret");
+	http_server_start(&f.server, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 0, "POST /api/v1/namespaces/shop/events HTTP/1.1\r\n");
+	http_server_check_saw(&f.server, 0, "\r\nContent-Type: application/json\r\n");
+	http_server_check_saw(&f.server, 0, "\r\nAccept: application/json\r\n");
+	http_server_check_saw(&f.server, 0, "\r\nUser-Agent: evrec/" EVREC_VERSION "\r\n");
+	http_server_check_saw(&f.server, 0, "\r\nAuthorization: Bearer secret\r\n");
+	http_server_check_saw(&f.server, 0, "\r\n\r\n{\"name\":\"n1\",\"count\":1}");
+	http_server_check_not_saw(&f.server, 0, "Expect");
+	entry = outbox_collect(f.ob);
+	assert_string_equal(entry->name, "stored");
+	assert_string_equal(entry->resource_version, "7");
+	outbox_recycle(f.ob, entry);
+	fake_write_submit(f.ob, 1, 2);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 1, "PATCH /api/v1/namespaces/shop/events/n1 HTTP/1.1\r\n");
+	http_server_check_saw(&f.server, 1, "\r\nContent-Type: application/strategic-merge-patch+json\r\n");
+	http_server_check_saw(&f.server, 1, "\r\nAuthorization: Bearer secret\r\n");
+	http_server_check_saw(&f.server, 1, "\r\n\r\n{\"name\":\"n1\",\"count\":2}");
+	/* A handle that sent a PATCH can send a POST again. */
+	fake_write_submit(f.ob, 2, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 2, "POST /api/v1/namespaces/shop/events HTTP/1.1\r\n");
+	http_server_check_saw(&f.server, 2, "\r\nContent-Type: application/json\r\n");
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 2);
+	assert_int_equal(kubernetes_fixture_stats(&f).patched, 1);
+	kubernetes_fixture_close(&f);
+}
+
+static void test_names_cannot_leave_the_url(void **state)
+{
+	static const struct {
+		const char *name, *path;
+	} sent[] = {
+		{ "a b|fe80::1", "PATCH /api/v1/namespaces/a%20b/events/fe80%3A%3A1 HTTP/1.1\r\n" },
+		{ "ns|x?y#z&u=v;w", "PATCH /api/v1/namespaces/ns/events/x%3Fy%23z%26u%3Dv%3Bw HTTP/1.1\r\n" },
+		{ "ns|\xc3\xa4\n\\", "PATCH /api/v1/namespaces/ns/events/%C3%A4%0A%5C HTTP/1.1\r\n" },
+		{ "ns|...", "PATCH /api/v1/namespaces/ns/events/... HTTP/1.1\r\n" },
+	};
+	static const char *refused[] = { "|x",       "ns|",       "..|x",
+		                         ".|x",      "ns|..",     "ns|.",
+		                         "a/b|x",    "ns|a/b",    "ns|../../secrets/x",
+		                         "%2e%2e|x", "ns|%2e%2e", "ns|a%2fb" };
+	size_t n = sizeof(sent) / sizeof(sent[0]);
+	struct kubernetes_fixture f;
+
+	(void)state;
+	kubernetes_fixture_open(&f, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	for (size_t i = 0; i < n; i++) {
+		kubernetes_fixture_submit(&f, 1000 + i, VERB_PATCH, sent[i].name);
+		kubernetes_fixture_exchange(&f, 0);
+		http_server_check_saw(&f.server, i, sent[i].path);
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		kubernetes_fixture_submit(&f, i, VERB_PATCH, refused[i]);
+		kubernetes_fixture_exchange(&f, 0);
+		assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_REJECTED], i + 1);
+	}
+	kubernetes_fixture_check_message(&f, "rejected", "PATCH: 400: not sent: ");
+	assert_int_equal(http_server_requests(&f.server), n);
+	kubernetes_fixture_close(&f);
+}
+
+static void test_retry_after_delays_the_next_try(void **state)
+{
+	struct kubernetes_fixture f;
+
+	(void)state;
+	kubernetes_fixture_open(&f, TURNS({ TURN_REPLY, HTTP_RETRY_AFTER_7 }, { TURN_REPLY, CREATED(EVENT) }));
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	kubernetes_fixture_check_message(&f, "throttled", "POST: 429: slow");
+	kubernetes_fixture_exchange(&f, 7 * EVREC_SECOND - 1);
+	assert_int_equal(http_server_requests(&f.server), 1);
+	kubernetes_fixture_exchange(&f, 7 * EVREC_SECOND);
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 1);
+	kubernetes_fixture_close(&f);
+}
+
+static void test_redirects_are_not_followed(void **state)
+{
+	struct kubernetes_fixture f;
+
+	(void)state;
+	kubernetes_fixture_open(&f, TURNS({ TURN_REPLY, HTTP_REDIRECT }, { TURN_REPLY, CREATED(EVENT) }));
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	kubernetes_fixture_check_message(&f, "rejected", "POST: 307");
+	assert_int_equal(http_server_requests(&f.server), 1);
+	assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_REJECTED], 1);
+	kubernetes_fixture_close(&f);
+}
+
+static void test_long_answer_is_an_event(void **state)
+{
+	struct buf reply = { 0 };
+	struct kubernetes_fixture f;
+	struct http_turn turn;
+
+	(void)state;
+	buf_put_str(&reply, EVREC_STR(CREATED("{\"kind\":\"Event\",\"metadata\":{\"annotations\":{\"a\":\"")));
+	http_reply_pad(&reply, 300 * 1024);
+	buf_put_str(&reply, EVREC_STR("\"}}}"));
+	turn = (struct http_turn){ TURN_REPLY, buf_cstr(&reply) };
+	kubernetes_fixture_open(&f, &turn, 1);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 1);
+	kubernetes_fixture_close(&f);
+	buf_free(&reply);
+}
+
+static void test_token_file_is_read_again_after_401(void **state)
+{
+	const char *path = tmpdir_path(*state, "token");
+	struct kubernetes_fixture f;
+
+	tmpdir_write_file(path, " first\n");
+	kubernetes_fixture_prepare(&f, "");
+	f.options.token_file = str_from(path);
+	http_server_start(&f.server, TURNS({ TURN_REPLY, HTTP_REPLY("401 Unauthorized", "", "Unauthorized") },
+	                                   { TURN_REPLY, HTTP_REPLY("401 Unauthorized", "", "Unauthorized") },
+	                                   { TURN_REPLY, CREATED(EVENT) }));
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 0, "Bearer first\r\n");
+	kubernetes_fixture_check_message(&f, "unauthorized", "POST: 401: Unauthorized");
+	/* A file without a valid token does not replace the last token. */
+	tmpdir_write_file(path, "two\nlines\n");
+	kubernetes_fixture_exchange(&f, EVREC_SECOND);
+	kubernetes_fixture_check_message(&f, "unauthorized", "does not hold a token");
+	http_server_check_saw(&f.server, 1, "Bearer first\r\n");
+	tmpdir_write_file(path, "second\n");
+	kubernetes_fixture_exchange(&f, 3 * EVREC_SECOND);
+	http_server_check_saw(&f.server, 2, "Bearer second\r\n");
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 1);
+	kubernetes_fixture_close(&f);
+}
+
+static void test_missing_token_file_sends_nothing(void **state)
+{
+	struct kubernetes_fixture f;
+
+	kubernetes_fixture_prepare(&f, "");
+	f.options.token_file = str_from(tmpdir_path(*state, "missing"));
+	http_server_start(&f.server, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	kubernetes_fixture_check_message(&f, "transport", "token_file: ");
+	assert_int_equal(http_server_requests(&f.server), 0);
+	(void)sender_join(f.sender, 0);
+	sender_release(f.sender);
+	/* The token that was configured is used instead. */
+	f.options.token = EVREC_STR("configured");
+	kubernetes_fixture_open_sender(&f, true);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	http_server_check_saw(&f.server, 0, "Bearer configured\r\n");
+	kubernetes_fixture_close(&f);
+}
+
+static void test_thread_writes_all_events(void **state)
+{
+	struct kubernetes_fixture f;
+
+	(void)state;
+	kubernetes_fixture_prepare(&f, "");
+	evrec_clock_release(f.clock);
+	f.clock = evrec_clock_real();
+	http_server_start(&f.server, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	kubernetes_fixture_open_sender(&f, false);
+	for (unsigned i = 1; i <= 200; i++) {
+		fake_write_submit(f.ob, i, 1);
+		if (i % 50 == 0) {
+			usleep(20000); /* the thread falls asleep in between */
+		}
+	}
+	assert_true(sender_join(f.sender, unit_mono() + SOON));
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 200);
+	kubernetes_fixture_close(&f);
+}
+
+/* A forked child opens the sink once more, long after the caller's strings are gone. */
+static void test_sink_copies_its_callers_strings(void **state)
+{
+	char server[] = "http://127.0.0.1:1", token[] = "secret", name[] = "cluster", spool[] = "/nonexistent/spool";
+	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
+	evrec_kubernetes_options options;
+	evrec_sink_stats stats;
+	evrec_watch *watch;
+	evrec_sink *sink;
+	evrec_error err;
+
+	(void)state;
+	evrec_kubernetes_options_init(&options);
+	options.server = evrec_string(server);
+	options.token = evrec_string(token);
+	options.common.name = evrec_string(name);
+	options.common.spool = evrec_string(spool);
+	options.common.threadless = true;
+	sink = evrec_sink_kubernetes(&options, &err);
+	assert_non_null(sink);
+	memset(server, 0, sizeof(server));
+	memset(token, 0, sizeof(token));
+	memset(name, 0, sizeof(name));
+	memset(spool, 0, sizeof(spool));
+	watch = evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);
+	assert_non_null(watch);
+	assert_true(evrec_watch_get_sink_stats(watch, &stats));
+	assert_string_equal(stats.name, "cluster");
+	evrec_watch_free(watch);
+	evrec_broadcaster_free(b);
+	evrec_sink_release(sink);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_create_posts_and_count_patches),
+		cmocka_unit_test(test_names_cannot_leave_the_url),
+		cmocka_unit_test(test_retry_after_delays_the_next_try),
+		cmocka_unit_test(test_redirects_are_not_followed),
+		cmocka_unit_test(test_long_answer_is_an_event),
+		TMPDIR_TEST(test_token_file_is_read_again_after_401),
+		TMPDIR_TEST(test_missing_token_file_sends_nothing),
+		cmocka_unit_test(test_thread_writes_all_events),
+		cmocka_unit_test(test_sink_copies_its_callers_strings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

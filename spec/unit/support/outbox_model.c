@@ -1,0 +1,218 @@
+#include "outbox_model.h"
+
+struct model_write *model_find(struct model *m, unsigned id, bool in_flight)
+{
+	for (size_t i = m->len; i-- > 0;) {
+		if (m->writes[i].id == id && m->writes[i].in_flight == in_flight) {
+			return &m->writes[i];
+		}
+	}
+	return NULL;
+}
+
+static size_t model_bytes(const struct model *m)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < m->len; i++) {
+		sum += m->writes[i].bytes;
+	}
+	return sum;
+}
+
+static void model_remove(struct model *m, struct model_write *w)
+{
+	size_t i = (size_t)(w - m->writes);
+
+	memmove(w, w + 1, (m->len - i - 1) * sizeof(*w));
+	m->len--;
+}
+
+/* Removes an ended write. Its follow-up takes over the doubt about a late PATCH. */
+static void model_settle(struct model *m, struct model_write *w)
+{
+	const struct model_write old = *w;
+	struct model_write *next;
+
+	model_remove(m, w);
+	next = model_find(m, old.id, false);
+	if (old.maybe_late && next != NULL) {
+		next->maybe_late = true;
+	} else if (old.maybe_late) {
+		m->forgot_late[old.id] = true;
+	}
+}
+
+bool model_acknowledge(struct model *m, struct model_write *w, unsigned n)
+{
+	m->written += n;
+	w->n -= n;
+	w->maybe_received = w->acked = 0;
+	if (w->n != 0) {
+		return false;
+	}
+	model_settle(m, w);
+	return true;
+}
+
+void model_drop(struct model *m, struct model_write *w, enum evrec_cause cause)
+{
+	w->maybe_late = w->maybe_late || w->acked != 0;
+	if (w->acked != 0 && model_acknowledge(m, w, w->acked)) {
+		return;
+	}
+	m->dropped[cause] += w->n;
+	m->gone[m->gone_len] = *w;
+	m->causes[m->gone_len++] = cause;
+	assert_true(m->gone_len < 256);
+	model_settle(m, w);
+}
+
+/* The write to drop for one that finds no room: the whole policy of enum evrec_overflow. NULL: none. */
+static struct model_write *model_victim(struct model *m, bool important)
+{
+	struct model_write *best = NULL;
+
+	for (size_t i = 0; i < m->len; i++) {
+		struct model_write *w = &m->writes[i];
+
+		if (w->in_flight || (w->important && !important)) {
+			continue;
+		}
+		if (m->limits.full == EVREC_DROP_NEWEST) {
+			best = important && !w->important ? w : best;
+		} else if (best == NULL || (best->important && !w->important)) {
+			best = w;
+		}
+	}
+	return best;
+}
+
+bool model_has_room(const struct model *m, size_t bytes)
+{
+	return m->len < m->limits.max_pending && model_bytes(m) + bytes <= m->limits.max_pending_bytes;
+}
+
+/* Drops writes until a new one has room. False, with nothing dropped, if that cannot be. */
+static bool model_make_room(struct model *m, size_t bytes, bool important)
+{
+	struct model as_it_was = *m;
+
+	while (!model_has_room(m, bytes)) {
+		struct model_write *victim = model_victim(m, important);
+
+		if (victim == NULL) {
+			*m = as_it_was;
+			return false;
+		}
+		model_drop(m, victim, EVREC_CAUSE_QUEUE_FULL);
+	}
+	return true;
+}
+
+bool model_submit(struct model *m, unsigned id, bool important, size_t size, int64_t now, bool memory)
+{
+	struct model_write *w = model_find(m, id, false);
+	struct model_write next = { .id = id, .important = important };
+
+	m->submitted++;
+	if (w != NULL && memory) {
+		next = *w;
+		model_remove(m, w);
+	} else if (!memory) {
+		bool full = w == NULL && !model_has_room(m, m->entry_bytes) && model_victim(m, important) == NULL;
+
+		m->dropped[full ? EVREC_CAUSE_QUEUE_FULL : EVREC_CAUSE_MEMORY]++;
+		return false;
+	} else if (!model_make_room(m, m->entry_bytes + size, important)) {
+		m->dropped[EVREC_CAUSE_QUEUE_FULL]++;
+		return false;
+	}
+	next.n++;
+	next.last = now;
+	next.bytes = m->entry_bytes + size;
+	m->writes[m->len++] = next;
+	return true;
+}
+
+void model_restore(struct model *m, const struct model_write *w)
+{
+	size_t i = m->len;
+
+	while (i > 0 && m->writes[i - 1].last > w->last) {
+		m->writes[i] = m->writes[i - 1];
+		i--;
+	}
+	m->writes[i] = *w;
+	m->len++;
+	m->submitted += w->n;
+}
+
+void model_expire(struct model *m, int64_t now)
+{
+	for (size_t i = m->len; i-- > 0;) {
+		if (m->limits.max_age != 0 && !m->writes[i].in_flight && now - m->writes[i].last > m->limits.max_age) {
+			model_drop(m, &m->writes[i], EVREC_CAUSE_EXPIRED);
+		}
+	}
+}
+
+struct model_write *model_return(struct model *m, unsigned id, bool memory)
+{
+	struct model_write *w = model_find(m, id, true);
+	struct model_write *later = model_find(m, id, false);
+	unsigned n;
+
+	if (later == NULL || !memory) {
+		w->in_flight = false;
+		return w;
+	}
+	n = later->n;
+	later->n = w->n + n;
+	later->tries = w->tries;
+	later->maybe_received = w->maybe_received;
+	later->renamed = w->renamed;
+	later->maybe_late = w->maybe_late;
+	later->acked = w->acked;
+	later->due = w->due;
+	model_remove(m, w);
+	return model_find(m, id, false);
+}
+
+void model_check(const struct model *m, struct outbox *ob)
+{
+	struct outbox_stats s;
+	uint64_t pending = 0, in_flight = 0;
+
+	outbox_check_equation(ob);
+	outbox_get_stats(ob, &s);
+	for (size_t i = 0; i < m->len; i++) {
+		pending += m->writes[i].n;
+		in_flight += m->writes[i].in_flight;
+	}
+	assert_int_equal(s.submitted, m->submitted);
+	assert_int_equal(s.pending, pending);
+	assert_int_equal(s.writes, m->len);
+	assert_int_equal(s.in_flight, in_flight);
+	assert_int_equal(s.bytes, model_bytes(m));
+	assert_int_equal(s.created + s.patched + s.coalesced, m->written);
+	for (int i = 0; i < EVREC_CAUSES; i++) {
+		assert_int_equal(s.dropped[i], m->dropped[i]);
+	}
+	assert_true(s.writes <= m->limits.max_pending);
+}
+
+void model_collect(struct model *m, const struct entry *entry)
+{
+	for (size_t i = 0; i < m->gone_len; i++) {
+		if (m->gone[i].id == (unsigned)entry->id && m->gone[i].n == entry->count &&
+		    m->causes[i] == entry->cause) {
+			m->gone_len--;
+			m->gone[i] = m->gone[m->gone_len];
+			m->causes[i] = m->causes[m->gone_len];
+			return;
+		}
+	}
+	fail_msg("write %u was dropped, with %u occurrences: %s", (unsigned)entry->id, entry->count,
+	         evrec_cause_name(entry->cause));
+}
