@@ -182,6 +182,7 @@ typedef struct evrec_fields {
 	int32_t count;                   /* 0: unset */
 	int32_t series_count;            /* 0: no series */
 	int64_t series_last;
+	evrec_str series_state; /* "Ongoing", "Finished" or "Unknown"; an API server is not told */
 } evrec_fields;
 
 /* Unsets every field. An all-zero struct is different: its times are 1970. Any thread. */
@@ -286,8 +287,9 @@ typedef struct evrec_correlator_options {
 
 void evrec_correlator_options_init(evrec_correlator_options *options); /* client-go's defaults. Any thread */
 
-enum evrec_why { EVREC_NEW, EVREC_DUPLICATE, EVREC_AGGREGATED, EVREC_RATE_LIMITED };
-const char *evrec_why_name(enum evrec_why why); /* "new", "duplicate", "aggregated", "rate_limited". Any thread */
+enum evrec_why { EVREC_NEW, EVREC_DUPLICATE, EVREC_AGGREGATED, EVREC_RATE_LIMITED, EVREC_SERIES, EVREC_WHYS };
+/* "new", "duplicate", "aggregated", "rate_limited", "series". Any thread. */
+const char *evrec_why_name(enum evrec_why why);
 
 typedef struct evrec_correlation {
 	evrec_fields event; /* with its name, count, times and message; borrowed until the correlator's next call */
@@ -332,11 +334,21 @@ void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, ev
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 
 typedef struct evrec_correlator_stats {
-	uint64_t correlated, why[4];          /* why: by enum evrec_why */
+	uint64_t correlated, why[EVREC_WHYS]; /* why: by enum evrec_why */
 	uint64_t callback_errors;             /* callbacks that returned false */
 	size_t aggregates, observed, buckets; /* entries in the three caches */
 } evrec_correlator_stats;
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
+
+typedef struct evrec_series_stats {
+	size_t series;     /* events that are remembered: single ones, and series */
+	size_t ongoing;    /* of these, series */
+	uint64_t begun;    /* series since the start */
+	uint64_t finished; /* series since the start, the evicted ones included */
+	uint64_t evicted;  /* series finished before their time, to make room for a new event */
+	uint64_t
+		notes; /* distinct notes, beyond the first of each series, that were merged; of each at most 16 told apart */
+} evrec_series_stats;
 
 /* ---- sinks ------------------------------------------------------------------------------------------------------ */
 
@@ -374,6 +386,36 @@ typedef struct evrec_limits {
 } evrec_limits;
 void evrec_limits_init(evrec_limits *limits); /* the defaults */
 
+/* The API whose form a sink's events have, and to which a Kubernetes sink sends them. */
+enum evrec_sink_api {
+	EVREC_SINK_CORE_V1,
+	EVREC_SINK_EVENTS_V1,
+	EVREC_SINK_AUTO, /* events.k8s.io/v1; core/v1 if the server lacks that or forbids it */
+};
+
+/* How a sink combines events. */
+enum evrec_correlate {
+	EVREC_CORRELATE_BY_API, /* as client-go does for this API: _RECORD for core/v1, else _SERIES */
+	EVREC_CORRELATE_RECORD, /* client-go's tools/record: count, combine similar ones, limit in rate */
+	EVREC_CORRELATE_SERIES, /* client-go's tools/events: one event for a series, written when it begins and finishes */
+};
+
+/*
+ * Options of EVREC_CORRELATE_SERIES. Events are of one series if their type, reason, action, reporting controller and
+ * instance, regarding and related object are equal, but for resource versions and field paths. The first is written as
+ * an event. The second begins a series, which is written at once. Further ones are counted, and written with the next
+ * heartbeat, when the series is finished, by a flush, and at the end.
+ */
+typedef struct evrec_series_options {
+	int64_t refresh_interval; /* 1800 s, in ns: heartbeats; at least 1 s */
+	/* 360 s, in ns, at least 1 s: every so often the series that were not seen for longer than this are finished. */
+	int64_t finish_time;
+	size_t max_series; /* 4096, 1 to 16777216: for a new one, the one that was not seen for longest is finished */
+	bool note_in_key;  /* different notes make different series; else a series has the note of its last event */
+	/* Limits requests by spam_key_func, burst_size and qps of evrec_correlator_options. What has no token is counted. */
+	bool rate_limit;
+} evrec_series_options;
+
 /* Room for a sink's name and its NUL. */
 #define EVREC_SINK_NAME_SIZE 64
 
@@ -404,6 +446,9 @@ typedef struct evrec_sink_options {
 	int64_t spool_after; /* 1 s, in ns */
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
 	evrec_str name;
+	enum evrec_sink_api api;        /* EVREC_SINK_CORE_V1 */
+	enum evrec_correlate correlate; /* EVREC_CORRELATE_BY_API */
+	evrec_series_options series;
 } evrec_sink_options;
 /* Sets the defaults. Any thread. */
 void evrec_sink_options_init(evrec_sink_options *options);
@@ -564,6 +609,11 @@ void evrec_watch_free(evrec_watch *watch);
 typedef struct evrec_recorder_options {
 	/* The event's source, which `kubectl get events` shows: at most 1024 bytes of UTF-8 each, or unset. */
 	evrec_str component, host;
+	/*
+	 * The reporting instance, at most 1024 bytes; unset: the host. If both are unset, a sink of events.k8s.io/v1, which
+	 * needs an instance, uses `<component>-<host name of the machine>`.
+	 */
+	evrec_str instance;
 	/* Of all events of the recorder, at most 64 each. For a key that evrec_emit has too, the value of evrec_emit wins. */
 	evrec_map labels, annotations;
 } evrec_recorder_options;
@@ -681,6 +731,7 @@ enum evrec_cause {
 	EVREC_CAUSE_MEMORY,      /* "memory" */
 	EVREC_CAUSE_EXPIRED,     /* "expired": max_age */
 	EVREC_CAUSE_MAX_TRIES,   /* "max_tries" */
+	EVREC_CAUSE_UNFIT,       /* "unfit": the sink's API cannot take such an event */
 	EVREC_CAUSES
 };
 const char *evrec_cause_name(enum evrec_cause cause); /* static. Any thread */
@@ -694,8 +745,8 @@ typedef struct evrec_throttle_stats {
 } evrec_throttle_stats;
 
 /*
- * The counters of one sink. At every moment received = rate_limited + created + patched + coalesced + pending + spooled
- * + the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as
+ * The counters of one sink. At every moment received = rate_limited + created + patched + coalesced + counted + pending +
+ * spooled + the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as
  * coalesced. An event that is taken up from a spool is received anew: received = events broadcast since the sink's
  * start + restored. In a forked child all counters begin at 0.
  */
@@ -703,6 +754,7 @@ typedef struct evrec_sink_stats {
 	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
+	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */
 	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */
 	uint64_t dropped[EVREC_CAUSES]; /* occurrences, by enum evrec_cause */
@@ -711,7 +763,8 @@ typedef struct evrec_sink_stats {
 	uint64_t pending_bytes;         /* the memory that they take */
 	uint64_t errors_lost;           /* messages that on_error did not get, its queue being full */
 	evrec_throttle_stats throttle;
-	evrec_correlator_stats correlator;
+	evrec_correlator_stats correlator; /* of EVREC_CORRELATE_RECORD */
+	evrec_series_stats series;         /* of EVREC_CORRELATE_SERIES */
 } evrec_sink_stats;
 
 /* At every moment recorded = broadcast + queued + invalid + the sum of dropped. */
@@ -754,6 +807,8 @@ enum evrec_stage {
 	EVREC_STAGE_AGGREGATED,   /* "aggregated": it is a part of "(combined from similar events)" */
 	EVREC_STAGE_RATE_LIMITED, /* "rate_limited": no token; counted, and told by the next one that is written */
 	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
+	EVREC_STAGE_MERGED,       /* "merged": its note differs from that of its series, which has the last one */
+	EVREC_STAGE_FINISHED,     /* "finished": nothing was suppressed; a series ended, with this count */
 };
 /* The word in quotes above; static. Any thread. */
 const char *evrec_stage_name(enum evrec_stage stage);

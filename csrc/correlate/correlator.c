@@ -34,7 +34,7 @@ void evrec_correlator_options_init(evrec_correlator_options *options)
 
 const char *evrec_why_name(enum evrec_why why)
 {
-	static const char *const names[] = { "new", "duplicate", "aggregated", "rate_limited" };
+	static const char *const names[] = { "new", "duplicate", "aggregated", "rate_limited", "series" };
 
 	return names[why];
 }

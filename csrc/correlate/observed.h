@@ -21,6 +21,10 @@ struct observed {
 	uint64_t bucket;    /* in the spam filter */
 	bool patch, skip;
 	enum evrec_why why;
+	/* Of a series alone: */
+	int64_t due;   /* when the occurrence is to be written; 0: at once */
+	bool finishes; /* if nothing follows until `due`, the series is finished then */
+	uint32_t base; /* occurrences that earlier processes counted: the event has base + count */
 };
 
 /* The event, with nothing changed yet. */

@@ -48,6 +48,7 @@ static const size_t event_strings[] = {
 	offsetof(evrec_fields, controller),
 	offsetof(evrec_fields, instance),
 	offsetof(evrec_fields, resource_version),
+	offsetof(evrec_fields, series_state),
 	REFERENCE_AT(offsetof(evrec_fields, regarding)),
 	REFERENCE_AT(offsetof(evrec_fields, related)),
 };

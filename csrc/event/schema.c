@@ -64,6 +64,7 @@ static const evrec_field source_schema[] = {
 static const evrec_field series_schema[] = {
 	{ NAME("count"), INTEGER, EVENT(series_count), ESSENTIAL },
 	{ NAME("lastObservedTime"), MICROTIME, EVENT(series_last) },
+	{ NAME("state"), STRING, EVENT(series_state) },
 	{ END },
 };
 

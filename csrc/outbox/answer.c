@@ -119,6 +119,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 	case VERDICT_CREATE:
 		send_rest(ob, entry, entry->acked, VERB_CREATE);
 		break;
+	case VERDICT_ADOPT: /* no protocol returns it yet */
 	case VERDICT_RENAME:
 		rename_and_send(ob, entry, outcome, now);
 		break;

@@ -36,6 +36,10 @@ enum row_queue {
  *   (none) ----------> WAITING ------------> IN_FLIGHT ----------------> ANSWERED --collect--> (none)
  *     fold into it: submit  ^ due                 |  \ make or fold into its follow-up: submit
  *                        BACKOFF <----------------'
+ *
+ *             submit, with a time                 due, or released
+ *   (none) -----------------------> DEFERRED ------------------------> WAITING
+ *     fold into it: submit, which sets the time anew
  */
 enum entry_state {
 	ENTRY_WAITING,
@@ -75,6 +79,7 @@ struct entry {
 	size_t heap_at;                    /* BACKOFF: its index in the heap */
 	int64_t last;                      /* the last occurrence, monotonic ns */
 	size_t bytes;                      /* the memory that it takes, as counted */
+	uint32_t base;                     /* of VERDICT_ADOPT; 0: none */
 	bool dropped;                      /* ANSWERED, for `cause` */
 	enum evrec_cause cause;
 	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */

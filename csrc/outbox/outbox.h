@@ -42,6 +42,9 @@ struct outbox_ops {
 	size_t (*size)(const void *item);                        /* bytes of memory that it takes now */
 	evrec_str (*ns)(const void *item);                       /* the namespace it is written to, borrowed */
 	void (*set_name)(void *item, const char *name);          /* without memory the old name stays */
+	void (*set_base)(void *item,
+	                 uint32_t base); /* VERDICT_ADOPT; also of occurrences submitted before that is collected */
+	void (*on_time)(void *item);     /* the item was deferred, and its time has come by itself; NULL: nobody asks */
 	void (*free)(void *item);
 };
 
@@ -51,12 +54,18 @@ struct occurrence {
 	enum verb verb; /* ignored if a write of that id waits */
 	bool important; /* a full outbox drops others first */
 	int64_t now;    /* monotonic ns */
+	/*
+	 * 0: the write is pending. Else, unless a write of this id is pending or follows one, it is deferred until then
+	 * (monotonic ns): it counts as `counted`, not as pending. Each deferred occurrence that folds in sets the time
+	 * anew; one that is not deferred makes the write pending.
+	 */
+	int64_t due;
 	const void *draft;
 };
 
 struct outbox_stats {
-	/* Occurrences: submitted = created + patched + coalesced + pending + spooled + the sum of dropped. */
-	uint64_t submitted, created, patched, coalesced, pending, spooled;
+	/* Occurrences: submitted = created + patched + coalesced + counted + pending + spooled + the sum of dropped. */
+	uint64_t submitted, created, patched, coalesced, counted, pending, spooled;
 	uint64_t restored; /* of those submitted: left in a spool by an earlier process */
 	uint64_t dropped[EVREC_CAUSES];
 	uint64_t retries;   /* writes sent again */
@@ -86,6 +95,13 @@ void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
  * (evrec_limits: full), to be collected. False: no room or no memory; the occurrence was counted as dropped for *cause.
  */
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
+
+/*
+ * Deferred writes become pending, and can be taken at once: all of them, or that of this id. They may exceed the limits,
+ * and their age counts from now. outbox_close releases all of them too.
+ */
+void outbox_release_all(struct outbox *ob);
+void outbox_release(struct outbox *ob, uint64_t id);
 
 /*
  * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits

@@ -32,6 +32,7 @@ enum verdict {
 	VERDICT_RETRY,  /* the same again, after a backoff */
 	VERDICT_CREATE, /* the object to be patched is gone: create it, at once */
 	VERDICT_RENAME, /* the name belongs to another object: create it under a new one, at once */
+	VERDICT_ADOPT, /* an earlier process created the object, as `name` with `base` occurrences: patch that, at once */
 	VERDICT_DROP,
 };
 
@@ -47,6 +48,7 @@ struct outcome {
 	bool once;             /* people hear only once of messages that are equal from byte `once_from` on */
 	size_t once_from;
 	int64_t retry_after; /* ns that the server asked to wait; 0: it did not say */
+	uint32_t base;       /* of VERDICT_ADOPT */
 	const char *problem; /* the kind of trouble, static: "forbidden"; NULL: nothing that people need to hear of */
 	/* Strings, of which only the first byte need be set. */
 	char name[256]; /* the name that the server gave the object; empty: the name it was sent with */

@@ -14,6 +14,7 @@ const char *evrec_cause_name(enum evrec_cause cause)
 		[EVREC_CAUSE_MEMORY] = "memory",
 		[EVREC_CAUSE_EXPIRED] = "expired",
 		[EVREC_CAUSE_MAX_TRIES] = "max_tries",
+		[EVREC_CAUSE_UNFIT] = "unfit",
 	};
 
 	return names[cause];
@@ -21,7 +22,7 @@ const char *evrec_cause_name(enum evrec_cause cause)
 
 const char *evrec_stage_name(enum evrec_stage stage)
 {
-	static const char *const names[] = { "aggregated", "rate_limited", "dropped" };
+	static const char *const names[] = { "aggregated", "rate_limited", "dropped", "merged", "finished" };
 
 	return names[stage];
 }

@@ -7,6 +7,11 @@ void evrec_sink_options_init(evrec_sink_options *options)
 {
 	*options = (evrec_sink_options){ .spool_after = EVREC_SECOND };
 	evrec_limits_init(&options->limits);
+	options->series = (evrec_series_options){
+		.refresh_interval = 1800 * EVREC_SECOND,
+		.finish_time = 360 * EVREC_SECOND,
+		.max_series = 4096,
+	};
 }
 
 int sink_check_options(const evrec_sink_options *options, evrec_error *err)

@@ -22,6 +22,13 @@ void encoded_free(struct encoded *encoded);
 
 /* One occurrence of an event, as it is given to outbox_submit. Borrowed. */
 struct write_draft {
+	/*
+	 * The event is written in the new style, that of events.k8s.io/v1, in either API: with an event time and a series of
+	 * `base` + `count` occurrences, and without source, timestamps and count. Its fields fit (event/fit.h).
+	 */
+	bool new_style;
+	bool finishes; /* if the write is deferred and its time comes, its series is finished */
+	uint32_t base; /* occurrences that earlier processes wrote; 0: as the write has it */
 	evrec_str note;
 	bool note_changes; /* the write takes this note: its notes differ, as those of an aggregate do */
 	int64_t last;

@@ -125,7 +125,7 @@ static bool submit(struct outbox *ob, enum verb verb, int32_t count, int64_t now
 {
 	evrec_fields event;
 	const struct write_draft draft = { .last = T0, .count = count, .get_event = get_event, .source = &event };
-	const struct occurrence occurrence = { 1, verb, false, now, &draft };
+	const struct occurrence occurrence = { .id = 1, .verb = verb, .important = false, .now = now, .draft = &draft };
 	enum evrec_cause cause;
 
 	evrec_fields_init(&event);

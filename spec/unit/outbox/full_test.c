@@ -6,7 +6,11 @@ static bool put(struct outbox *ob, uint64_t id, unsigned count, bool important, 
 {
 	struct fake_write draft = { .count = count };
 	const struct occurrence occurrence = {
-		id, count > 1 ? VERB_PATCH : VERB_CREATE, important, now, &draft,
+		.id = id,
+		.verb = count > 1 ? VERB_PATCH : VERB_CREATE,
+		.important = important,
+		.now = now,
+		.draft = &draft,
 	};
 	enum evrec_cause cause;
 	bool ok;
@@ -97,7 +101,7 @@ static void test_bytes_are_bounded(void **state)
 	evrec_limits limits = limits_without_age(1000);
 	struct outbox *ob = checked_outbox_limited(&limits);
 	struct fake_write draft = { .count = 1, .size = 1000000, .name = "big" };
-	const struct occurrence big = { 99, VERB_CREATE, false, 0, &draft };
+	const struct occurrence big = { .id = 99, .verb = VERB_CREATE, .important = false, .now = 0, .draft = &draft };
 	enum evrec_cause cause = EVREC_CAUSES;
 	struct outbox_stats stats;
 	size_t each;

@@ -5,7 +5,9 @@
 static bool submit_at(struct outbox *ob, uint64_t id, bool important, int64_t now)
 {
 	struct fake_write draft = { .name = "n", .count = 1 };
-	const struct occurrence occurrence = { id, VERB_CREATE, important, now, &draft };
+	const struct occurrence occurrence = {
+		.id = id, .verb = VERB_CREATE, .important = important, .now = now, .draft = &draft
+	};
 	enum evrec_cause cause;
 
 	return outbox_submit(ob, &occurrence, &cause);

@@ -5,7 +5,9 @@ static void test_max_pending_counts_follow_ups(void **state)
 {
 	struct outbox *ob = checked_outbox(3);
 	struct fake_write draft = { .count = 1, .name = "x" };
-	const struct occurrence occurrence = { 3, VERB_CREATE, false, 0, &draft };
+	const struct occurrence occurrence = {
+		.id = 3, .verb = VERB_CREATE, .important = false, .now = 0, .draft = &draft
+	};
 	enum evrec_cause cause = EVREC_CAUSES;
 	struct outbox_stats stats;
 
@@ -93,7 +95,9 @@ static void test_close_tries_each_write_once_more(void **state)
 {
 	struct outbox *ob = checked_outbox(10);
 	struct fake_write draft = { .count = 1, .name = "x" };
-	const struct occurrence occurrence = { 3, VERB_CREATE, false, 0, &draft };
+	const struct occurrence occurrence = {
+		.id = 3, .verb = VERB_CREATE, .important = false, .now = 0, .draft = &draft
+	};
 	enum evrec_cause cause = EVREC_CAUSES;
 	struct entry *in_flight;
 

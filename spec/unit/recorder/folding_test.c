@@ -149,7 +149,9 @@ static void test_pending_bytes_match_allocated_bytes(void **state)
 	ob = outbox_new(&write_ops, &common.limits, 1);
 	allocator.live = 0;
 	for (unsigned i = 1; i <= 4000; i++) {
-		const struct occurrence occurrence = { i, VERB_CREATE, false, 0, &draft };
+		const struct occurrence occurrence = {
+			.id = i, .verb = VERB_CREATE, .important = false, .now = 0, .draft = &draft
+		};
 
 		evrec_fields_init(&fields);
 		fields.name = EVREC_STR("web-0.17a0b1c2d3e4f506");

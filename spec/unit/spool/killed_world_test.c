@@ -260,8 +260,11 @@ static void submit(struct sink *sink, unsigned n)
 {
 	struct recorded *event = &w->events[n];
 	struct fake_write draft = { .count = event->n + 1, .important = n % 2 == 0 };
-	const struct occurrence occurrence = { n + 1, event->n == 0 ? VERB_CREATE : VERB_PATCH, draft.important, w->now,
-		                               &draft };
+	const struct occurrence occurrence = { .id = n + 1,
+		                               .verb = event->n == 0 ? VERB_CREATE : VERB_PATCH,
+		                               .important = draft.important,
+		                               .now = w->now,
+		                               .draft = &draft };
 	enum evrec_cause cause;
 
 	if (event->n < OCCURRENCES) {

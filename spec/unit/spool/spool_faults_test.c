@@ -244,7 +244,9 @@ static void test_rows_are_written_later(void **state)
 static void test_follow_up_keeps_its_turn_without_memory(void **state)
 {
 	const struct fake_write draft = { .name = "n1", .count = 2, .important = true };
-	const struct occurrence warning = { 1, VERB_PATCH, true, T0, &draft };
+	const struct occurrence warning = {
+		.id = 1, .verb = VERB_PATCH, .important = true, .now = T0, .draft = &draft
+	};
 	struct outbox_rows rows;
 	enum evrec_cause cause;
 	struct sender_fixture f;

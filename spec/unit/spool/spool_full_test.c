@@ -23,7 +23,9 @@ static void limit_files(rlim_t bytes)
 static void submit(struct sender_fixture *f, unsigned id, bool important)
 {
 	struct fake_write draft = { .count = 1, .important = important };
-	const struct occurrence occurrence = { id, VERB_CREATE, important, id, &draft };
+	const struct occurrence occurrence = {
+		.id = id, .verb = VERB_CREATE, .important = important, .now = id, .draft = &draft
+	};
 	enum evrec_cause cause;
 
 	(void)snprintf(draft.name, sizeof(draft.name), "n%u-%054u", id, 0U);
@@ -140,7 +142,9 @@ static void test_large_event_does_not_stop_smaller_ones(void **state)
 	f.protocol->silent = true;
 	for (unsigned id = 1; id <= 50; id++) {
 		struct fake_write draft = { .count = 1, .important = true, .size = id == 1 || id == 20 ? 200000 : 0 };
-		const struct occurrence occurrence = { id, VERB_CREATE, true, id, &draft };
+		const struct occurrence occurrence = {
+			.id = id, .verb = VERB_CREATE, .important = true, .now = id, .draft = &draft
+		};
 		enum evrec_cause cause;
 
 		(void)snprintf(draft.name, sizeof(draft.name), "n%u", id);

@@ -38,7 +38,9 @@ static bool submit(struct sender_fixture *f, unsigned id, bool important, unsign
 {
 	const int64_t now = evrec_clock_now(f->clock);
 	struct fake_write draft = { .count = 1, .size = size, .important = important };
-	const struct occurrence occurrence = { id, VERB_CREATE, important, now, &draft };
+	const struct occurrence occurrence = {
+		.id = id, .verb = VERB_CREATE, .important = important, .now = now, .draft = &draft
+	};
 	enum evrec_cause cause;
 	bool taken;
 

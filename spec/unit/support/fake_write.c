@@ -135,7 +135,11 @@ const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_p
 bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count)
 {
 	struct fake_write draft = { .count = count };
-	const struct occurrence occurrence = { id, count > 1 ? VERB_PATCH : VERB_CREATE, false, 0, &draft };
+	const struct occurrence occurrence = {
+		.id = id,
+		.verb = count > 1 ? VERB_PATCH : VERB_CREATE,
+		.draft = &draft,
+	};
 	enum evrec_cause cause;
 
 	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);

@@ -92,7 +92,7 @@ void kubernetes_fixture_exchange(struct kubernetes_fixture *f, int64_t now)
 bool kubernetes_fixture_submit(struct kubernetes_fixture *f, uint64_t id, enum verb verb, const char *name)
 {
 	struct fake_write draft = { .count = 1 };
-	const struct occurrence occurrence = { id, verb, false, 0, &draft };
+	const struct occurrence occurrence = { .id = id, .verb = verb, .draft = &draft };
 	enum evrec_cause cause;
 
 	snprintf(draft.name, sizeof(draft.name), "%s", name);

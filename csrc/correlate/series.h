@@ -1,0 +1,95 @@
+/*
+ * series.h - the events of one loop as one event with a count (events.k8s.io/v1, client-go's tools/events). Pure: the
+ * caller passes the time, in ns since 1970. One thread at a time.
+ *
+ *                first               second                  further ones
+ *   (unknown) ---------> single ------------> ongoing ---.
+ *                create              patch       ^       | counted: a deferred patch
+ *                                                `-------'
+ *   single or ongoing, not seen for longer than finish_time at a tick of it: finished, and forgotten
+ *
+ * client-go's two loops tick every refresh_interval and every finish_time, from the start on. A counted occurrence is due
+ * at the next heartbeat, or at the tick that finishes the series if nothing follows, whichever comes first. The outbox
+ * holds it until then (outbox.h: `due`), so the sender writes it in time even if the embedder's thread is asleep, and the
+ * ends of the process, which write what the outbox holds, need not know of series.
+ *
+ * So only two things are left for the embedder's thread to do in time: forget what is finished, and tell of it. An
+ * observation does both by itself for its own series; series_tick does it for all.
+ *
+ * Differences from client-go, each on purpose:
+ *   - resource versions and field paths are no part of the key
+ *   - the cache is bounded: for a new event the least recently seen one is finished
+ *   - a series without news is finished without a request, for a patch that changes nothing does nothing
+ *   - the note is that of the last event
+ *   - if the create was dropped, a later occurrence creates the event again, 30 s after the drop at the earliest
+ */
+#ifndef EVREC_SERIES_H
+#define EVREC_SERIES_H
+
+#include "correlate/observed.h"
+#include "event/key.h"
+
+#pragma GCC visibility push(hidden)
+
+struct series;
+
+/* A series that has ended, or an event that was taken over from an earlier process. Borrowed for the call. */
+struct series_told {
+	uint64_t handle;
+	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
+	const evrec_fields *event;
+	bool evicted; /* before its time, to make room */
+	/*
+	 * The write that carried the last count could not say that the series is finished: a sink that shows states
+	 * (not an API server) is to be told by a write of its own.
+	 */
+	bool untold;
+};
+
+typedef void series_tell_func(void *ctx, const struct series_told *told);
+
+/*
+ * Checks the options: 0, or EVREC_EINVALID and a message that begins with the option's name.
+ */
+int series_check_options(const evrec_series_options *options, evrec_error *err);
+/*
+ * `limits` are the options of rate_limit, copied; both were checked. The ticks count from `now`. `tell` is called from
+ * inside series_observe and series_tick, and must not call them; single events that are forgotten are not told. NULL: no
+ * memory.
+ */
+struct series *series_new(const evrec_series_options *options, const evrec_correlator_options *limits, int64_t now,
+                          series_tell_func *tell, void *ctx);
+void series_free(struct series *s); /* NULL is fine; tells nothing */
+
+/*
+ * Decides what becomes of an event: 0. *observed borrows from `event` and from the series until the next call: name,
+ * event time (`first`), count, handle, patch, why (EVREC_NEW, EVREC_SERIES, EVREC_RATE_LIMITED), due, finishes, base.
+ * EVREC_ENOMEM: nothing has changed. EVREC_EINVALID: from inside a callback of this series.
+ */
+int series_observe(struct series *s, const evrec_fields *event, struct keys *keys, int64_t now,
+                   struct observed *observed);
+
+/* Forgets and tells what is finished by `now`. */
+void series_tick(struct series *s, int64_t now);
+/* When series_tick next has something to do: INT64_MAX if never. */
+int64_t series_next_due(const struct series *s);
+
+/*
+ * From the outbox: the write with this handle was answered. The event has this name, unless that is empty, and `base`
+ * occurrences of earlier processes.
+ */
+void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
+/* Likewise: it was dropped at `now`. */
+void series_dropped(struct series *s, uint64_t handle, int64_t now);
+
+/*
+ * Takes over an event that an earlier process wrote, with its name, event time and count, unless its key is known. Its
+ * state is "Unknown", which is told, until it is observed. False: no memory.
+ */
+bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
+
+void series_get_stats(const struct series *s, evrec_series_stats *stats);
+
+#pragma GCC visibility pop
+
+#endif
