@@ -55,6 +55,7 @@ struct sender {
 	evrec_clock *clock;
 	char name[EVREC_SINK_NAME_SIZE]; /* the sink's */
 	bool loud;                       /* until it has told its losses */
+	bool does_io;                    /* the protocol's, which may be freed while the sender is listed */
 	unsigned generation;             /* of forks */
 	_Atomic enum drive drive;
 	_Atomic enum sender_phase phase;

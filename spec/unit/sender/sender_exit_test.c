@@ -3,6 +3,8 @@
 
 #include "sender_fixture.h"
 
+#include <signal.h>
+
 /* ThreadSanitizer does not let a forked child start a thread by default. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
@@ -63,7 +65,8 @@ static void test_child_does_not_use_the_parents_sender(void **state)
 
 struct exit_case {
 	bool threadless, release, hang;
-	unsigned failures; /* answers 500 before the first success */
+	unsigned failures;  /* answers 500 before the first success */
+	int64_t free_takes; /* ns */
 };
 
 /* Forks a child that exits with 30 writes waiting; it writes a byte to `success_fd` for each success. */
@@ -76,11 +79,13 @@ static pid_t exit_in_child(const struct exit_case *c, int success_fd, int other)
 		return child;
 	}
 	close(other);
+	(void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the remaining tests */
 	sender_fixture_open(&f, c->threadless, evrec_clock_real());
 	f.protocol->delay = EVREC_SECOND / 1000;
 	f.protocol->success_fd = success_fd;
 	f.protocol->hangs = c->hang;
 	f.protocol->failures = c->failures;
+	f.protocol->free_takes = c->free_takes;
 	for (unsigned i = 1; i <= 30; i++) {
 		fake_write_submit(f.ob, i, 1);
 	}
@@ -149,11 +154,21 @@ static void test_exit_sends_waiting_writes(void **state)
 	assert_in_range(unit_mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
 }
 
+/* The thread of a released sender frees the protocol before it unlists the sender. */
+static void test_exit_uses_no_protocol_that_a_thread_frees(void **state)
+{
+	const int64_t some_looks = EVREC_SECOND / 20;
+
+	(void)state;
+	assert_int_equal(exit_and_count((struct exit_case){ .release = true, .free_takes = some_looks }), 30);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_child_does_not_use_the_parents_sender),
 		cmocka_unit_test(test_exit_sends_waiting_writes),
+		cmocka_unit_test(test_exit_uses_no_protocol_that_a_thread_frees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
