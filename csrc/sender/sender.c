@@ -249,9 +249,6 @@ void sender_release(struct sender *s)
 		if (atomic_load(&s->give_up) == INT64_MAX) {
 			atomic_store(&s->give_up, sender_real_now() + RELEASED_MAX);
 		}
-		if (thread) {
-			(void)pthread_detach(s->thread);
-		}
 		sender_enter(s, SENDER_DRAINING);
 	} else {
 		if (thread) {

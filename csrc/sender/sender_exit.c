@@ -200,6 +200,7 @@ static void end_once(int64_t timeout, bool by_signal)
 static void end_at_exit(void)
 {
 	end_once(EXIT_MAX, false);
+	senders_join_leaver();
 	(void)pthread_mutex_unlock(&senders.lock);
 }
 
