@@ -21,8 +21,9 @@
  *           fprintf(stderr, "%s\n", err.message);
  *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
- * In a pod the account needs the verbs create and patch on events. Every constructor returns NULL on failure, and then `err`
- * says why. To write what waits on SIGTERM, call evrec_on_signal.
+ * In a pod the account needs the verbs create and patch on events, of the API group "" (core/v1), or of events.k8s.io if
+ * the sink's option `api` says so. Every constructor returns NULL on failure, and then `err` says why. To write what waits
+ * on SIGTERM, call evrec_on_signal.
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
  * (aggregate, count, limit) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or poll) -> the
@@ -327,9 +328,9 @@ int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fiel
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
 /*
- * The patch of a correlated event, as JSON in core/v1: count, lastTimestamp and, if it is set, message. Only these
- * fields differ between two writes of an event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any
- * thread.
+ * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. Of an event
+ * with a series and without a count it is the series, in either API. Only these fields differ between two writes of an
+ * event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 
@@ -386,11 +387,19 @@ typedef struct evrec_limits {
 } evrec_limits;
 void evrec_limits_init(evrec_limits *limits); /* the defaults */
 
-/* The API whose form a sink's events have, and to which a Kubernetes sink sends them. */
+/*
+ * The API whose form a sink's events have, and to which a Kubernetes sink sends them.
+ *
+ * With _AUTO, a write that events.k8s.io/v1 does not take, for the server does not have it or the account may not use it,
+ * is sent at once by core/v1. If core/v1 takes it, the sink uses core/v1 from then on, for all namespaces, and on_error
+ * hears of it once, with the permission that is missing. As long as core/v1 does not take it either, each write asks both. A
+ * namespace that is forbidden after events.k8s.io/v1 has taken a write is no reason to use core/v1. The events stay the
+ * same: those of series, with an event time. Other sinks write in events.k8s.io/v1.
+ */
 enum evrec_sink_api {
 	EVREC_SINK_CORE_V1,
 	EVREC_SINK_EVENTS_V1,
-	EVREC_SINK_AUTO, /* events.k8s.io/v1; core/v1 if the server lacks that or forbids it */
+	EVREC_SINK_AUTO,
 };
 
 /* How a sink combines events. */

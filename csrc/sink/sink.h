@@ -1,12 +1,14 @@
 /*
  * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
  *
- * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink.
+ * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink; file.c and callback.c
+ * its protocol too, which of Kubernetes is in kubernetes_protocol.c.
  */
 #ifndef EVREC_SINK_H
 #define EVREC_SINK_H
 
 #include "exec/command.h"
+#include "http/http_client.h"
 #include "outbox/protocol.h"
 #include "sink/write.h"
 
@@ -33,6 +35,8 @@ struct evrec_sink {
 void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err);
 /* The sink's name in stats and messages; lives as long as the sink. */
 const char *sink_name(const evrec_sink *sink);
+/* The API in which the sink's events are written, and first tried, if the sink falls back (EVREC_SINK_AUTO). */
+enum evrec_api sink_api(const evrec_sink_options *options);
 /* The checks of sink_new. */
 int sink_check_options(const evrec_sink_options *options, evrec_error *err);
 
@@ -47,7 +51,9 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
                                          evrec_error *err);
 /* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
-struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_error *err);
+/* What a Kubernetes sink asks of its client; borrows from `options`. */
+struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
+struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);
 /* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
 int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_error *err);
 
