@@ -58,6 +58,7 @@ function memory.recordings()
 		{ true, r.eventf, r, pod, "Normal", "R", "%s is %q, %5.2f", "a", "b", 1 / 3 },
 		{ true, r.annotated_eventf, r, pod, { a = "b", c = "d" }, "Warning", "R", "%d", 5 },
 		{ true, r.past_eventf, r, reference, fixtures.now - 1, "Warning", "R", "%s", ("y"):rep(100) },
+		{ true, r.action_eventf, r, pod, node, "Normal", "R", "A", "%d", 6 },
 		{ true, r.emit, r, emit("a note") },
 		{ true, r.emit, r, proxy(emit("another")) },
 		{ false, r.event, r, { name = "no kind" }, "Normal", "R", "m" },
