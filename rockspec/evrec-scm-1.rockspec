@@ -133,6 +133,8 @@ build = {
 				"csrc/recorder/losses.c",
 				"csrc/recorder/names.c",
 				"csrc/recorder/pipeline.c",
+				"csrc/recorder/pipeline_news.c",
+				"csrc/recorder/pipeline_open.c",
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/stats.c",
 				"csrc/recorder/suppressed.c",
