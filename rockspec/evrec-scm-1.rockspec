@@ -72,6 +72,7 @@ build = {
 				"csrc/outbox/answer.c",
 				"csrc/outbox/backoff.c",
 				"csrc/outbox/causes.c",
+				"csrc/outbox/deferred.c",
 				"csrc/outbox/entry.c",
 				"csrc/outbox/heap.c",
 				"csrc/outbox/id_table.c",
