@@ -327,9 +327,9 @@ int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fiel
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
 /*
- * The patch of a correlated event, as JSON in core/v1: count, lastTimestamp and, if it is set, message. Only these
- * fields differ between two writes of an event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any
- * thread.
+ * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. Of an event
+ * with a series and without a count it is the series, in either API. Only these fields differ between two writes of an
+ * event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 

@@ -52,7 +52,10 @@ size_t event_size(const evrec_event *event); /* the bytes of its block of memory
 
 /* Sets jansson up, once in a process, so that no child is forked in the middle of it. Before any use of jansson. */
 void json_init(void);
-/* Append the JSON of an event, and of the patch of its count, last timestamp and message. */
+/*
+ * Append the JSON of an event, and of the patch of its count, last timestamp and message; of its series, if that alone
+ * counts.
+ */
 void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api);
 void json_patch(struct buf *out, const evrec_fields *fields);
 /*

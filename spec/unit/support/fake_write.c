@@ -90,14 +90,17 @@ const struct outbox_ops fake_write_ops = {
 	.free = fake_write_free,
 };
 
-bool fake_write_encode(const void *item, enum body body, struct encoded *request)
+bool fake_write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                       struct encoded *request)
 {
 	const struct fake_write *it = item;
 	struct buf json = { 0 };
 
 	(void)body;
+	(void)reader;
 	buf_printf(&json, "{\"name\":\"%s\",\"count\":%u}", it->name, it->count);
-	*request = (struct encoded){ .ns = str_dup(EVREC_STR("shop")), .name = str_dup(str_from(it->name)) };
+	*request =
+		(struct encoded){ .ns = str_dup(EVREC_STR("shop")), .name = str_dup(str_from(it->name)), .api = api };
 	request->body = json.data;
 	request->body_len = json.len;
 	return true;

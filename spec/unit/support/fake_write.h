@@ -31,7 +31,8 @@ extern struct fake_writes fake_writes;
 extern const struct outbox_ops fake_write_ops;
 
 /* Makes {"name":"n1","count":1} in the namespace "shop", as an encode function of a sink. */
-bool fake_write_encode(const void *item, enum body body, struct encoded *request);
+bool fake_write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                       struct encoded *request);
 
 /* A spool's text of a fake write, "n1 1 300 1": name, count, size, important. */
 extern const struct spool_codec fake_write_codec;
