@@ -633,8 +633,8 @@ typedef struct evrec_emit {
 	const evrec_reference *regarding; /* the event's object, to be checked by the call */
 	const evrec_reference *related;   /* may be NULL */
 	evrec_str type;                   /* "Normal" or "Warning" */
-	evrec_str reason;                 /* 1 to 128 bytes */
-	evrec_str action;                 /* at most 128 bytes; may be unset */
+	evrec_str reason;                 /* 1 to 1024 bytes; a sink of events.k8s.io/v1 cuts it to 128 */
+	evrec_str action;                 /* likewise; may be unset: then it is the reason there */
 	evrec_str note;                   /* any bytes: invalid UTF-8 becomes U+FFFD; cut at max_message_bytes */
 	evrec_map annotations, labels;
 	int64_t timestamp; /* when it happened, in ns since 1970; EVREC_UNSET: now */

@@ -57,6 +57,7 @@ build = {
 				"csrc/base/wait.c",
 				"csrc/event/check.c",
 				"csrc/event/fields.c",
+				"csrc/event/fit.c",
 				"csrc/event/json.c",
 				"csrc/event/json_read.c",
 				"csrc/event/key.c",
