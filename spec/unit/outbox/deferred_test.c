@@ -3,30 +3,6 @@
 
 #define DUE (100 * S)
 
-static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t now, int64_t due)
-{
-	struct fake_write draft = { .count = count };
-	const struct occurrence occurrence = {
-		.id = id, .verb = count > 1 ? VERB_PATCH : VERB_CREATE, .now = now, .due = due, .draft = &draft
-	};
-	enum evrec_cause cause;
-	bool ok;
-
-	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
-	ok = outbox_submit(ob, &occurrence, &cause);
-	outbox_check_equation(ob);
-	return ok;
-}
-
-static void assert_counted(struct outbox *ob, unsigned counted, unsigned pending)
-{
-	struct outbox_stats s;
-
-	outbox_get_stats(ob, &s);
-	assert_int_equal(s.counted, counted);
-	assert_int_equal(s.pending, pending);
-}
-
 static void write_now(struct outbox *ob, int64_t now, uint64_t id, enum verb verb, unsigned count)
 {
 	checked_answer(ob, take_expected(ob, now, id, verb, count), answer_with(verb == VERB_CREATE ? 201 : 200), now);
@@ -40,7 +16,7 @@ static void test_is_counted_until_its_time(void **state)
 	struct entry *entry;
 
 	(void)state;
-	assert_true(submit(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
 	assert_counted(ob, 1, 0);
 	outbox_get_stats(ob, &stats);
 	assert_int_equal(stats.writes + stats.bytes, 0);
@@ -62,12 +38,12 @@ static void test_occurrences_fold_and_set_the_time_anew(void **state)
 	struct outbox *ob = checked_outbox(10);
 
 	(void)state;
-	assert_true(submit(ob, 1, 2, S, DUE));
-	assert_true(submit(ob, 2, 2, S, DUE + 1));
-	assert_true(submit(ob, 1, 3, 2 * S, DUE + 2));
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 2, 2, S, DUE + 1));
+	assert_true(checked_submit_due(ob, 1, 3, 2 * S, DUE + 2));
 	assert_counted(ob, 3, 0);
 	assert_int_equal(outbox_next_due(ob, S), DUE + 1);
-	assert_true(submit(ob, 1, 4, 2 * S, DUE - 1));
+	assert_true(checked_submit_due(ob, 1, 4, 2 * S, DUE - 1));
 	write_now(ob, DUE - 1, 1, VERB_PATCH, 4);
 	assert_counts(ob, 0, 1, 2, 0);
 	assert_null(checked_take(ob, DUE));
@@ -81,12 +57,12 @@ static void test_occurrence_without_a_time_makes_it_pending(void **state)
 	struct entry *entry;
 
 	(void)state;
-	assert_true(submit(ob, 1, 2, S, DUE));
-	assert_true(submit(ob, 1, 3, 2 * S, 0));
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 3, 2 * S, 0));
 	assert_counted(ob, 0, 2);
 	assert_false(outbox_empty(ob));
 	/* And it stays so. */
-	assert_true(submit(ob, 1, 4, 2 * S, DUE));
+	assert_true(checked_submit_due(ob, 1, 4, 2 * S, DUE));
 	assert_counted(ob, 0, 3);
 	entry = take_expected(ob, 2 * S, 1, VERB_PATCH, 4);
 	assert_int_equal(((struct fake_write *)entry->item)->on_time, 0);
@@ -100,17 +76,17 @@ static void test_follow_up_is_deferred_after_the_answer(void **state)
 	struct entry *entry;
 
 	(void)state;
-	assert_true(submit(ob, 1, 1, S, 0));
+	assert_true(checked_submit_due(ob, 1, 1, S, 0));
 	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
-	assert_true(submit(ob, 1, 2, S, DUE));
-	assert_true(submit(ob, 1, 3, S, DUE + S));
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 3, S, DUE + S));
 	assert_counted(ob, 2, 1);
 	checked_answer(ob, entry, ANSWER_CREATED, S);
 	assert_counted(ob, 2, 0);
 	assert_true(outbox_empty(ob));
 	collect_written(ob, 1, "");
 	assert_int_equal(outbox_next_due(ob, S), DUE + S);
-	assert_true(submit(ob, 1, 4, S, DUE + S));
+	assert_true(checked_submit_due(ob, 1, 4, S, DUE + S));
 	write_now(ob, DUE + S, 1, VERB_PATCH, 4);
 	checked_outbox_free(ob);
 }
@@ -121,9 +97,9 @@ static void test_follow_up_merges_into_what_is_repeated(void **state)
 	struct entry *entry;
 
 	(void)state;
-	assert_true(submit(ob, 1, 1, S, 0));
+	assert_true(checked_submit_due(ob, 1, 1, S, 0));
 	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
-	assert_true(submit(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
 	checked_answer(ob, entry, ANSWER_UNSENT, S);
 	assert_counted(ob, 0, 2);
 	outbox_make_due_now(ob);
@@ -139,13 +115,13 @@ static void test_follow_up_becomes_pending(void **state)
 
 	(void)state;
 	for (int released = 0; released <= 1; released++) {
-		assert_true(submit(ob, 1, 1, S, 0));
+		assert_true(checked_submit_due(ob, 1, 1, S, 0));
 		entry = checked_take(ob, S);
-		assert_true(submit(ob, 1, 2, S, DUE));
+		assert_true(checked_submit_due(ob, 1, 2, S, DUE));
 		if (released) {
 			outbox_release(ob, 1, S);
 		} else {
-			assert_true(submit(ob, 1, 3, S, 0));
+			assert_true(checked_submit_due(ob, 1, 3, S, 0));
 		}
 		assert_counted(ob, 0, released ? 2 : 3);
 		checked_answer(ob, entry, ANSWER_CREATED, S);
@@ -162,7 +138,7 @@ static void test_release(void **state)
 
 	(void)state;
 	for (unsigned id = 1; id <= 4; id++) {
-		assert_true(submit(ob, id, 2, S, DUE + id));
+		assert_true(checked_submit_due(ob, id, 2, S, DUE + id));
 	}
 	outbox_release(ob, 5, S);
 	outbox_release(ob, 3, S);
