@@ -16,7 +16,7 @@ struct ending_plan {
 /* Does the end wait for it? exit() runs on a thread of the embedder's, which therefore polls no more. */
 static bool is_concerned(const struct sender *s, const struct ending_plan *plan)
 {
-	return plan->by_signal || s->protocol->ops->does_io;
+	return plan->by_signal || s->does_io;
 }
 
 static bool is_stepped(const struct sender *s)
@@ -80,7 +80,7 @@ static bool is_getting_on(struct sender *s)
 /* Steps it, unless it needs a poll. */
 static void carry_on(struct sender *s)
 {
-	if (is_stepped(s) && s->protocol->ops->does_io) {
+	if (is_stepped(s) && s->does_io) {
 		sender_step_until(s, 0);
 	}
 }
@@ -120,7 +120,7 @@ static bool some_are_ending(const struct ending_plan *plan)
 	bool some = senders.away != 0;
 
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (!s->protocol->ops->does_io) {
+		if (!s->does_io) {
 			some = (is_concerned(s, plan) && is_getting_on(s)) || some;
 			continue;
 		}
@@ -212,6 +212,7 @@ static void end_once(int64_t timeout, bool by_signal)
 static void end_at_exit(void)
 {
 	end_once(EXIT_MAX, false);
+	senders_join_leaver();
 	(void)pthread_mutex_unlock(&senders.lock);
 }
 

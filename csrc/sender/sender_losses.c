@@ -6,7 +6,7 @@
 static void put_why(struct line *line, const struct sender *s, const struct outbox_losses *losses)
 {
 	causes_put(line, losses->dropped, true);
-	if (!s->protocol->ops->does_io && losses->dropped[EVREC_CAUSE_CLOSED] != 0) {
+	if (!s->does_io && losses->dropped[EVREC_CAUSE_CLOSED] != 0) {
 		line_printf(line, "; a call of poll, flush or shutdown was missing");
 	}
 	if (losses->message.name != NULL) {
