@@ -327,9 +327,9 @@ int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fiel
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
 /*
- * The patch of a correlated event, as JSON in core/v1: count, lastTimestamp and, if it is set, message. Only these
- * fields differ between two writes of an event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any
- * thread.
+ * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. Of an event
+ * with a series and without a count it is the series, in either API. Only these fields differ between two writes of an
+ * event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 
@@ -633,8 +633,8 @@ typedef struct evrec_emit {
 	const evrec_reference *regarding; /* the event's object, to be checked by the call */
 	const evrec_reference *related;   /* may be NULL */
 	evrec_str type;                   /* "Normal" or "Warning" */
-	evrec_str reason;                 /* 1 to 128 bytes */
-	evrec_str action;                 /* at most 128 bytes; may be unset */
+	evrec_str reason;                 /* 1 to 1024 bytes; a sink of events.k8s.io/v1 cuts it to 128 */
+	evrec_str action;                 /* likewise; may be unset: then it is the reason there */
 	evrec_str note;                   /* any bytes: invalid UTF-8 becomes U+FFFD; cut at max_message_bytes */
 	evrec_map annotations, labels;
 	int64_t timestamp; /* when it happened, in ns since 1970; EVREC_UNSET: now */

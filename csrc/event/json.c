@@ -154,27 +154,39 @@ static const char *core_name(enum schema_row row)
 	return evrec_event_schema[row].name[EVREC_CORE_V1];
 }
 
+static bool put_count(struct builder *b, const evrec_fields *fields)
+{
+	char last[EVREC_RFC3339_SIZE];
+	bool ok = put_integer(b, core_name(SCHEMA_COUNT), fields->count);
+
+	if (fields->last == EVREC_UNSET) {
+		ok = ok && put_null(b, core_name(SCHEMA_LAST));
+	} else {
+		size_t len = evrec_rfc3339_format(fields->last, false, last);
+
+		ok = ok && put_string(b, str_from(core_name(SCHEMA_LAST)), (evrec_str){ last, len });
+	}
+	if (fields->note.len != 0) {
+		ok = ok && put_string(b, str_from(core_name(SCHEMA_NOTE)), fields->note);
+	}
+	return ok;
+}
+
+/* The same in both APIs. */
+static bool put_series(struct builder *b, const evrec_fields *fields)
+{
+	return evrec_fields_visit(fields, EVREC_CORE_V1, core_name(SCHEMA_SERIES), &visitor, b);
+}
+
 void json_patch(struct buf *out, const evrec_fields *fields)
 {
 	struct builder b = { .depth = 1 };
-	char last[EVREC_RFC3339_SIZE];
-	bool ok;
+	const bool counts_by_series = fields->count == 0 && fields->series_count != 0;
 
 	json_init();
 	b.root = json_object();
 	b.open[0] = b.root;
-	ok = b.root != NULL && put_integer(&b, core_name(SCHEMA_COUNT), fields->count);
-	if (fields->last == EVREC_UNSET) {
-		ok = ok && put_null(&b, core_name(SCHEMA_LAST));
-	} else {
-		size_t len = evrec_rfc3339_format(fields->last, false, last);
-
-		ok = ok && put_string(&b, str_from(core_name(SCHEMA_LAST)), (evrec_str){ last, len });
-	}
-	if (fields->note.len != 0) {
-		ok = ok && put_string(&b, str_from(core_name(SCHEMA_NOTE)), fields->note);
-	}
-	if (!ok) {
+	if (b.root == NULL || !(counts_by_series ? put_series(&b, fields) : put_count(&b, fields))) {
 		json_decref(b.root);
 		b.root = NULL;
 	}

@@ -58,11 +58,12 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	s->generation = sender_fork_generation();
 	(void)snprintf(s->name, sizeof(s->name), "%s", options->name);
 	s->loud = options->loud;
+	s->does_io = p->ops->does_io;
 	s->random = (uint64_t)sender_real_now() ^ (uintptr_t)s;
 	/* Without jitter a test with a fake clock meets the end of a pause to the nanosecond. */
 	throttle_init(&s->throttle, p->max_in_flight, !evrec_clock_is_fake(s->clock));
 	sender_publish_throttle(s);
-	atomic_init(&s->drive, options->threadless || !p->ops->does_io ? DRIVE_STEPS : DRIVE_NONE);
+	atomic_init(&s->drive, options->threadless || !s->does_io ? DRIVE_STEPS : DRIVE_NONE);
 	atomic_init(&s->phase, SENDER_OPEN);
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->stepping);
@@ -230,8 +231,7 @@ static bool can_go_on(const struct sender *s)
 	if (atomic_load(&s->drive) == DRIVE_THREAD) {
 		return !is_finished(s);
 	}
-	return s->listed && s->protocol->ops->does_io && !sender_has_reached(s, SENDER_STOPPING) &&
-	       !outbox_empty(s->outbox);
+	return s->listed && s->does_io && !sender_has_reached(s, SENDER_STOPPING) && !outbox_empty(s->outbox);
 }
 
 void sender_release(struct sender *s)
@@ -241,6 +241,7 @@ void sender_release(struct sender *s)
 	if (sender_is_parents(s)) {
 		return;
 	}
+	outbox_release_all(s->outbox, clock_monotonic(s->clock));
 	(void)pthread_mutex_lock(&senders.lock);
 	thread = atomic_load(&s->drive) == DRIVE_THREAD;
 	going_on = can_go_on(s);
@@ -248,9 +249,6 @@ void sender_release(struct sender *s)
 		s->released = true;
 		if (atomic_load(&s->give_up) == INT64_MAX) {
 			atomic_store(&s->give_up, sender_real_now() + RELEASED_MAX);
-		}
-		if (thread) {
-			(void)pthread_detach(s->thread);
 		}
 		sender_enter(s, SENDER_DRAINING);
 	} else {

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "sender/sender_inner.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct ending_plan {
 /* Does the end wait for it? exit() runs on a thread of the embedder's, which therefore polls no more. */
 static bool is_concerned(const struct sender *s, const struct ending_plan *plan)
 {
-	return plan->by_signal || s->protocol->ops->does_io;
+	return plan->by_signal || s->does_io;
 }
 
 static bool is_stepped(const struct sender *s)
@@ -79,7 +80,7 @@ static bool is_getting_on(struct sender *s)
 /* Steps it, unless it needs a poll. */
 static void carry_on(struct sender *s)
 {
-	if (is_stepped(s) && s->protocol->ops->does_io) {
+	if (is_stepped(s) && s->does_io) {
 		sender_step_until(s, 0);
 	}
 }
@@ -93,6 +94,16 @@ static bool some_get_on(const struct ending_plan *plan)
 		some = (is_concerned(s, plan) && is_getting_on(s)) || some;
 	}
 	return some;
+}
+
+/* What is deferred would be due after the end of the process. */
+static void release_deferred(void)
+{
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (!sender_has_reached(s, SENDER_FINISHED)) {
+			outbox_release_all(s->outbox, clock_monotonic(s->clock));
+		}
+	}
 }
 
 /* Lets all senders make the tries that a flush would make. */
@@ -109,7 +120,7 @@ static bool some_are_ending(const struct ending_plan *plan)
 	bool some = senders.away != 0;
 
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (!s->protocol->ops->does_io) {
+		if (!s->does_io) {
 			some = (is_concerned(s, plan) && is_getting_on(s)) || some;
 			continue;
 		}
@@ -164,6 +175,7 @@ static void end_all(int64_t timeout, bool by_signal)
 	};
 
 	senders.ending = ENDING;
+	release_deferred();
 	flush_all(&plan);
 	try_once_more(&plan);
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
@@ -200,6 +212,7 @@ static void end_once(int64_t timeout, bool by_signal)
 static void end_at_exit(void)
 {
 	end_once(EXIT_MAX, false);
+	senders_join_leaver();
 	(void)pthread_mutex_unlock(&senders.lock);
 }
 

@@ -55,6 +55,7 @@ struct sender {
 	evrec_clock *clock;
 	char name[EVREC_SINK_NAME_SIZE]; /* the sink's */
 	bool loud;                       /* until it has told its losses */
+	bool does_io;                    /* the protocol's, which may be freed while the sender is listed */
 	unsigned generation;             /* of forks */
 	_Atomic enum drive drive;
 	_Atomic enum sender_phase phase;
@@ -91,6 +92,8 @@ struct senders {
 	struct sender *head;
 	unsigned away; /* senders without an owner that a poll steps; they are not in the list meanwhile */
 	enum ending ending;
+	pthread_t leaver; /* the last thread that left the list with its sender: the next one joins it, or exit() */
+	bool has_leaver;
 };
 extern struct senders senders;
 
@@ -101,6 +104,13 @@ void senders_init(void);
 /* With the lock held. Removing a sender that is not listed does nothing. */
 void senders_add(struct sender *s);
 void senders_remove(struct sender *s);
+/*
+ * With the lock held. The calling thread's sender is gone, and the thread needs the lock no more. True: the thread is to
+ * join `*before`. So exit(), which joins the last one, waits for all of them, and at most one takes memory meanwhile.
+ */
+bool senders_leave(pthread_t *before);
+/* Joins the last thread that left, and so all of them. With the lock held. */
+void senders_join_leaver(void);
 /* Waits for `changed`, with the lock held, until `deadline` (CLOCK_MONOTONIC); false: it is past. */
 bool senders_wait(int64_t deadline);
 /* Waits for `changed` for a moment, while a thread is on_disk, which may take longer than any deadline; true. */

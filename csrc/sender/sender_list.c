@@ -21,6 +21,7 @@ static void make_empty(void)
 	senders.head = NULL;
 	senders.away = 0;
 	senders.ending = NOT_ENDED;
+	senders.has_leaver = false;
 }
 
 static void forked(void)
@@ -80,6 +81,24 @@ void senders_remove(struct sender *s)
 		s->next->prev = s->prev;
 	}
 	s->listed = false;
+}
+
+bool senders_leave(pthread_t *before)
+{
+	bool had_leaver = senders.has_leaver;
+
+	*before = senders.leaver;
+	senders.leaver = pthread_self();
+	senders.has_leaver = true;
+	return had_leaver;
+}
+
+void senders_join_leaver(void)
+{
+	if (senders.has_leaver) {
+		senders.has_leaver = false;
+		(void)pthread_join(senders.leaver, NULL);
+	}
 }
 
 bool senders_wait(int64_t deadline)

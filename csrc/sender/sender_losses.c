@@ -6,7 +6,7 @@
 static void put_why(struct line *line, const struct sender *s, const struct outbox_losses *losses)
 {
 	causes_put(line, losses->dropped, true);
-	if (!s->protocol->ops->does_io && losses->dropped[EVREC_CAUSE_CLOSED] != 0) {
+	if (!s->does_io && losses->dropped[EVREC_CAUSE_CLOSED] != 0) {
 		line_printf(line, "; a call of poll, flush or shutdown was missing");
 	}
 	if (losses->message.name != NULL) {
@@ -29,7 +29,7 @@ void sender_tell_losses(struct sender *s)
 	outbox_get_losses(s->outbox, &losses);
 	outbox_get_stats(s->outbox, &stats);
 	/* Waiting occurrences are lost now, because nothing will be sent any more. */
-	losses.dropped[EVREC_CAUSE_CLOSED] += stats.pending;
+	losses.dropped[EVREC_CAUSE_CLOSED] += stats.pending + stats.counted;
 	sum = causes_sum(losses.dropped, NULL);
 	if (sum == 0) {
 		return;

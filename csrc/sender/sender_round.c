@@ -204,7 +204,6 @@ bool sender_end_steps(struct sender *s, int64_t deadline)
 
 static void step(struct sender *s, int64_t deadline, int64_t send_deadline)
 {
-	bool does_io = s->protocol->ops->does_io;
 	struct signals signals;
 	int64_t left;
 
@@ -212,14 +211,14 @@ static void step(struct sender *s, int64_t deadline, int64_t send_deadline)
 	if (sender_has_reached(s, SENDER_STOPPING) || atomic_flag_test_and_set(&s->stepping)) {
 		return;
 	}
-	if (does_io) {
+	if (s->does_io) {
 		signals_block(&signals);
 	}
 	do {
 		left = outbox_empty(s->outbox) ? 0 : deadline - sender_real_now();
 		sender_go_round(s, left, send_deadline);
 	} while (left > 0);
-	if (does_io) {
+	if (s->does_io) {
 		signals_unblock(&signals);
 	}
 	atomic_flag_clear(&s->stepping);

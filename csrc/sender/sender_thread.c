@@ -23,7 +23,8 @@ static void save_kept(struct sender *s)
  */
 static void finish(struct sender *s)
 {
-	bool released;
+	bool released, has_before = false;
+	pthread_t before;
 
 	(void)pthread_mutex_lock(&senders.lock);
 	atomic_store(&s->on_disk, false);
@@ -35,11 +36,15 @@ static void finish(struct sender *s)
 		sender_free_parts(s);
 		(void)pthread_mutex_lock(&senders.lock);
 		senders_remove(s);
+		has_before = senders_leave(&before);
 	}
 	(void)pthread_cond_broadcast(&senders.changed);
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (released) {
 		mem_free(s);
+	}
+	if (has_before) {
+		(void)pthread_join(before, NULL);
 	}
 }
 

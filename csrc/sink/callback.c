@@ -19,9 +19,11 @@ struct callback {
 static void call(const struct callback_sink *sink, const struct entry *entry, evrec_answer *answer)
 {
 	evrec_event *event = write_event(entry->item, entry->verb == VERB_CREATE ? BODY_CREATE : BODY_WHOLE);
+	const enum evrec_api api = sink_api(&sink->base.options);
 	struct encoded request = { 0 };
 
-	if (event == NULL || (entry->verb == VERB_PATCH && !write_encode(entry->item, BODY_PATCH, &request))) {
+	if (event == NULL ||
+	    (entry->verb == VERB_PATCH && !write_encode(entry->item, BODY_PATCH, api, READER_ANY, &request))) {
 		answer->unsent = true;
 		memcpy(answer->message, "no memory", sizeof("no memory"));
 	} else if (entry->verb == VERB_PATCH && sink->ops.patch != NULL) {

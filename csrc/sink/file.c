@@ -21,6 +21,7 @@
 struct file {
 	struct protocol base;
 	encode_func *encode;
+	enum evrec_api api;
 	char *path;
 	int fd;        /* -1: not open */
 	int woken;     /* an eventfd; -1: there was none to be had */
@@ -86,7 +87,7 @@ static bool make_line(struct file *file)
 	struct encoded request = { 0 };
 
 	file->at = file->fragment ? 0 : 1;
-	if (file->encode(file->entry->item, BODY_WHOLE, &request)) {
+	if (file->encode(file->entry->item, BODY_WHOLE, file->api, READER_ANY, &request)) {
 		file->len = request.body_len + 2;
 		file->line = mem_alloc(file->len);
 	}
@@ -203,7 +204,7 @@ static const struct protocol_ops file_ops = {
 	.free = file_free,
 };
 
-struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_error *err)
+struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err)
 {
 	struct file *file = mem_zalloc(sizeof(*file));
 
@@ -218,6 +219,7 @@ struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_
 	/* One line at a time, so that lines stay in the order of the events. */
 	file->base = (struct protocol){ &file_ops, 1, 1 };
 	file->encode = encode;
+	file->api = api;
 	file->fd = -1;
 	file->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return &file->base;
@@ -232,7 +234,9 @@ struct file_sink {
 
 static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 {
-	return file_protocol_new(((struct file_sink *)sink)->path, write_encode, err);
+	const char *path = ((struct file_sink *)sink)->path;
+
+	return file_protocol_new(path, sink_api(&sink->options), write_encode, err);
 }
 
 static void free_kind(evrec_sink *sink)

@@ -123,7 +123,7 @@ static bool begin(struct kubernetes *k, struct entry *entry, evrec_answer *answe
 	bool sent = false;
 	int code;
 
-	if (!k->encode(entry->item, patch ? BODY_PATCH : BODY_CREATE, &encoded)) {
+	if (!k->encode(entry->item, patch ? BODY_PATCH : BODY_CREATE, EVREC_CORE_V1, READER_SERVER, &encoded)) {
 		refuse(answer, EVREC_ENOMEM, NULL);
 		return false;
 	}

@@ -33,6 +33,11 @@ const char *sink_name(const evrec_sink *sink)
 	return sink->options.name.len != 0 ? sink->name : sink->kind;
 }
 
+enum evrec_api sink_api(const evrec_sink_options *options)
+{
+	return options->api == EVREC_SINK_CORE_V1 ? EVREC_CORE_V1 : EVREC_EVENTS_V1;
+}
+
 void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 {
 	evrec_sink_options defaults;

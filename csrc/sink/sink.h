@@ -33,6 +33,8 @@ struct evrec_sink {
 void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err);
 /* The sink's name in stats and messages; lives as long as the sink. */
 const char *sink_name(const evrec_sink *sink);
+/* The API in which the sink's events are written, and first tried, if the sink falls back (EVREC_SINK_AUTO). */
+enum evrec_api sink_api(const evrec_sink_options *options);
 /* The checks of sink_new. */
 int sink_check_options(const evrec_sink_options *options, evrec_error *err);
 
@@ -47,7 +49,7 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
                                          evrec_error *err);
 /* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
-struct protocol *file_protocol_new(const char *path, encode_func *encode, evrec_error *err);
+struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);
 /* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
 int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_error *err);
 

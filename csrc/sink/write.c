@@ -8,9 +8,43 @@ struct write {
 	int64_t last;
 	size_t size; /* of this and the event */
 	int32_t count;
+	uint32_t base; /* see struct write_draft */
+	bool new_style, finishes;
+	bool finished; /* its time came while it was the last write of its series */
 };
 
 #define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
+
+/* An event in the new style has an event time, and no count beside that of its series. */
+static bool is_new_style(const evrec_fields *event)
+{
+	return event->event_time != EVREC_UNSET && event->count == 0;
+}
+
+static void set_series(const struct write *w, evrec_fields *fields)
+{
+	const int64_t count = (int64_t)w->base + w->count;
+
+	fields->series_count = 0;
+	fields->series_last = EVREC_UNSET;
+	fields->series_state = (evrec_str){ NULL, 0 };
+	if (count >= 2) {
+		fields->series_count = count < INT32_MAX ? (int32_t)count : INT32_MAX;
+		fields->series_last = w->last;
+		fields->series_state = w->finished ? EVREC_STR("Finished") : EVREC_STR("Ongoing");
+	}
+}
+
+static void set_new_style(const struct write *w, evrec_fields *fields)
+{
+	if (fields->event_time == EVREC_UNSET) {
+		fields->event_time = fields->first;
+	}
+	set_series(w, fields);
+	fields->component = fields->host = (evrec_str){ NULL, 0 };
+	fields->first = fields->last = EVREC_UNSET;
+	fields->count = 0;
+}
 
 /* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
 evrec_fields write_fields(const void *item, enum body body)
@@ -27,8 +61,12 @@ evrec_fields write_fields(const void *item, enum body body)
 	if (w->note.len != 0) {
 		fields.note = buf_str(&w->note);
 	}
-	fields.last = w->last;
-	fields.count = w->count;
+	if (w->new_style) {
+		set_new_style(w, &fields);
+	} else {
+		fields.last = w->last;
+		fields.count = w->count;
+	}
 	return fields;
 }
 
@@ -64,9 +102,18 @@ static void *write_make(const void *draft)
 {
 	const struct write_draft *d = draft;
 	evrec_fields fields;
+	struct write *w;
 
 	d->get_event(d->source, &fields);
-	return write_of(evrec_event_new(&fields));
+	w = write_of(evrec_event_new(&fields));
+	if (w != NULL && d->new_style) {
+		w->new_style = true;
+		w->finishes = d->finishes;
+		w->base = d->base;
+		w->last = d->last;
+		w->count = d->count;
+	}
+	return w;
 }
 
 static void write_free(void *item)
@@ -91,9 +138,9 @@ static void *write_copy(const void *item)
 	if (copy == NULL) {
 		return NULL;
 	}
-	*copy = (struct write){
-		.event = evrec_event_retain(w->event), .last = w->last, .count = w->count, .size = w->size
-	};
+	*copy = *w;
+	copy->name = copy->note = (struct buf){ 0 };
+	(void)evrec_event_retain(w->event);
 	buf_put_str(&copy->name, buf_str(&w->name));
 	buf_put_str(&copy->note, buf_str(&w->note));
 	if (copy->name.failed || copy->note.failed) {
@@ -110,6 +157,21 @@ static bool set_note(struct write *w, evrec_str note)
 	return str_eq(now, note) || replace(&w->note, note);
 }
 
+/* 0 leaves it as it is. */
+static void write_set_base(void *item, uint32_t base)
+{
+	if (base != 0) {
+		((struct write *)item)->base = base;
+	}
+}
+
+static void write_on_time(void *item)
+{
+	struct write *w = item;
+
+	w->finished = w->finished || w->finishes;
+}
+
 static bool write_fold(void *item, const void *draft)
 {
 	const struct write_draft *d = draft;
@@ -120,6 +182,11 @@ static bool write_fold(void *item, const void *draft)
 	}
 	w->last = d->last;
 	w->count = d->count;
+	if (d->new_style) {
+		write_set_base(w, d->base);
+		w->finishes = d->finishes;
+		w->finished = false;
+	}
 	return true;
 }
 
@@ -133,6 +200,9 @@ static bool write_merge(void *item, const void *next)
 	}
 	w->last = later->last;
 	w->count = later->count;
+	write_set_base(w, later->base);
+	w->finishes = later->finishes;
+	w->finished = later->finished;
 	return true;
 }
 
@@ -180,6 +250,8 @@ const struct outbox_ops write_ops = {
 	.merge = write_merge,
 	.rename = write_rename,
 	.set_name = write_set_name,
+	.set_base = write_set_base,
+	.on_time = write_on_time,
 	.size = write_size,
 	.ns = write_namespace,
 	.free = write_free,
@@ -196,9 +268,18 @@ static bool write_serialize(const void *item, struct buf *out)
 static void *write_parse(evrec_str serialized, bool *important)
 {
 	struct write *w = write_of(event_from_json(serialized));
+	const evrec_fields *event;
 
-	if (w != NULL) {
-		*important = write_is_important(evrec_event_fields(w->event));
+	if (w == NULL) {
+		return NULL;
+	}
+	event = evrec_event_fields(w->event);
+	*important = write_is_important(event);
+	if (is_new_style(event)) {
+		w->new_style = true;
+		w->count = event->series_count != 0 ? event->series_count : 1;
+		w->last = event->series_count != 0 ? event->series_last : event->event_time;
+		w->finished = str_eq(event->series_state, EVREC_STR("Finished"));
 	}
 	return w;
 }
@@ -213,16 +294,20 @@ void encoded_free(struct encoded *request)
 	*request = (struct encoded){ 0 };
 }
 
-bool write_encode(const void *item, enum body body, struct encoded *request)
+bool write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *request)
 {
 	evrec_fields fields = write_fields(item, body);
 	struct buf out = { 0 };
 
-	*request = (struct encoded){ 0 };
+	*request = (struct encoded){ .api = api };
+	if (reader == READER_SERVER) {
+		fields.series_state = (evrec_str){ NULL, 0 };
+		request->api = is_new_style(&fields) ? api : EVREC_CORE_V1;
+	}
 	if (body == BODY_PATCH) {
 		json_patch(&out, &fields);
 	} else {
-		json_event(&out, &fields, EVREC_CORE_V1);
+		json_event(&out, &fields, request->api);
 	}
 	request->ns = str_dup(fields.ns);
 	request->name = str_dup(fields.name);
@@ -243,8 +328,8 @@ evrec_event *write_event(const void *item, enum body body)
 	evrec_fields fields;
 
 	/* Nothing has come since: it is what was observed. */
-	if (w->name.len == 0 && w->note.len == 0 && w->count == first->count && w->last == first->last &&
-	    (body != BODY_CREATE || first->resource_version.len == 0)) {
+	if (!w->new_style && w->name.len == 0 && w->note.len == 0 && w->count == first->count &&
+	    w->last == first->last && (body != BODY_CREATE || first->resource_version.len == 0)) {
 		return evrec_event_retain(w->event);
 	}
 	fields = write_fields(item, body);

@@ -15,9 +15,16 @@ struct encoded {
 	char *ns, *name; /* of the event, not escaped */
 	char *body;      /* JSON */
 	size_t body_len;
+	enum evrec_api api; /* that it has the form of */
 };
-/* Makes bytes of an item in flight, without a lock. False: no memory. The result is freed with encoded_free. */
-typedef bool encode_func(const void *item, enum body body, struct encoded *encoded);
+/* Who reads the bytes: an API server takes the old style in core/v1 alone, and no series has a state there. */
+enum reader { READER_SERVER, READER_ANY };
+/*
+ * Makes bytes of an item in flight, without a lock, in this API unless its reader takes another one alone. False: no
+ * memory. The result is freed with encoded_free.
+ */
+typedef bool encode_func(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                         struct encoded *encoded);
 void encoded_free(struct encoded *encoded);
 
 /* One occurrence of an event, as it is given to outbox_submit. Borrowed. */
@@ -51,7 +58,7 @@ static inline bool write_is_important(const evrec_fields *event)
 extern const struct spool_codec write_codec;
 
 /* An encode_func. */
-bool write_encode(const void *item, enum body body, struct encoded *encoded);
+bool write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *encoded);
 
 /* The event as it would be written now, for BODY_CREATE or BODY_WHOLE; borrowed from the item. */
 evrec_fields write_fields(const void *item, enum body body);

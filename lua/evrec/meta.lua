@@ -408,7 +408,7 @@ local Recorder = {}
 ---Records an event.
 ---@param object evrec.Object
 ---@param type "Normal"|"Warning"
----@param reason string 1 to 128 bytes
+---@param reason string 1 to 1024 bytes
 ---@param message string any bytes; replaced where not UTF-8, and cut to `max_message_bytes`
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
@@ -452,7 +452,7 @@ function Recorder:past_eventf(object, timestamp, type, reason, format, ...) end
 ---@field related? evrec.Object
 ---@field type "Normal"|"Warning"
 ---@field reason string
----@field action? string at most 128 bytes
+---@field action? string at most 1024 bytes
 ---@field note string the message
 ---@field annotations? table<string, string>
 ---@field labels? table<string, string>

@@ -275,9 +275,21 @@ struct names {
 	const char *api_version, *regarding, *note, *source, *first, *last, *count, *controller;
 };
 
+static inline void expect_series(struct members *m, const evrec_fields *f)
+{
+	struct members series = expect_object(m, "series", f->series_count != 0);
+
+	if (series.object != NULL) {
+		expect_integer(&series, "count", f->series_count);
+		expect_time(&series, "lastObservedTime", f->series_last, true);
+		expect_text(&series, "state", f->series_state);
+		expect_no_more(&series);
+	}
+}
+
 static inline void check_json_of(const evrec_fields *f, const json_t *json, const struct names *names)
 {
-	struct members m = { json, 0 }, source, series;
+	struct members m = { json, 0 }, source;
 
 	expect_text(&m, "kind", EVREC_STR("Event"));
 	expect_text(&m, "apiVersion", str_from(names->api_version));
@@ -302,12 +314,7 @@ static inline void check_json_of(const evrec_fields *f, const json_t *json, cons
 	} else {
 		expect_time(&m, "eventTime", f->event_time, true);
 	}
-	series = expect_object(&m, "series", f->series_count != 0);
-	if (series.object != NULL) {
-		expect_integer(&series, "count", f->series_count);
-		expect_time(&series, "lastObservedTime", f->series_last, true);
-		expect_no_more(&series);
-	}
+	expect_series(&m, f);
 	expect_no_more(&m);
 }
 
@@ -343,21 +350,31 @@ static inline void check_json(const evrec_fields *f)
 	evrec_event_release(event);
 }
 
+static inline void expect_count(struct members *m, const evrec_fields *f)
+{
+	const json_t *count = expect(m, "count", true);
+
+	CHECK(json_is_integer(count) && json_integer_value(count) == f->count);
+	if (f->last == EVREC_UNSET) {
+		expect_null(m, "lastTimestamp");
+	} else {
+		expect_time(m, "lastTimestamp", f->last, false);
+	}
+	expect_text(m, "message", f->note);
+}
+
 static inline void check_patch(const evrec_fields *f)
 {
 	size_t len = 0;
 	char *text = evrec_fields_patch(f, &len);
 	json_t *json = parse_json(text, len);
 	struct members m = { json, 0 };
-	const json_t *count = expect(&m, "count", true);
 
-	CHECK(json_is_integer(count) && json_integer_value(count) == f->count);
-	if (f->last == EVREC_UNSET) {
-		expect_null(&m, "lastTimestamp");
+	if (f->count == 0 && f->series_count != 0) {
+		expect_series(&m, f);
 	} else {
-		expect_time(&m, "lastTimestamp", f->last, false);
+		expect_count(&m, f);
 	}
-	expect_text(&m, "message", f->note);
 	expect_no_more(&m);
 	json_decref(json);
 	evrec_free(text);

@@ -7,10 +7,12 @@
 
 #include <curl/curl.h>
 
-static bool encode(const void *item, enum body body, struct encoded *request)
+static bool encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *request)
 {
 	(void)item;
 	(void)body;
+	(void)api;
+	(void)reader;
 	*request = (struct encoded){ 0 };
 	return false;
 }

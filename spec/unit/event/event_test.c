@@ -107,6 +107,35 @@ static void test_patch_has_the_changed_fields(void **state)
 	evrec_free(patch);
 }
 
+static void check_patch(const evrec_fields *fields, const char *expected)
+{
+	char *patch = evrec_fields_patch(fields, NULL);
+
+	assert_string_equal(patch, expected);
+	evrec_free(patch);
+}
+
+/* An event that only its series counts, in the new style, is patched by the series; one with a count by that. */
+static void test_patch_of_a_series_has_the_series(void **state)
+{
+	evrec_fields f = sample();
+
+	(void)state;
+	f.first = f.last = EVREC_UNSET;
+	f.count = 0;
+	f.event_time = T0;
+	f.series_count = 2;
+	f.series_last = T0 + 1500000;
+	check_patch(&f, "{\"series\":{\"count\":2,\"lastObservedTime\":\"2023-11-14T22:13:20.001500Z\"}}");
+	f.series_state = EVREC_STR("Finished");
+	check_patch(&f, "{\"series\":{\"count\":2,\"lastObservedTime\":\"2023-11-14T22:13:20.001500Z\","
+	                "\"state\":\"Finished\"}}");
+	f.count = 3;
+	f.last = T0;
+	f.note = (evrec_str){ NULL, 0 };
+	check_patch(&f, "{\"count\":3,\"lastTimestamp\":\"2023-11-14T22:13:20Z\"}");
+}
+
 /* A copy shares no memory with its original. */
 static void test_copy_shares_no_memory(void **state)
 {
@@ -293,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_json_has_all_fields),
 		cmocka_unit_test(test_invalid_text_becomes_valid_json),
 		cmocka_unit_test(test_patch_has_the_changed_fields),
+		cmocka_unit_test(test_patch_of_a_series_has_the_series),
 		cmocka_unit_test(test_copy_shares_no_memory),
 		cmocka_unit_test(test_keys_never_collide),
 		cmocka_unit_test(test_keys_depend_on_their_parts_only),

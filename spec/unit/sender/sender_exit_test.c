@@ -3,6 +3,9 @@
 
 #include "sender_fixture.h"
 
+#include <signal.h>
+#include <stdatomic.h>
+
 /* ThreadSanitizer does not let a forked child start a thread by default. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
@@ -63,7 +66,8 @@ static void test_child_does_not_use_the_parents_sender(void **state)
 
 struct exit_case {
 	bool threadless, release, hang;
-	unsigned failures; /* answers 500 before the first success */
+	unsigned failures;  /* answers 500 before the first success */
+	int64_t free_takes; /* ns */
 };
 
 /* Forks a child that exits with 30 writes waiting; it writes a byte to `success_fd` for each success. */
@@ -76,11 +80,13 @@ static pid_t exit_in_child(const struct exit_case *c, int success_fd, int other)
 		return child;
 	}
 	close(other);
+	(void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the remaining tests */
 	sender_fixture_open(&f, c->threadless, evrec_clock_real());
 	f.protocol->delay = EVREC_SECOND / 1000;
 	f.protocol->success_fd = success_fd;
 	f.protocol->hangs = c->hang;
 	f.protocol->failures = c->failures;
+	f.protocol->free_takes = c->free_takes;
 	for (unsigned i = 1; i <= 30; i++) {
 		fake_write_submit(f.ob, i, 1);
 	}
@@ -149,11 +155,94 @@ static void test_exit_sends_waiting_writes(void **state)
 	assert_in_range(unit_mono() - start, EVREC_SECOND, 10 * EVREC_SECOND);
 }
 
+/* The thread of a released sender frees the protocol before it unlists the sender. */
+static void test_exit_uses_no_protocol_that_a_thread_frees(void **state)
+{
+	const int64_t some_looks = EVREC_SECOND / 20;
+
+	(void)state;
+	assert_int_equal(exit_and_count((struct exit_case){ .release = true, .free_takes = some_looks }), 30);
+}
+
+/* ---- a library that threads use until they end, and its own exit handler ---- */
+
+#define THREADS 3
+
+static pthread_key_t library_key;
+static atomic_uint let_go; /* threads */
+
+static void thread_lets_go(void *value)
+{
+	const struct timespec moment = { 0, EVREC_SECOND / 20 };
+
+	(void)value;
+	nanosleep(&moment, NULL);
+	atomic_fetch_add(&let_go, 1);
+}
+
+static void use_library(void)
+{
+	(void)pthread_setspecific(library_key, &library_key);
+}
+
+static void end_library(void)
+{
+	if (atomic_load(&let_go) != THREADS) {
+		_exit(1);
+	}
+}
+
+static bool init_library(void)
+{
+	static bool is_set_up;
+
+	if (is_set_up) {
+		return false;
+	}
+	is_set_up = true;
+	(void)pthread_key_create(&library_key, thread_lets_go);
+	(void)atexit(end_library);
+	return true;
+}
+
+/* Forks a child whose senders are released, and use the library in the last calls of their threads. */
+static pid_t exit_with_library(void)
+{
+	pid_t child = fork();
+	struct sender_fixture f[THREADS];
+	struct protocol_ops ops = { 0 };
+
+	if (child != 0) {
+		return child;
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		sender_fixture_open(&f[i], false, evrec_clock_real());
+		if (i == 0) {
+			ops = *f[i].protocol->base.ops;
+			ops.init_library = init_library;
+			ops.end_thread = use_library;
+		}
+		f[i].protocol->base.ops = &ops;
+		f[i].protocol->freed = NULL;
+		fake_write_submit(f[i].ob, 1, 1);
+		sender_release(f[i].sender);
+	}
+	exit(0);
+}
+
+static void test_threads_end_before_exit_handlers_of_libraries(void **state)
+{
+	(void)state;
+	assert_int_equal(unit_wait(exit_with_library()), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_child_does_not_use_the_parents_sender),
 		cmocka_unit_test(test_exit_sends_waiting_writes),
+		cmocka_unit_test(test_exit_uses_no_protocol_that_a_thread_frees),
+		cmocka_unit_test(test_threads_end_before_exit_handlers_of_libraries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

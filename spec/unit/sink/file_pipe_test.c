@@ -36,12 +36,14 @@ struct pipe_fixture {
 };
 
 /* Makes "n1 xxx...", of line_len bytes with the newline. */
-static bool encode(const void *item, enum body body, struct encoded *request)
+static bool encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *request)
 {
 	const struct fake_write *it = item;
 	struct buf line = { 0 };
 
 	(void)body;
+	(void)api;
+	(void)reader;
 	buf_printf(&line, "%s ", it->name);
 	while (line.len < line_len - 1) {
 		buf_put(&line, "x", 1);
@@ -56,7 +58,7 @@ static void open_sink(struct pipe_fixture *f, const char *path, bool threadless)
 
 	f->clock = options.clock = threadless ? evrec_clock_fake(0) : evrec_clock_retain(evrec_clock_real());
 	f->ob = fake_write_outbox(1000);
-	f->sender = sender_new(f->ob, file_protocol_new(path, encode, NULL), &options);
+	f->sender = sender_new(f->ob, file_protocol_new(path, EVREC_CORE_V1, encode, NULL), &options);
 	assert_non_null(f->sender);
 }
 

@@ -27,7 +27,7 @@ static struct file_fixture file_fixture_open(const char *path)
 	struct sender_options options = { .clock = f.clock, .threadless = true };
 	evrec_error err;
 
-	f.sender = sender_new(f.ob, file_protocol_new(path, fake_write_encode, &err), &options);
+	f.sender = sender_new(f.ob, file_protocol_new(path, EVREC_CORE_V1, fake_write_encode, &err), &options);
 	assert_non_null(f.sender);
 	return f;
 }
@@ -250,7 +250,8 @@ static void test_join_writes_all(void **state)
 	struct sender_options options = { .clock = evrec_clock_real() };
 	struct outbox_stats stats;
 
-	f.sender = sender_new(f.ob, file_protocol_new(tmpdir_path(*state, "log"), fake_write_encode, NULL), &options);
+	f.sender = sender_new(
+		f.ob, file_protocol_new(tmpdir_path(*state, "log"), EVREC_CORE_V1, fake_write_encode, NULL), &options);
 	for (unsigned i = 1; i <= 100; i++) {
 		fake_write_submit(f.ob, i, 1);
 	}
@@ -272,6 +273,41 @@ static int tear_down(void **state)
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_setup, tear_down)
 
+static bool encode_api(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                       struct encoded *request)
+{
+	struct buf text = { 0 };
+
+	(void)item;
+	buf_printf(&text, "%d %d %d", (int)body, (int)api, (int)reader);
+	*request = (struct encoded){ .body = text.data, .body_len = text.len };
+	return !text.failed;
+}
+
+/* Lines are in the API of the sink's option, for readers who may know of states. */
+static void test_lines_have_the_api_of_the_option(void **state)
+{
+	const char *path = tmpdir_path(*state, "log");
+	struct file_fixture f = { .ob = fake_write_outbox(1000), .clock = evrec_clock_fake(0) };
+	struct sender_options options = { .clock = f.clock, .threadless = true };
+	evrec_sink_options common;
+	char expected[32];
+
+	evrec_sink_options_init(&common);
+	assert_int_equal(sink_api(&common), EVREC_CORE_V1);
+	common.api = EVREC_SINK_AUTO;
+	assert_int_equal(sink_api(&common), EVREC_EVENTS_V1);
+	common.api = EVREC_SINK_EVENTS_V1;
+	assert_int_equal(sink_api(&common), EVREC_EVENTS_V1);
+	f.sender = sender_new(f.ob, file_protocol_new(path, EVREC_EVENTS_V1, encode_api, NULL), &options);
+	fake_write_submit(f.ob, 1, 1);
+	step_at(&f, 0);
+	(void)snprintf(expected, sizeof(expected), "%d %d %d\n", (int)BODY_WHOLE, (int)EVREC_EVENTS_V1,
+	               (int)READER_ANY);
+	assert_file(path, expected);
+	file_fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +319,7 @@ int main(void)
 		FILE_TEST(test_pipe_without_a_reader_is_retried),
 		FILE_TEST(test_standard_output_is_not_closed),
 		FILE_TEST(test_join_writes_all),
+		FILE_TEST(test_lines_have_the_api_of_the_option),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

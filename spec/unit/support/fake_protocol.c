@@ -95,10 +95,13 @@ static void fake_wake(struct protocol *t)
 static void fake_free(struct protocol *t)
 {
 	struct fake_protocol *protocol = (struct fake_protocol *)t;
+	const struct timespec rest = { 0, (long)protocol->free_takes };
 
 	if (protocol->freed != NULL) {
 		__atomic_add_fetch(protocol->freed, 1, __ATOMIC_SEQ_CST);
 	}
+	protocol->base.ops = NULL;
+	nanosleep(&rest, NULL);
 	pthread_cond_destroy(&protocol->changed);
 	pthread_mutex_destroy(&protocol->lock);
 	mem_free(protocol);

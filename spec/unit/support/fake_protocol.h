@@ -29,6 +29,7 @@ struct fake_protocol {
 	unsigned failures;       /* but for so many first ones, which are 500 */
 	int64_t retry_after;     /* of every answer, in ns */
 	int64_t delay;           /* ns before each answer of a step */
+	int64_t free_takes;      /* ns from when nothing may use it any more */
 	int success_fd;          /* gets a byte for each 201; -1: none */
 	/* Its state, and what it has seen: */
 	bool woken;

@@ -46,6 +46,16 @@ static void fake_write_set_name(void *item, const char *name)
 	snprintf(it->name, sizeof(it->name), "%.63s", name);
 }
 
+static void fake_write_set_base(void *item, uint32_t base)
+{
+	((struct fake_write *)item)->base = base;
+}
+
+static void fake_write_on_time(void *item)
+{
+	((struct fake_write *)item)->on_time++;
+}
+
 static size_t fake_write_size(const void *item)
 {
 	return ((const struct fake_write *)item)->size;
@@ -73,19 +83,24 @@ const struct outbox_ops fake_write_ops = {
 	.merge = fake_write_merge,
 	.rename = fake_write_rename,
 	.set_name = fake_write_set_name,
+	.set_base = fake_write_set_base,
+	.on_time = fake_write_on_time,
 	.size = fake_write_size,
 	.ns = fake_write_namespace,
 	.free = fake_write_free,
 };
 
-bool fake_write_encode(const void *item, enum body body, struct encoded *request)
+bool fake_write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                       struct encoded *request)
 {
 	const struct fake_write *it = item;
 	struct buf json = { 0 };
 
 	(void)body;
+	(void)reader;
 	buf_printf(&json, "{\"name\":\"%s\",\"count\":%u}", it->name, it->count);
-	*request = (struct encoded){ .ns = str_dup(EVREC_STR("shop")), .name = str_dup(str_from(it->name)) };
+	*request =
+		(struct encoded){ .ns = str_dup(EVREC_STR("shop")), .name = str_dup(str_from(it->name)), .api = api };
 	request->body = json.data;
 	request->body_len = json.len;
 	return true;
@@ -163,7 +178,7 @@ void outbox_check_equation(struct outbox *ob)
 	uint64_t sum;
 
 	outbox_get_stats(ob, &s);
-	sum = s.created + s.patched + s.coalesced + s.pending + s.spooled;
+	sum = s.created + s.patched + s.coalesced + s.counted + s.pending + s.spooled;
 	for (int i = 0; i < EVREC_CAUSES; i++) {
 		sum += s.dropped[i];
 	}

@@ -15,6 +15,8 @@ struct fake_write {
 	unsigned count;
 	unsigned size; /* bytes that the outbox counts for it */
 	bool important;
+	uint32_t base;    /* of an adoption */
+	unsigned on_time; /* how often it was told that its time has come */
 };
 
 /* State of all fake writes of a test program; global, because the functions of struct outbox_ops have no context. */
@@ -29,7 +31,8 @@ extern struct fake_writes fake_writes;
 extern const struct outbox_ops fake_write_ops;
 
 /* Makes {"name":"n1","count":1} in the namespace "shop", as an encode function of a sink. */
-bool fake_write_encode(const void *item, enum body body, struct encoded *request);
+bool fake_write_encode(const void *item, enum body body, enum evrec_api api, enum reader reader,
+                       struct encoded *request);
 
 /* A spool's text of a fake write, "n1 1 300 1": name, count, size, important. */
 extern const struct spool_codec fake_write_codec;
@@ -59,7 +62,7 @@ bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count);
 /* Bytes that an outbox counts for an entry beside its fake write's `size`. */
 size_t outbox_entry_bytes(void);
 
-/* Fails the test unless submitted = created + patched + coalesced + pending + spooled + dropped. */
+/* Fails the test unless submitted = created + patched + coalesced + counted + pending + spooled + dropped. */
 void outbox_check_equation(struct outbox *ob);
 
 #endif

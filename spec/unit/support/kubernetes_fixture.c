@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-static bool encode(const void *item, enum body body, struct encoded *request)
+static bool encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *request)
 {
 	const char *name = ((const struct fake_write *)item)->name;
 	const char *bar = strchr(name, '|');
 
-	if (!fake_write_encode(item, body, request)) {
+	if (!fake_write_encode(item, body, api, reader, request)) {
 		return false;
 	}
 	if (bar != NULL) {

@@ -1,0 +1,106 @@
+#include "base/phase.h"
+#include "recorder/pipeline_inner.h"
+
+static const unsigned legal_steps[] = {
+	[PIPELINE_RUNNING] = PHASE_BIT(PIPELINE_STOPPED) | PHASE_BIT(PIPELINE_SHUT),
+	[PIPELINE_STOPPED] = PHASE_BIT(PIPELINE_ENDING),
+	[PIPELINE_ENDING] = PHASE_BIT(PIPELINE_OVER),
+	[PIPELINE_OVER] = 0,
+	[PIPELINE_SHUT] = 0,
+};
+
+void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase)
+{
+	phase_step(&pipeline->phase, phase, legal_steps);
+}
+
+/* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
+static bool open_parts(struct pipeline *pipeline, evrec_error *err)
+{
+	struct sender_options options = {
+		.clock = pipeline->clock,
+		.threadless = pipeline->sink->options.threadless,
+		.name = sink_name(pipeline->sink),
+		.loud = pipeline->listener->loud,
+	};
+	struct protocol *protocol;
+
+	pipeline->fork_generation = sender_fork_generation();
+	pipeline->outbox = NULL;
+	pipeline->sender = NULL;
+	pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
+	if (pipeline->correlator == NULL) {
+		return false;
+	}
+	protocol = pipeline->sink->open(pipeline->sink, err);
+	if (protocol == NULL) {
+		return false;
+	}
+	pipeline->outbox = outbox_new(&write_ops, &pipeline->sink->options.limits,
+	                              (uint64_t)clock_monotonic(pipeline->clock) ^ (uintptr_t)pipeline);
+	if (pipeline->sink->options.spool.len != 0) {
+		options.spooler =
+			spooler_new(pipeline->sink->options.spool, pipeline->sink->options.spool_after, &write_codec);
+	}
+	if (pipeline->outbox == NULL || (options.spooler == NULL && pipeline->sink->options.spool.len != 0)) {
+		protocol->ops->free(protocol);
+		spooler_free(options.spooler);
+		if (pipeline->outbox != NULL) {
+			outbox_free(pipeline->outbox);
+		}
+	} else {
+		pipeline->sender = sender_new(pipeline->outbox, protocol, &options);
+	}
+	if (pipeline->sender == NULL) {
+		pipeline->outbox = NULL;
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	return pipeline->sender != NULL;
+}
+
+struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
+                              size_t max_message_bytes, const struct pipeline_listener *listener, evrec_error *err)
+{
+	struct pipeline *pipeline = mem_zalloc(sizeof(*pipeline));
+
+	if (pipeline == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	pipeline->sink = evrec_sink_retain(sink);
+	pipeline->clock = evrec_clock_retain(clock);
+	pipeline->listener = listener;
+	pipeline->max_message_bytes = max_message_bytes;
+	if (options != NULL) {
+		pipeline->options = *options;
+	} else {
+		evrec_correlator_options_init(&pipeline->options);
+	}
+	if (open_parts(pipeline, err)) {
+		return pipeline;
+	}
+	pipeline_free(pipeline);
+	return NULL;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (pipeline->sender != NULL && pipeline->fork_generation == sender_fork_generation()) {
+		sender_release(pipeline->sender);
+	}
+	evrec_correlator_free(pipeline->correlator);
+	suppressed_free(&pipeline->suppressed);
+	keys_free(&pipeline->dropped_keys);
+	buf_free(&pipeline->note);
+	evrec_clock_release(pipeline->clock);
+	evrec_sink_release(pipeline->sink);
+	mem_free(pipeline);
+}
+
+void pipeline_renew(struct pipeline *pipeline)
+{
+	evrec_correlator_free(pipeline->correlator);
+	suppressed_free(&pipeline->suppressed);
+	pipeline->received = pipeline->rate_limited = pipeline->dropped_memory = 0;
+	(void)open_parts(pipeline, NULL);
+}
