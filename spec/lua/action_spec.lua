@@ -39,3 +39,20 @@ describe("recorder:action_eventf", function()
 		end
 	end)
 end)
+
+describe("a recorder's instance", function()
+	it("is stamped on its events, and is by default its host", function()
+		local s = recording()
+		local b = s.broadcaster
+		for _, case in ipairs {
+			{ { component = "c", host = "h" }, "h" }, { { component = "c", host = "h", instance = "i" }, "i" },
+			{ { component = "c", instance = "i" }, "i" }, { { component = "c" } },
+		} do
+			b:new_recorder(case[1]):event(pod, "Normal", "R", "m")
+			local e = s.last()
+			assert.equal(case[2], e.reportingInstance)
+			assert.equal("c", e.reportingComponent)
+			assert.equal(case[1].host, e.source.host)
+		end
+	end)
+end)

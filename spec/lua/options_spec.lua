@@ -57,6 +57,7 @@ describe("options", function()
 		["broadcaster:new_recorder"] = { recorder, {
 			component = { 5, {}, "a\0b", "\255" },
 			host = { 5, {}, "a\0b" },
+			instance = { 5, {}, "a\0b", "\255", ("x"):rep(1025) },
 			labels = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
 			annotations = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
 		} },
