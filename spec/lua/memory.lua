@@ -31,6 +31,11 @@ function memory.open()
 	for i, status in ipairs { 503, 422, 409 } do
 		scene.server.answers[i * 2] = function() return nil, status, 1 end
 	end
+	scene.broadcaster:start_recording_to_sink(evrec.sink.lua {
+		create = function(event) return event:to_table "events.k8s.io/v1" end,
+		patch = function(event, patch) return event:to_table(), patch end,
+		api = "events.k8s.io/v1", max_series = 3,
+	})
 	scene.watcher = scene.broadcaster:start_event_watcher(function(event)
 		if event.reason == "Outer" then
 			local message = "from inside: " .. touch(event)
