@@ -49,10 +49,6 @@ struct series_told {
 typedef void series_tell_func(void *ctx, const struct series_told *told);
 
 /*
- * Checks the options: 0, or EVREC_EINVALID and a message that begins with the option's name.
- */
-int series_check_options(const evrec_series_options *options, evrec_error *err);
-/*
  * `limits` are the options of rate_limit, copied; both were checked. The ticks count from `now`. `tell` is called from
  * inside series_observe and series_tick, and must not call them; single events that are forgotten are not told. NULL: no
  * memory.
