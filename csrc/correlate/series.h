@@ -38,7 +38,8 @@ struct series_told {
 	uint64_t handle;
 	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
 	const evrec_fields *event;
-	bool evicted; /* before its time, to make room */
+	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
+	bool evicted;  /* before its time, to make room */
 	/*
 	 * The write that carried the last count could not say that the series is finished: a sink that shows states
 	 * (not an API server) is to be told by a write of its own.

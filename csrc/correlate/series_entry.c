@@ -104,7 +104,13 @@ static bool is_series(const struct series_entry *e)
 static void tell(struct series *s, const struct series_entry *e, evrec_str state, bool evicted, bool untold)
 {
 	evrec_fields event = *evrec_event_fields(e->event);
-	const struct series_told told = { lru_handle(e), &event, evicted, untold };
+	const struct series_told told = {
+		.handle = lru_handle(e),
+		.event = &event,
+		.base = e->base,
+		.evicted = evicted,
+		.untold = untold,
+	};
 	const bool busy = s->busy;
 
 	event.note = note_of(e);
