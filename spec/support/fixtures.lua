@@ -102,6 +102,14 @@ function fixtures.random()
 	end
 end
 
+--- Flushes until the function returns true, for 30 s at most: a sink's thread may begin late.
+function fixtures.flush_until(broadcaster, is_enough)
+	local deadline = os.time() + 30
+	repeat
+		broadcaster:flush(0.05)
+	until is_enough() or os.time() > deadline
+end
+
 --- The start of a shell command that runs Debian's Python, without the sanitizer's library that this process may have.
 fixtures.python = "env -u LD_PRELOAD /usr/bin/python3 "
 
