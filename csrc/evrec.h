@@ -642,8 +642,8 @@ typedef struct evrec_emit {
 	const evrec_reference *regarding; /* the event's object, to be checked by the call */
 	const evrec_reference *related;   /* may be NULL */
 	evrec_str type;                   /* "Normal" or "Warning" */
-	evrec_str reason;                 /* 1 to 128 bytes */
-	evrec_str action;                 /* at most 128 bytes; may be unset */
+	evrec_str reason;                 /* 1 to 1024 bytes; a sink of events.k8s.io/v1 cuts it to 128 */
+	evrec_str action;                 /* likewise; may be unset: then it is the reason there */
 	evrec_str note;                   /* any bytes: invalid UTF-8 becomes U+FFFD; cut at max_message_bytes */
 	evrec_map annotations, labels;
 	int64_t timestamp; /* when it happened, in ns since 1970; EVREC_UNSET: now */
@@ -818,6 +818,7 @@ enum evrec_stage {
 	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
 	EVREC_STAGE_MERGED,       /* "merged": its note differs from that of its series, which has the last one */
 	EVREC_STAGE_FINISHED,     /* "finished": nothing was suppressed; a series ended, with this count */
+	EVREC_STAGES
 };
 /* The word in quotes above; static. Any thread. */
 const char *evrec_stage_name(enum evrec_stage stage);
@@ -833,7 +834,7 @@ typedef struct evrec_suppressed {
 	evrec_str component, host, controller, instance, type, reason;
 	evrec_str message;   /* the last one's, as it was or would have been written; 200 bytes of it at most */
 	uint64_t count;      /* occurrences */
-	int64_t first, last; /* when the first and the last of them were suppressed */
+	int64_t first, last; /* when the first and the last of them were suppressed; of a series, when they happened */
 	/* The key of similar events: by default the source, object, type, reason, controller and instance. */
 	enum evrec_key aggregate_kind;
 	evrec_str aggregate_key; /* of EVREC_KEY_CUSTOM */

@@ -1,44 +1,9 @@
-#include "base/lru.h"
+#include "base/lru_inner.h"
 
 #include <stdatomic.h>
 
 #define XXH_INLINE_ALL /* no library to link with */
 #include <xxhash.h>
-
-#define NONE UINT32_MAX
-#define CACHE_LINE 64
-
-/* An entry. Its value follows it in memory. */
-struct node {
-	uint64_t hash;
-	char *key;
-	uint32_t key_len, key_cap;
-	uint32_t newer, older; /* indices of the neighbours in the order of use, or NONE */
-	uint32_t self;         /* its own index */
-	uint32_t generation;   /* the number of keys that were in this place, this one included */
-};
-
-/* A slot of the hash table, which has open addressing and linear probing: a search starts at the tag's lowest bits. */
-struct slot {
-	uint32_t tag;   /* the low half of the node's hash */
-	uint32_t place; /* the node's index; NONE: the slot is empty */
-};
-
-struct lru {
-	const struct lru_type *type;
-	uint64_t number; /* unique among all caches of the process, also those that were freed */
-	size_t capacity, node_size;
-	char *nodes; /* room for `room` nodes; the first `len` are in use */
-	uint32_t len, room;
-	struct slot *slots; /* mask + 1 slots: a power of two, at least twice `room` */
-	uint32_t mask;
-	uint32_t newest, oldest;
-};
-
-static struct node *node_at(const struct lru *lru, uint32_t i)
-{
-	return (struct node *)(void *)(lru->nodes + (size_t)i * lru->node_size);
-}
 
 struct lru *lru_new(const struct lru_type *type, size_t capacity)
 {
@@ -50,7 +15,7 @@ struct lru *lru_new(const struct lru_type *type, size_t capacity)
 		lru->number = atomic_fetch_add(&numbers, 1) + 1;
 		lru->capacity = capacity;
 		lru->node_size = sizeof(struct node) + type->value_size;
-		lru->newest = lru->oldest = NONE;
+		lru->newest = lru->oldest = lru->free = NONE;
 	}
 	return lru;
 }
@@ -87,7 +52,7 @@ struct key key_of(evrec_str head, evrec_str tail)
 
 size_t lru_len(const struct lru *lru)
 {
-	return lru->len;
+	return lru->len - lru->removed;
 }
 
 static void list_remove(struct lru *lru, const struct node *node)
@@ -171,68 +136,6 @@ static struct node *find(const struct lru *lru, const struct key *key)
 	return NULL;
 }
 
-/* The index of a node that probably has the key, by its tag alone; NONE: no node has it. */
-static uint32_t guess(const struct lru *lru, const struct key *key)
-{
-	uint32_t i = (uint32_t)key->hash & lru->mask;
-
-	while (lru->slots[i].place != NONE && lru->slots[i].tag != (uint32_t)key->hash) {
-		i = (i + 1) & lru->mask;
-	}
-	return lru->slots[i].place;
-}
-
-static void prefetch_bytes(const char *block, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i += CACHE_LINE) {
-		__builtin_prefetch(block + i, 1);
-	}
-}
-
-static void prefetch_around(const struct lru *lru, uint32_t place)
-{
-	const struct node *node = node_at(lru, place);
-
-	prefetch_bytes(node->key, node->key_len);
-	if (node->newer != NONE) {
-		__builtin_prefetch(node_at(lru, node->newer), 1);
-	}
-	if (node->older != NONE) {
-		__builtin_prefetch(node_at(lru, node->older), 1);
-	}
-}
-
-void lru_prefetch(const struct lru_search *searches, size_t n)
-{
-	uint32_t places[LRU_SEARCHES];
-	size_t i;
-
-	/* Each loop reads the memory that the loop before fetched: slots, nodes, then keys and neighbours. */
-	for (i = 0; i < n; i++) {
-		const struct lru *lru = searches[i].lru;
-
-		__builtin_prefetch(&lru->slots[(uint32_t)searches[i].key->hash & lru->mask]);
-	}
-	for (i = 0; i < n; i++) {
-		const struct lru *lru = searches[i].lru;
-
-		places[i] = guess(lru, searches[i].key);
-		if (places[i] == NONE && lru->len == lru->capacity) {
-			places[i] = lru->oldest;
-		}
-		if (places[i] != NONE) {
-			prefetch_bytes((const char *)node_at(lru, places[i]), lru->node_size);
-		}
-	}
-	for (i = 0; i < n; i++) {
-		if (places[i] != NONE) {
-			prefetch_around(searches[i].lru, places[i]);
-		}
-	}
-}
-
 static void touch(struct lru *lru, struct node *node)
 {
 	if (lru->newest != node->self) {
@@ -257,7 +160,19 @@ void *lru_get(struct lru *lru, const struct key *key)
 	return node + 1;
 }
 
-/* Room for one more node, and a table to match. */
+void *lru_find(const struct lru *lru, const struct key *key)
+{
+	struct node *node = find(lru, key);
+
+	return node == NULL ? NULL : node + 1;
+}
+
+void *lru_oldest(const struct lru *lru)
+{
+	return lru->oldest == NONE ? NULL : node_at(lru, lru->oldest) + 1;
+}
+
+/* Room for one more node, and a table to match. No node is free. */
 static bool grow(struct lru *lru)
 {
 	size_t room = lru->room == 0 ? 16 : (size_t)lru->room * 2, n = 16;
@@ -319,12 +234,44 @@ static bool key_set(struct node *node, const struct key *key)
 	return true;
 }
 
-/* A node for the key: a new one, or the oldest with its value recycled. NULL: no memory, and nothing has changed. */
+static void recycle(const struct lru *lru, struct node *node)
+{
+	if (lru->type->recycle != NULL) {
+		lru->type->recycle(node + 1);
+	} else {
+		memset(node + 1, 0, lru->type->value_size);
+	}
+}
+
+void lru_remove(struct lru *lru, void *value)
+{
+	struct node *node = (struct node *)value - 1;
+
+	table_remove(lru, node);
+	list_remove(lru, node);
+	recycle(lru, node);
+	node->generation++;
+	node->older = lru->free;
+	lru->free = node->self;
+	lru->removed++;
+}
+
+/*
+ * A node for the key: a removed one, a new one, or the oldest with its value recycled. NULL: no memory, and nothing has
+ * changed.
+ */
 static struct node *node_for(struct lru *lru, const struct key *key)
 {
 	struct node *node;
 
-	if (lru->len < lru->capacity) {
+	if (lru->free != NONE) {
+		node = node_at(lru, lru->free);
+		if (!key_set(node, key)) {
+			return NULL;
+		}
+		lru->free = node->older;
+		lru->removed--;
+	} else if (lru->len < lru->capacity) {
 		if (lru->len == lru->room && !grow(lru)) {
 			return NULL;
 		}
@@ -341,11 +288,7 @@ static struct node *node_for(struct lru *lru, const struct key *key)
 		}
 		table_remove(lru, node);
 		list_remove(lru, node);
-		if (lru->type->recycle != NULL) {
-			lru->type->recycle(node + 1);
-		} else {
-			memset(node + 1, 0, lru->type->value_size);
-		}
+		recycle(lru, node);
 	}
 	node->hash = key->hash;
 	node->generation++;

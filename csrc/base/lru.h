@@ -23,7 +23,7 @@ struct lru;
 struct lru_type {
 	size_t value_size; /* a multiple of 8 */
 	void (*recycle)(
-		void *value); /* an evicted value: make it as good as zeroed, but keep its buffers; NULL: zero it */
+		void *value); /* an evicted or removed value: make it as good as zeroed, but keep its buffers; NULL: zero it */
 	void (*fini)(void *value); /* the cache is freed: free what the value owns; may be NULL */
 };
 
@@ -60,6 +60,11 @@ void *lru_get(struct lru *lru, const struct key *key);
  * recently used one if the cache is full. NULL: no memory.
  */
 void *lru_put(struct lru *lru, struct key *key, bool *fresh);
+void *lru_find(const struct lru *lru, const struct key *key); /* lru_get, but it does not count as a use */
+/* The value that was not used for longest. NULL: there is none. */
+void *lru_oldest(const struct lru *lru);
+/* Removes the entry of this value. A later entry reuses its memory. */
+void lru_remove(struct lru *lru, void *value);
 /*
  * Fetches into the processor's caches what the next searches will read: `n` keys, at most LRU_SEARCHES, each in its own
  * lru, which must not be empty. The memory of all of them is fetched at the same time, not of one after the other.
@@ -75,9 +80,10 @@ void lru_use(struct lru *lru, const void *value);
 
 size_t lru_len(const struct lru *lru);
 
-/* A handle finds an entry without a search, and without counting as a use, until the entry is evicted. Never 0. */
+/* A handle finds an entry without a search, and without counting as a use, until the entry is evicted or removed. Never
+ * 0. */
 uint64_t lru_handle(const void *value);
-void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: evicted */
+void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: there is no such entry any more */
 evrec_str lru_key(const void *value);                 /* the whole key; valid as long as the value */
 
 /* Calls `func` for each entry, the most recently used first, until it returns false. */

@@ -39,7 +39,7 @@ const char *evrec_why_name(enum evrec_why why)
 	return names[why];
 }
 
-static int check_options(const evrec_correlator_options *o, evrec_error *err)
+int correlator_check_options(const evrec_correlator_options *o, evrec_error *err)
 {
 	if (o->lru_cache_size < 1 || o->lru_cache_size > CACHE_MAX) {
 		return error_set(err, EVREC_EINVALID, "lru_cache_size: must be 1 to %u", CACHE_MAX);
@@ -69,7 +69,7 @@ evrec_correlator *evrec_correlator_new(const evrec_correlator_options *options, 
 		evrec_correlator_options_init(&defaults);
 		options = &defaults;
 	}
-	if (check_options(options, err) != 0) {
+	if (correlator_check_options(options, err) != 0) {
 		return NULL;
 	}
 	c = mem_zalloc(sizeof(*c));
@@ -267,18 +267,6 @@ void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str n
 	correlator_answered(c, handle, name, resource_version);
 }
 
-/*
- * The kind of an entry's key, and the key that a callback chose. `found` is false if the entry was evicted: then its
- * key is known to be the default's only if there is no callback.
- */
-static enum evrec_key kind_of(bool found, evrec_str key, bool callback, evrec_str *chosen)
-{
-	if (found && key_split_custom(key, chosen)) {
-		return EVREC_KEY_CUSTOM;
-	}
-	return found || !callback ? EVREC_KEY_DEFAULT : EVREC_KEY_UNKNOWN;
-}
-
 void correlator_explain(const evrec_correlator *c, uint64_t aggregate, uint64_t bucket, int64_t now,
                         evrec_suppressed *what)
 {
@@ -286,9 +274,9 @@ void correlator_explain(const evrec_correlator *c, uint64_t aggregate, uint64_t 
 	bool found;
 
 	found = aggregator_key(&c->aggregator, aggregate, &key);
-	what->aggregate_kind = kind_of(found, key, c->options.key_func != NULL, &what->aggregate_key);
+	what->aggregate_kind = key_kind(found, key, c->options.key_func != NULL, &what->aggregate_key);
 	found = spam_filter_key(&c->spam_filter, bucket, &key);
-	what->spam_kind = kind_of(found, key, c->options.spam_key_func != NULL, &what->spam_key);
+	what->spam_kind = key_kind(found, key, c->options.spam_key_func != NULL, &what->spam_key);
 	spam_filter_tokens(&c->spam_filter, bucket, now, &what->tokens, &what->next_token);
 }
 

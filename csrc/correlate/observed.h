@@ -25,6 +25,7 @@ struct observed {
 	int64_t due;   /* when the occurrence is to be written; 0: at once */
 	bool finishes; /* if nothing follows until `due`, the series is finished then */
 	uint32_t base; /* occurrences that earlier processes counted: the event has base + count */
+	bool merged;   /* the note differs from the one that the series had, and takes its place */
 };
 
 /* The event, with nothing changed yet. */

@@ -38,7 +38,8 @@ struct series_told {
 	uint64_t handle;
 	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
 	const evrec_fields *event;
-	bool evicted; /* before its time, to make room */
+	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
+	bool evicted;  /* before its time, to make room */
 	/*
 	 * The write that carried the last count could not say that the series is finished: a sink that shows states
 	 * (not an API server) is to be told by a write of its own.
@@ -49,10 +50,6 @@ struct series_told {
 typedef void series_tell_func(void *ctx, const struct series_told *told);
 
 /*
- * Checks the options: 0, or EVREC_EINVALID and a message that begins with the option's name.
- */
-int series_check_options(const evrec_series_options *options, evrec_error *err);
-/*
  * `limits` are the options of rate_limit, copied; both were checked. The ticks count from `now`. `tell` is called from
  * inside series_observe and series_tick, and must not call them; single events that are forgotten are not told. NULL: no
  * memory.
@@ -62,9 +59,10 @@ struct series *series_new(const evrec_series_options *options, const evrec_corre
 void series_free(struct series *s); /* NULL is fine; tells nothing */
 
 /*
- * Decides what becomes of an event: 0. *observed borrows from `event` and from the series until the next call: name,
- * event time (`first`), count, handle, patch, why (EVREC_NEW, EVREC_SERIES, EVREC_RATE_LIMITED), due, finishes, base.
- * EVREC_ENOMEM: nothing has changed. EVREC_EINVALID: from inside a callback of this series.
+ * Decides what becomes of an event, of which `keys` were made: 0. *observed borrows from `event` and from the series
+ * until the next call: name, event time (`first`), count, handle, patch, skip, why (EVREC_NEW, EVREC_SERIES,
+ * EVREC_RATE_LIMITED), due, finishes, base, merged, bucket. EVREC_ENOMEM: the event was not counted, but its series may
+ * have been finished, if that was due. EVREC_EINVALID: from inside a callback of this series.
  */
 int series_observe(struct series *s, const evrec_fields *event, struct keys *keys, int64_t now,
                    struct observed *observed);
@@ -83,12 +81,22 @@ void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t
 void series_dropped(struct series *s, uint64_t handle, int64_t now);
 
 /*
- * Takes over an event that an earlier process wrote, with its name, event time and count, unless its key is known. Its
- * state is "Unknown", which is told, until it is observed. False: no memory.
+ * The deferred write with this handle (0: each one) is written before its time, or was not deferred after all, since
+ * another write of it was still pending. So it cannot say that the series is finished.
+ */
+void series_released(struct series *s, uint64_t handle);
+
+/*
+ * Takes over an event that an earlier process wrote, with its name, event time and count, unless its key is known or
+ * there are max_series. The state of a series is "Unknown", which is told, until it is observed; that of an event with
+ * a count of 1 is not told. False: no memory.
  */
 bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
 
 void series_get_stats(const struct series *s, evrec_series_stats *stats);
+
+/* Sets the keys and the tokens in *what, as correlator_explain does. `bucket` is that of a struct observed. */
+void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_suppressed *what);
 
 #pragma GCC visibility pop
 

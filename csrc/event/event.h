@@ -10,8 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 /* The most bytes that a recorder accepts. */
-#define FIELD_MAX 1024               /* each field of a reference; component, host */
-#define REASON_MAX 128               /* reason and action, as in the API server's validation of events.k8s.io/v1 */
+#define FIELD_MAX 1024               /* each field of a reference; component, host, instance, reason, action */
 #define ANNOTATIONS_MAX (256 * 1024) /* keys and values together, as in the API server's validation of metadata */
 #define NAMESPACE_MAX 63
 
@@ -32,6 +31,8 @@ static inline bool is_plain(evrec_str text)
 int check_map(evrec_map map, const char *what, evrec_error *err);
 
 bool is_dns_label(evrec_str s); /* RFC 1123, at most 63 characters */
+/* RFC 1123: at most 253 characters; labels of letters, digits and hyphens, which neither begin nor end a label. */
+bool is_dns_subdomain(evrec_str s);
 
 /*
  * Makes `text` fit for an event: valid UTF-8 of at most `max` bytes. A longer text is cut between two characters, and

@@ -129,6 +129,36 @@ void keys_free(struct keys *keys)
 	buf_free(&keys->text);
 }
 
+bool key_series(struct key *key, struct buf *out, const evrec_fields *e, bool note)
+{
+	const evrec_reference *a = &e->regarding, *b = &e->related;
+	const evrec_str parts[] = { e->type,        e->reason,   e->action.len != 0 ? e->action : e->reason,
+		                    e->controller,  e->instance, a->kind,
+		                    a->ns,          a->name,     a->uid,
+		                    a->api_version, b->kind,     b->ns,
+		                    b->name,        b->uid,      b->api_version,
+		                    e->note };
+	const size_t n = sizeof(parts) / sizeof(parts[0]) - !note;
+	size_t i, size = n * sizeof(part_len) + 1;
+	evrec_str at;
+	char *p;
+
+	for (i = 0; i < n; i++) {
+		size += parts[i].len;
+	}
+	buf_clear(out);
+	if (!buf_reserve(out, size)) {
+		return false;
+	}
+	p = out->data;
+	*p++ = 's';
+	for (i = 0; i < n; i++) {
+		p = put_part(p, parts[i], &at);
+	}
+	*key = key_of((evrec_str){ NULL, 0 }, between(out->data, p));
+	return true;
+}
+
 /* Takes the first part off `rest`. */
 static evrec_str split(evrec_str *rest)
 {
@@ -177,4 +207,12 @@ bool key_split_custom(evrec_str text, evrec_str *chosen)
 	}
 	*chosen = (evrec_str){ text.data + head, text.len - head };
 	return true;
+}
+
+enum evrec_key key_kind(bool found, evrec_str text, bool callback, evrec_str *chosen)
+{
+	if (found && key_split_custom(text, chosen)) {
+		return EVREC_KEY_CUSTOM;
+	}
+	return found || !callback ? EVREC_KEY_DEFAULT : EVREC_KEY_UNKNOWN;
 }

@@ -39,6 +39,14 @@ bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *event)
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);
 
+/*
+ * Makes the key of an event's series, different from all keys of keys_make, in `out`. Its parts are the tag 's', the
+ * type, reason, action (the reason if it is unset), reporting controller and instance, both references without resource
+ * version and field path, and with `note` the note. Source component and host are no parts: events in the new style,
+ * which a series takes over from a server, have none. False: no memory.
+ */
+bool key_series(struct key *key, struct buf *out, const evrec_fields *event, bool note);
+
 /* Sets the fields of *what that are parts of an aggregate key, from its text, in which they lie. */
 void keys_split_aggregate(evrec_str text, evrec_suppressed *what);
 
@@ -49,6 +57,12 @@ void keys_split_aggregate(evrec_str text, evrec_suppressed *what);
 bool key_custom(struct key *key, struct buf *out, evrec_str chosen);
 /* Sets *chosen to the text that a callback chose, from the text of a key. False: key_custom did not make the key. */
 bool key_split_custom(evrec_str text, evrec_str *chosen);
+
+/*
+ * The kind of an entry's key, and the key that a callback chose. `found` is false if the entry was evicted: then its
+ * key is known to be the default's only if there is no callback.
+ */
+enum evrec_key key_kind(bool found, evrec_str text, bool callback, evrec_str *chosen);
 
 #pragma GCC visibility pop
 

@@ -64,8 +64,7 @@ bool is_dns_label(evrec_str s)
 	return true;
 }
 
-/* RFC 1123: at most 253 characters; labels of letters, digits and hyphens, which neither begin nor end a label. */
-static bool is_dns_subdomain(evrec_str s)
+bool is_dns_subdomain(evrec_str s)
 {
 	char before = '.';
 	size_t i;

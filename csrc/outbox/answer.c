@@ -99,6 +99,16 @@ static void remember_name(struct entry *entry, const struct outcome *outcome)
 	memcpy(entry->resource_version, outcome->resource_version, strlen(outcome->resource_version) + 1);
 }
 
+/* The object that an earlier process created is patched, and keeps its name. */
+static void adopt(struct outbox *ob, struct entry *entry, const struct outcome *outcome)
+{
+	remember_name(entry, outcome);
+	entry->base = outcome->base;
+	outbox_absorb_follow_up(ob, entry);
+	outbox_name_item(ob, entry);
+	send_at_once(ob, entry, VERB_PATCH);
+}
+
 static void act(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
 	if (outcome->maybe_received && entry->maybe_received == 0) {
@@ -119,7 +129,9 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 	case VERDICT_CREATE:
 		send_rest(ob, entry, entry->acked, VERB_CREATE);
 		break;
-	case VERDICT_ADOPT: /* no protocol returns it yet */
+	case VERDICT_ADOPT:
+		adopt(ob, entry, outcome);
+		break;
 	case VERDICT_RENAME:
 		rename_and_send(ob, entry, outcome, now);
 		break;

@@ -40,10 +40,13 @@ enum row_queue {
  *             submit, with a time                 due, or released
  *   (none) -----------------------> DEFERRED ------------------------> WAITING
  *     fold into it: submit, which sets the time anew
+ *
+ * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer.
  */
 enum entry_state {
 	ENTRY_WAITING,
 	ENTRY_FOLLOWING, /* holds the occurrences that came while the entry of its id was in flight */
+	ENTRY_DEFERRED,
 	ENTRY_BACKOFF,
 	ENTRY_IN_FLIGHT,
 	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped, whatever the answer will be */
@@ -54,14 +57,14 @@ enum entry_state {
 
 struct entry {
 	struct entry *hash_next; /* chain of the id table, which holds the latest entry of each id, but no follow-up */
-	struct entry *prev, *next;   /* the list of its state; not while it backs off or follows */
+	struct entry *prev, *next;   /* the list of its state; of followers only those are on one that are deferred */
 	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
 	struct entry *follow_up;     /* or NULL */
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
 	void *item;              /* what is sent; NULL once all was written, still there if some was dropped */
-	uint32_t count;          /* occurrences in it */
+	uint32_t count;          /* occurrences in it; 0: all of them were silent */
 	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
 	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
 	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
@@ -69,18 +72,19 @@ struct entry {
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;
+	bool deferred; /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
 	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
 	enum row_queue row_queue;
 	struct entry *row_prev, *row_next; /* in the queue */
 	int64_t row_due;                   /* monotonic: when its row is to be written */
 	enum backoff_why why;              /* BACKOFF */
 	uint64_t epoch;                    /* BACKOFF: see backoff.h */
-	int64_t due;                       /* BACKOFF: when to try again, unless its epoch has ended */
-	size_t heap_at;                    /* BACKOFF: its index in the heap */
-	int64_t last;                      /* the last occurrence, monotonic ns */
-	size_t bytes;                      /* the memory that it takes, as counted */
-	uint32_t base;                     /* of VERDICT_ADOPT; 0: none */
-	bool dropped;                      /* ANSWERED, for `cause` */
+	int64_t due;    /* BACKOFF: when to try again, unless its epoch has ended; deferred: when to send it */
+	size_t heap_at; /* BACKOFF and DEFERRED: its index in the heap */
+	int64_t last;   /* the last occurrence, monotonic ns */
+	size_t bytes;   /* the memory that it takes, as counted */
+	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
+	bool dropped;   /* ANSWERED, for `cause` */
 	enum evrec_cause cause;
 	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */
 	char resource_version[sizeof(((struct outcome *)0)->resource_version)];

@@ -58,7 +58,7 @@ void outbox_free(struct outbox *ob)
 {
 	struct entry *entry;
 
-	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = heap_pop(&ob->deferred)) != NULL) {
 		list_append(&ob->waiting, entry);
 	}
 	free_list(ob, &ob->waiting);
@@ -67,6 +67,7 @@ void outbox_free(struct outbox *ob)
 	free_list(ob, &ob->kept);
 	mem_free(ob->rows_answered);
 	backoff_free(&ob->backoff);
+	heap_free(&ob->deferred);
 	id_table_free(&ob->table);
 	(void)pthread_cond_destroy(&ob->progress);
 	(void)pthread_mutex_destroy(&ob->lock);
@@ -79,10 +80,18 @@ void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx)
 	ob->wake_ctx = ctx;
 }
 
+/* A row counts occurrences: an entry without any has none. */
+static void add_row(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
+{
+	if (!occurrence->silent) {
+		rows_add(ob, entry, occurrence->now);
+	}
+}
+
 /* A new entry with an item, and with room in the heaps for when it backs off. NULL: no memory. */
 static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 {
-	bool has_room = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	bool has_room = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + ob->deferred_len + 1);
 	struct entry *entry = has_room ? mem_alloc(sizeof(*entry)) : NULL;
 
 	if (entry == NULL) {
@@ -100,11 +109,29 @@ static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 	return entry;
 }
 
+/* A write more that is deferred: no limit holds for it. NULL: no memory. */
+static struct entry *make_deferred(struct outbox *ob, const struct occurrence *occurrence)
+{
+	struct entry *entry = deferred_reserve(ob) ? alloc_entry(ob, occurrence->draft) : NULL;
+
+	if (entry != NULL) {
+		entry->id = occurrence->id;
+		entry->verb = occurrence->verb;
+		deferred_add(ob, entry, occurrence);
+		add_row(ob, entry, occurrence);
+	}
+	return entry;
+}
+
 /* A write more, for which others may have to go. NULL: *cause says why. */
 static struct entry *make_entry(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	struct entry *entry;
 
+	if (occurrence->due != 0) {
+		*cause = EVREC_CAUSE_MEMORY;
+		return make_deferred(ob, occurrence);
+	}
 	*cause = EVREC_CAUSE_QUEUE_FULL;
 	/* Nothing is allocated for an entry that cannot have room. */
 	if (!outbox_has_room(ob, occurrence->important)) {
@@ -122,7 +149,7 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 	entry->id = occurrence->id;
 	entry->verb = occurrence->verb;
 	pending_add(ob, entry, occurrence);
-	rows_add(ob, entry, occurrence->now);
+	add_row(ob, entry, occurrence);
 	return entry;
 }
 
@@ -135,7 +162,11 @@ static struct entry *make_follow_up(struct outbox *ob, struct entry *entry, cons
 	later.important = later.important || entry->important;
 	entry->follow_up = make_entry(ob, &later, cause);
 	if (entry->follow_up != NULL) {
-		entry_enter(entry->follow_up, ENTRY_FOLLOWING);
+		if (entry->follow_up->deferred) {
+			deferred_follow(ob, entry->follow_up);
+		} else {
+			entry_enter(entry->follow_up, ENTRY_FOLLOWING);
+		}
 		rows_change(ob, entry, occurrence->now);
 	}
 	return entry->follow_up;
@@ -161,7 +192,11 @@ static struct entry *admit(struct outbox *ob, const struct occurrence *occurrenc
 			id_table_remove(&ob->table, entry);
 		}
 		id_table_insert(&ob->table, target);
-		list_append(&ob->waiting, target);
+		if (target->deferred) {
+			deferred_wait(ob, target);
+		} else {
+			list_append(&ob->waiting, target);
+		}
 		return target;
 	}
 	if (entry->follow_up != NULL) {
@@ -173,31 +208,53 @@ static struct entry *admit(struct outbox *ob, const struct occurrence *occurrenc
 		*cause = EVREC_CAUSE_MEMORY;
 		return NULL;
 	}
-	pending_recount_bytes(ob, target);
-	pending_touch_age(ob, target, occurrence);
+	if (target->count == 0) {
+		add_row(ob, target, occurrence);
+	}
+	if (target->deferred) {
+		deferred_fold(ob, target, occurrence);
+	} else {
+		pending_recount_bytes(ob, target);
+		pending_touch_age(ob, target, occurrence);
+	}
 	rows_change(ob, entry, occurrence->now);
 	return target;
 }
 
+static void tell_deferred(const struct occurrence *occurrence, const struct entry *target)
+{
+	if (occurrence->deferred != NULL) {
+		*occurrence->deferred = target != NULL && target->deferred;
+	}
+}
+
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
+	const uint32_t n = !occurrence->silent;
 	struct entry *target;
+	int64_t look;
 	bool wake;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	ob->stats.submitted++;
+	ob->stats.submitted += n;
 	wake = ob->waiting.head == NULL;
+	look = occurrence->due == 0 ? INT64_MIN : deferred_look(ob);
 	target = admit(ob, occurrence, cause);
 	if (target != NULL) {
-		target->count++;
-		ob->stats.pending++;
+		target->count += n;
+		*(target->deferred ? &ob->stats.counted : &ob->stats.pending) += n;
 	} else {
-		ob->stats.dropped[*cause]++;
+		ob->stats.dropped[*cause] += n;
 		if (*cause == EVREC_CAUSE_MEMORY) {
 			outbox_queue_message(ob, "memory", "no memory: an event was dropped");
 		}
 	}
-	wake = wake && ob->waiting.head != NULL && ob->wake != NULL;
+	wake = wake && ob->waiting.head != NULL;
+	if (occurrence->due != 0) {
+		wake = wake || deferred_look(ob) < look;
+		tell_deferred(occurrence, target);
+	}
+	wake = wake && ob->wake != NULL;
 	(void)pthread_mutex_unlock(&ob->lock);
 	if (wake) {
 		ob->wake(ob->wake_ctx);
@@ -263,6 +320,7 @@ void outbox_close(struct outbox *ob)
 {
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->closed = true;
+	deferred_end_all(ob);
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
@@ -271,6 +329,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 	struct entry *entry;
 
 	(void)pthread_mutex_lock(&ob->lock);
+	deferred_end_all(ob);
 	for (entry = ob->in_flight.head; entry != NULL; entry = entry->next) {
 		struct entry *follow_up = entry->follow_up;
 

@@ -17,7 +17,7 @@
  * pipeline learns of it by outbox_collect; the outbox itself gives the new name to whatever is submitted before that.
  *
  * The outbox does not know what it carries: outbox_ops make, fold and free items. They are called with the lock held
- * and must not call back. The outbox counts occurrences by itself: each outbox_submit is one.
+ * and must not call back. The outbox counts occurrences by itself: each outbox_submit is one, unless it is silent.
  *
  * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
  * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received and renamed; between
@@ -42,9 +42,9 @@ struct outbox_ops {
 	size_t (*size)(const void *item);                        /* bytes of memory that it takes now */
 	evrec_str (*ns)(const void *item);                       /* the namespace it is written to, borrowed */
 	void (*set_name)(void *item, const char *name);          /* without memory the old name stays */
-	void (*set_base)(void *item,
-	                 uint32_t base); /* VERDICT_ADOPT; also of occurrences submitted before that is collected */
-	void (*on_time)(void *item);     /* the item was deferred, and its time has come by itself; NULL: nobody asks */
+	/* VERDICT_ADOPT; also of occurrences submitted before that is collected. NULL: no protocol adopts. */
+	void (*set_base)(void *item, uint32_t base);
+	void (*on_time)(void *item); /* the item was deferred, and its time has come by itself; NULL: nobody asks */
 	void (*free)(void *item);
 };
 
@@ -60,6 +60,8 @@ struct occurrence {
 	 * anew; one that is not deferred makes the write pending.
 	 */
 	int64_t due;
+	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
+	bool silent;    /* a write without an occurrence: the counters count none */
 	const void *draft;
 };
 
@@ -98,14 +100,15 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 
 /*
  * Deferred writes become pending, and can be taken at once: all of them, or that of this id. They may exceed the limits,
- * and their age counts from now. outbox_close releases all of them too.
+ * and their age counts from `now` (monotonic). outbox_close releases all of them too: their age then counts from the
+ * last time that the outbox was told.
  */
-void outbox_release_all(struct outbox *ob);
-void outbox_release(struct outbox *ob, uint64_t id);
+void outbox_release_all(struct outbox *ob, int64_t now);
+void outbox_release(struct outbox *ob, uint64_t id, int64_t now);
 
 /*
  * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits
- * longest, or NULL. Entries that are too old, or whose namespace refuses them (namespace_blocks.h), are dropped instead.
+ * longest, where a deferred one waits from its due on; or NULL. Entries that are too old, or whose namespace refuses them (namespace_blocks.h), are dropped instead.
  */
 struct entry *outbox_take(struct outbox *ob, int64_t now);
 /* Drops entries that are too old; returns when the next one will be: INT64_MAX if never. Called in every round. */

@@ -6,6 +6,7 @@
  *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool
  *   restore.c  from and to the spool       /          pending.c  what counts as pending: bytes, age
  *   rows.c     which rows are to be written          row_queue.c  the queues of rows
+ *   deferred.c the writes whose time is to come
  *
  * All functions here are called with the lock held.
  */
@@ -47,7 +48,10 @@ struct outbox {
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
 	struct backoff backoff;
-	struct ages ages[2]; /* all that is pending; [true]: what is important */
+	struct heap deferred;                 /* entries in ENTRY_DEFERRED */
+	struct entry_list deferred_following; /* follow-ups that are deferred */
+	size_t deferred_len;                  /* of both kinds */
+	struct ages ages[2];                  /* all that is pending; [true]: what is important */
 	struct namespace_blocks blocks;
 	struct outbox_stats stats;
 	uint64_t uncollected[EVREC_CAUSES]; /* dropped occurrences of entries that were not collected */
@@ -69,7 +73,7 @@ struct outbox {
 	void *wake_ctx;
 };
 
-/* An entry's own memory: its block with malloc's overhead, and its slots in the id table and the heaps. */
+/* An entry's own memory: its block with malloc's overhead, and its slots in the id table and the backoff's heaps. */
 #define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
 
 /* ---- pending.c ---- */
@@ -86,10 +90,35 @@ void pending_take_age(struct outbox *ob, struct entry *entry, struct entry *foll
 /* The entry's item has changed: counts its bytes anew. */
 void pending_recount_bytes(struct outbox *ob, struct entry *entry);
 
+/* ---- deferred.c ---- */
+
+/* Room for one deferred entry more. False: no memory. */
+bool deferred_reserve(struct outbox *ob);
+/* The new entry is deferred: to be followed by deferred_follow or deferred_wait. Its count is the caller's affair. */
+void deferred_add(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* It follows an entry in flight. */
+void deferred_follow(struct outbox *ob, struct entry *entry);
+/* It is new, or what it followed was answered: waits for its time. */
+void deferred_wait(struct outbox *ob, struct entry *entry);
+/* One occurrence more was folded into it. */
+void deferred_fold(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
+/* It becomes pending: its age counts from `now`, or from its last occurrence if that was later. */
+void deferred_end(struct outbox *ob, struct entry *entry, int64_t now);
+/* All of them do: their age counts from ob->now. */
+void deferred_end_all(struct outbox *ob);
+/* The first one in ENTRY_DEFERRED, which is due; it is pending now, and on no list. */
+struct entry *deferred_take(struct outbox *ob, int64_t now);
+/* When that is due; INT64_MAX: there is none. */
+int64_t deferred_due(const struct outbox *ob);
+/* When the driver has to look, at the latest: for what is deferred, or for a row. */
+int64_t deferred_look(const struct outbox *ob);
+
 /* ---- settle.c ---- */
 
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
-/* The name that the server gave `from`, which was answered, becomes that of `entry`, if there is one. */
+/* The item takes the entry's name, and its base if it has one. */
+void outbox_name_item(struct outbox *ob, struct entry *entry);
+/* The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. */
 void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
 /* Counts `occurrences` of a pending entry as written. */
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
@@ -121,6 +150,8 @@ void rows_change(struct outbox *ob, struct entry *entry, int64_t now);
 void rows_remove(struct outbox *ob, struct entry *entry);
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);
 void rows_prepend(struct outbox *ob, struct entry *entry, enum row_queue queue);
+/* When the first row is to be written; INT64_MAX: never. */
+int64_t rows_first_due(const struct outbox *ob);
 /* Room in rows_answered for one row more, as an answer cannot fail for want of memory. False: no memory. */
 bool rows_reserve(struct outbox *ob);
 

@@ -50,7 +50,7 @@ static bool may_restore(struct outbox *ob, size_t bytes)
 {
 	return !ob->closed && ob->stats.writes < ob->limits.max_pending &&
 	       ob->stats.bytes + bytes <= ob->limits.max_pending_bytes && rows_reserve(ob) &&
-	       backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + 1);
+	       backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + ob->deferred_len + 1);
 }
 
 static bool restore(struct outbox *ob, const struct outbox_saved *saved)
@@ -151,6 +151,7 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->closed = true;
 	ob->more = false;
+	deferred_end_all(ob);
 	while ((entry = list_shift(&ob->in_flight)) != NULL) {
 		ob->stats.in_flight--;
 		if (entry->state == ENTRY_GIVEN_UP) {

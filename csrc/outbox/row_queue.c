@@ -90,16 +90,10 @@ void outbox_write_rows_after(struct outbox *ob, int64_t after)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
-/*
- * Nobody is woken for an entry that changes, or joins others that wait. So as long as entries have rows, somebody looks
- * as often as a change may wait, and as long as any entry is pending, as often as the next one may be without a row.
- */
-int64_t outbox_rows_due(struct outbox *ob, int64_t now)
+int64_t rows_first_due(const struct outbox *ob)
 {
-	const int64_t look = ob->rows_after < LOOK_MIN ? LOOK_MIN : ob->rows_after;
 	int64_t due = INT64_MAX;
 
-	(void)pthread_mutex_lock(&ob->lock);
 	for (enum row_queue queue = ROW_QUEUE_NORMAL; queue <= ROW_QUEUE_CHANGED; queue++) {
 		const struct entry *head = ob->row_queues[queue].head;
 
@@ -107,10 +101,25 @@ int64_t outbox_rows_due(struct outbox *ob, int64_t now)
 			due = head->row_due;
 		}
 	}
+	return due;
+}
+
+/*
+ * Nobody is woken for an entry that changes, or joins others that wait. So as long as entries are pending, somebody looks
+ * as often as the next one may be without a row, and if some have rows, as often as a change may wait. Deferred entries
+ * need no look: for a change of one of them the driver is woken.
+ */
+int64_t outbox_rows_due(struct outbox *ob, int64_t now)
+{
+	const int64_t look = ob->rows_after < LOOK_MIN ? LOOK_MIN : ob->rows_after;
+	int64_t due;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	due = rows_first_due(ob);
 	if (ob->stats.writes != 0 && time_after(now, look) < due) {
 		due = time_after(now, look);
 	}
-	if (ob->rows_own != 0 && time_after(now, CHANGE_WAITS) < due) {
+	if (ob->stats.writes != 0 && ob->rows_own != 0 && time_after(now, CHANGE_WAITS) < due) {
 		due = time_after(now, CHANGE_WAITS);
 	}
 	(void)pthread_mutex_unlock(&ob->lock);

@@ -6,17 +6,31 @@ void outbox_queue_message(struct outbox *ob, const char *name, const char *messa
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
+void outbox_name_item(struct outbox *ob, struct entry *entry)
+{
+	ob->ops.set_name(entry->item, entry->name);
+	if (entry->base != 0 && ob->ops.set_base != NULL) {
+		ob->ops.set_base(entry->item, entry->base);
+	}
+	if (!entry->deferred) {
+		pending_recount_bytes(ob, entry);
+	}
+}
+
 void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from)
 {
 	if (from->name[0] != '\0') {
 		memcpy(entry->name, from->name, sizeof(entry->name));
-		ob->ops.set_name(entry->item, entry->name);
-		pending_recount_bytes(ob, entry);
+		entry->base = from->base;
+		outbox_name_item(ob, entry);
 	}
 }
 
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences)
 {
+	if (occurrences == 0) {
+		return;
+	}
 	if (entry->verb == VERB_CREATE) {
 		ob->stats.created++;
 	} else {
@@ -85,9 +99,13 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		outbox_inherit_name(ob, follow_up, entry);
 		id_table_remove(&ob->table, entry);
 		id_table_insert(&ob->table, follow_up);
-		entry_enter(follow_up, ENTRY_WAITING);
 		follow_up->maybe_late = entry->maybe_late;
-		list_append(&ob->waiting, follow_up);
+		if (follow_up->deferred) {
+			deferred_wait(ob, follow_up);
+		} else {
+			entry_enter(follow_up, ENTRY_WAITING);
+			list_append(&ob->waiting, follow_up);
+		}
 	}
 }
 
@@ -102,6 +120,9 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 	struct entry *follow_up = entry->follow_up;
 
 	if (follow_up != NULL && ob->ops.merge(entry->item, follow_up->item)) {
+		if (follow_up->deferred) {
+			deferred_end(ob, follow_up, ob->now);
+		}
 		entry->count += follow_up->count;
 		entry->follow_up = NULL;
 		pending_recount_bytes(ob, entry);
@@ -145,7 +166,11 @@ void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 	outbox_absorb_follow_up(ob, entry);
 	follow_up = entry->follow_up;
 	entry->follow_up = NULL;
-	keep(ob, entry);
+	if (entry->count != 0) {
+		keep(ob, entry);
+	} else {
+		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
+	}
 	/* Without memory to merge it, the follow-up goes: the next process could have two rows of one event under way. */
 	if (follow_up != NULL) {
 		outbox_drop(ob, follow_up, EVREC_CAUSE_MEMORY);

@@ -3,11 +3,22 @@
 /* A probe of a namespace is answered within this time, mostly. */
 #define HELD_MAX EVREC_SECOND
 
+/* A deferred entry is due, and that since before the first one that waits had its last occurrence. */
+static bool deferred_goes_first(const struct outbox *ob, int64_t now)
+{
+	const int64_t due = deferred_due(ob);
+
+	return due <= now && due != INT64_MAX && (ob->waiting.head == NULL || due <= ob->waiting.head->last);
+}
+
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
+	}
+	if (deferred_goes_first(ob, now)) {
+		return deferred_take(ob, now);
 	}
 	return list_shift(&ob->waiting);
 }
@@ -68,6 +79,9 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 
 	(void)pthread_mutex_lock(&ob->lock);
 	due = backoff_due(&ob->backoff);
+	if (deferred_due(ob) < due) {
+		due = deferred_due(ob);
+	}
 	if (ob->waiting.head != NULL || (ob->closed && !backoff_empty(&ob->backoff))) {
 		due = now;
 	}

@@ -34,6 +34,9 @@ static int check_options(const evrec_recorder_options *options, evrec_error *err
 		code = check_text(options->host, "host", FIELD_MAX, false, err);
 	}
 	if (code == 0) {
+		code = check_text(options->instance, "instance", FIELD_MAX, false, err);
+	}
+	if (code == 0) {
 		code = check_defaults(options->labels, "labels", err);
 	}
 	return code != 0 ? code : check_defaults(options->annotations, "annotations", err);
@@ -45,7 +48,8 @@ static evrec_event *make_model(const evrec_recorder_options *options)
 
 	evrec_fields_init(&fields);
 	fields.component = fields.controller = options->component;
-	fields.host = fields.instance = options->host;
+	fields.host = options->host;
+	fields.instance = options->instance.len != 0 ? options->instance : options->host;
 	fields.labels = options->labels;
 	fields.annotations = options->annotations;
 	fields.count = 1;
@@ -103,7 +107,7 @@ static int check_key_fields(const evrec_emit *emit, evrec_error *err)
 	if (code == 0) {
 		code = check_type(emit->type, err);
 	}
-	return code != 0 ? code : check_text(emit->reason, "reason", REASON_MAX, true, err);
+	return code != 0 ? code : check_text(emit->reason, "reason", FIELD_MAX, true, err);
 }
 
 /*
@@ -122,7 +126,7 @@ static int check_other_fields(const evrec_recorder *r, const evrec_emit *emit, e
 		code = check_reference(emit->related, "related", err);
 	}
 	if (code == 0 && emit->action.len != 0) {
-		code = check_text(emit->action, "action", REASON_MAX, false, err);
+		code = check_text(emit->action, "action", FIELD_MAX, false, err);
 	}
 	if (code == 0 && emit->annotations.len != 0 && emit->annotations.pairs != r->annotations.pairs) {
 		code = check_map(emit->annotations, "annotations", err);

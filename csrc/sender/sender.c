@@ -241,6 +241,7 @@ void sender_release(struct sender *s)
 	if (sender_is_parents(s)) {
 		return;
 	}
+	outbox_release_all(s->outbox, clock_monotonic(s->clock));
 	(void)pthread_mutex_lock(&senders.lock);
 	thread = atomic_load(&s->drive) == DRIVE_THREAD;
 	going_on = can_go_on(s);

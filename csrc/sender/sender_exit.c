@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "sender/sender_inner.h"
 
 #include <stdlib.h>
@@ -95,6 +96,16 @@ static bool some_get_on(const struct ending_plan *plan)
 	return some;
 }
 
+/* What is deferred would be due after the end of the process. */
+static void release_deferred(void)
+{
+	for (struct sender *s = senders.head; s != NULL; s = s->next) {
+		if (!sender_has_reached(s, SENDER_FINISHED)) {
+			outbox_release_all(s->outbox, clock_monotonic(s->clock));
+		}
+	}
+}
+
 /* Lets all senders make the tries that a flush would make. */
 static void flush_all(const struct ending_plan *plan)
 {
@@ -164,6 +175,7 @@ static void end_all(int64_t timeout, bool by_signal)
 	};
 
 	senders.ending = ENDING;
+	release_deferred();
 	flush_all(&plan);
 	try_once_more(&plan);
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {

@@ -29,7 +29,7 @@ void sender_tell_losses(struct sender *s)
 	outbox_get_losses(s->outbox, &losses);
 	outbox_get_stats(s->outbox, &stats);
 	/* Waiting occurrences are lost now, because nothing will be sent any more. */
-	losses.dropped[EVREC_CAUSE_CLOSED] += stats.pending;
+	losses.dropped[EVREC_CAUSE_CLOSED] += stats.pending + stats.counted;
 	sum = causes_sum(losses.dropped, NULL);
 	if (sum == 0) {
 		return;

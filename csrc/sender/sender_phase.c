@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "sender/sender_inner.h"
 
 void sender_poke(struct sender *s)
@@ -31,6 +32,7 @@ bool sender_has_given_up(const struct sender *s)
 void sender_end(struct sender *s)
 {
 	if (!sender_is_parents(s)) {
+		outbox_release_all(s->outbox, clock_monotonic(s->clock));
 		outbox_close(s->outbox);
 		sender_enter(s, SENDER_ENDING);
 	}

@@ -109,6 +109,7 @@ static void *write_make(const void *draft)
 	if (w != NULL && d->new_style) {
 		w->new_style = true;
 		w->finishes = d->finishes;
+		w->finished = d->finished;
 		w->base = d->base;
 		w->last = d->last;
 		w->count = d->count;
@@ -185,7 +186,7 @@ static bool write_fold(void *item, const void *draft)
 	if (d->new_style) {
 		write_set_base(w, d->base);
 		w->finishes = d->finishes;
-		w->finished = false;
+		w->finished = d->finished;
 	}
 	return true;
 }

@@ -222,7 +222,7 @@ static void check_emit(const evrec_fields *f)
 		.timestamp = f->first,
 	};
 	bool good = is_reference(&f->regarding) && (!related || is_reference(&f->related)) && f->reason.len > 0 &&
-	            is_text(f->reason, REASON_MAX) && is_text(f->action, REASON_MAX) && is_map(f->annotations) &&
+	            is_text(f->reason, FIELD_MAX) && is_text(f->action, FIELD_MAX) && is_map(f->annotations) &&
 	            is_map(f->labels) &&
 	            (str_eq(f->type, EVREC_STR("Normal")) || str_eq(f->type, EVREC_STR("Warning")));
 	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);

@@ -66,7 +66,7 @@ end
 
 --- Checks the equation of a sink; returns nil if it holds, else a message.
 function fixtures.sink_fault(s)
-	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.pending + s.spooled + sum(s.dropped)
+	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.counted + s.pending + s.spooled + sum(s.dropped)
 	if s.received ~= right then
 		return ("%s: received %d, elsewhere %d"):format(s.name or "ended sinks", s.received, right)
 	end

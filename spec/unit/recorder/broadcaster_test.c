@@ -212,7 +212,7 @@ static void test_invalid_events_are_counted(void **state)
 	check_invalid(f, emit, "type: expected \"Normal\" or \"Warning\", got \"Error\"");
 	emit = good;
 	emit.reason = (evrec_str){ reason, 10 << 20 };
-	check_invalid(f, emit, "reason: 10485760 bytes, more than 128");
+	check_invalid(f, emit, "reason: 10485760 bytes, more than 1024");
 	emit.reason = (evrec_str){ "a\0b", 3 };
 	check_invalid(f, emit, "reason: has a NUL byte");
 	emit.reason.len = 0;

@@ -225,6 +225,59 @@ static void test_default_maps_are_checked(void **state)
 }
 
 /* A forked child counts anew, also if the broadcaster has watches and no sink. */
+static void test_reason_and_action_have_at_most_1024_bytes(void **state)
+{
+	struct emit_fixture *f = *state;
+	evrec_str *const fields[] = { &f->emit.reason, &f->emit.action };
+	static char text[1025];
+	size_t i;
+
+	memset(text, 'x', sizeof(text));
+	for (i = 0; i < 2; i++) {
+		*fields[i] = (evrec_str){ text, 1024 };
+		assert_int_equal(checked_emit(f->r, f->b, &f->emit), 0);
+		fields[i]->len = 1025;
+		assert_int_equal(checked_emit(f->r, f->b, &f->emit), EVREC_EINVALID);
+		*fields[i] = EVREC_STR("R");
+	}
+}
+
+static void test_reporting_instance_is_an_option(void **state)
+{
+	struct emit_fixture *f = *state;
+	static char text[1025];
+	evrec_recorder_options options = { .component = EVREC_STR("test"),
+		                           .host = EVREC_STR("host"),
+		                           .instance = EVREC_STR("pod-1") };
+	evrec_event *event;
+	evrec_recorder *r;
+	evrec_error err;
+
+	r = evrec_recorder_new(f->b, &options, &err);
+	assert_non_null(r);
+	assert_int_equal(checked_emit(r, f->b, &f->emit), 0);
+	evrec_recorder_free(r);
+	event = evrec_watch_next(f->watch);
+	assert_str(evrec_event_fields(event)->instance, "pod-1");
+	assert_str(evrec_event_fields(event)->host, "host");
+	evrec_event_release(event);
+	assert_int_equal(checked_emit(f->r, f->b, &f->emit), 0);
+	event = evrec_watch_next(f->watch);
+	assert_str(evrec_event_fields(event)->instance, "host");
+	evrec_event_release(event);
+	memset(text, 'x', sizeof(text));
+	options.instance = (evrec_str){ text, 1024 };
+	r = evrec_recorder_new(f->b, &options, &err);
+	assert_non_null(r);
+	evrec_recorder_free(r);
+	options.instance.len = 1025;
+	assert_null(evrec_recorder_new(f->b, &options, &err));
+	assert_string_equal(err.message, "instance: 1025 bytes, more than 1024");
+	options.instance = EVREC_STR("\xff");
+	assert_null(evrec_recorder_new(f->b, &options, &err));
+	assert_string_equal(err.message, "instance: not valid UTF-8");
+}
+
 static void test_child_of_a_broadcaster_without_sinks_counts_anew(void **state)
 {
 	struct emit_fixture *f = *state;
@@ -252,6 +305,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_event_leaves_no_field, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_default_maps_yield_to_a_calls_own_keys, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_default_maps_are_checked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reason_and_action_have_at_most_1024_bytes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reporting_instance_is_an_option, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_child_of_a_broadcaster_without_sinks_counts_anew, set_up,
 		                                tear_down),
 	};

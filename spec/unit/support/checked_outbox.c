@@ -41,6 +41,21 @@ bool checked_submit(struct outbox *ob, uint64_t id, unsigned count)
 	return ok;
 }
 
+bool checked_submit_due(struct outbox *ob, uint64_t id, unsigned count, int64_t now, int64_t due)
+{
+	struct fake_write draft = { .count = count };
+	const struct occurrence occurrence = {
+		.id = id, .verb = count > 1 ? VERB_PATCH : VERB_CREATE, .now = now, .due = due, .draft = &draft
+	};
+	enum evrec_cause cause;
+	bool ok;
+
+	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
+	ok = outbox_submit(ob, &occurrence, &cause);
+	outbox_check_equation(ob);
+	return ok;
+}
+
 struct entry *checked_take(struct outbox *ob, int64_t now)
 {
 	struct entry *entry = outbox_take(ob, now);
@@ -98,6 +113,15 @@ void assert_counts(struct outbox *ob, unsigned created, unsigned patched, unsign
 	assert_int_equal(s.created, created);
 	assert_int_equal(s.patched, patched);
 	assert_int_equal(s.coalesced, coalesced);
+	assert_int_equal(s.pending, pending);
+}
+
+void assert_counted(struct outbox *ob, unsigned counted, unsigned pending)
+{
+	struct outbox_stats s;
+
+	outbox_get_stats(ob, &s);
+	assert_int_equal(s.counted, counted);
 	assert_int_equal(s.pending, pending);
 }
 

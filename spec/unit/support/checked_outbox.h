@@ -23,6 +23,8 @@ void checked_outbox_free(struct outbox *ob);
 
 /* fake_write_submit, outbox_take and outbox_answer, with the check. */
 bool checked_submit(struct outbox *ob, uint64_t id, unsigned count);
+/* Likewise, at the time `now`, and deferred until `due` unless that is 0. */
+bool checked_submit_due(struct outbox *ob, uint64_t id, unsigned count, int64_t now, int64_t due);
 struct entry *checked_take(struct outbox *ob, int64_t now);
 void checked_answer(struct outbox *ob, struct entry *entry, evrec_answer a, int64_t now);
 
@@ -34,6 +36,8 @@ void collect_written(struct outbox *ob, uint64_t id, const char *name);
 void collect_dropped(struct outbox *ob, uint64_t id, enum evrec_cause cause, unsigned count);
 
 void assert_counts(struct outbox *ob, unsigned created, unsigned patched, unsigned coalesced, unsigned pending);
+/* How many occurrences are deferred, and how many are pending. */
+void assert_counted(struct outbox *ob, unsigned counted, unsigned pending);
 
 /* The outbox's next message has exactly this name and text, or there is none. */
 void assert_message(struct outbox *ob, const char *name, const char *text);

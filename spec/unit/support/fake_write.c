@@ -46,6 +46,19 @@ static void fake_write_set_name(void *item, const char *name)
 	snprintf(it->name, sizeof(it->name), "%.63s", name);
 }
 
+static void fake_write_set_base(void *item, uint32_t base)
+{
+	((struct fake_write *)item)->base = base;
+}
+
+static void fake_write_on_time(void *item)
+{
+	((struct fake_write *)item)->on_time++;
+	if (fake_writes.on_time != NULL) {
+		fake_writes.on_time(item);
+	}
+}
+
 static size_t fake_write_size(const void *item)
 {
 	return ((const struct fake_write *)item)->size;
@@ -73,6 +86,8 @@ const struct outbox_ops fake_write_ops = {
 	.merge = fake_write_merge,
 	.rename = fake_write_rename,
 	.set_name = fake_write_set_name,
+	.set_base = fake_write_set_base,
+	.on_time = fake_write_on_time,
 	.size = fake_write_size,
 	.ns = fake_write_namespace,
 	.free = fake_write_free,
@@ -166,7 +181,7 @@ void outbox_check_equation(struct outbox *ob)
 	uint64_t sum;
 
 	outbox_get_stats(ob, &s);
-	sum = s.created + s.patched + s.coalesced + s.pending + s.spooled;
+	sum = s.created + s.patched + s.coalesced + s.counted + s.pending + s.spooled;
 	for (int i = 0; i < EVREC_CAUSES; i++) {
 		sum += s.dropped[i];
 	}

@@ -15,6 +15,9 @@ struct fake_write {
 	unsigned count;
 	unsigned size; /* bytes that the outbox counts for it */
 	bool important;
+	uint32_t base;    /* of an adoption */
+	unsigned on_time; /* how often it was told that its time has come */
+	unsigned id;      /* for the test */
 };
 
 /* State of all fake writes of a test program; global, because the functions of struct outbox_ops have no context. */
@@ -22,6 +25,7 @@ struct fake_writes {
 	long alive;       /* made and not freed yet; read and written atomically if threads run */
 	unsigned renamed; /* the last rename made the name "renamed-<renamed>" */
 	bool no_memory;   /* every function that allocates fails */
+	void (*on_time)(const struct fake_write *item); /* the time of a deferred one has come; NULL: nobody asks */
 };
 
 extern struct fake_writes fake_writes;
@@ -60,7 +64,7 @@ bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count);
 /* Bytes that an outbox counts for an entry beside its fake write's `size`. */
 size_t outbox_entry_bytes(void);
 
-/* Fails the test unless submitted = created + patched + coalesced + pending + spooled + dropped. */
+/* Fails the test unless submitted = created + patched + coalesced + counted + pending + spooled + dropped. */
 void outbox_check_equation(struct outbox *ob);
 
 #endif

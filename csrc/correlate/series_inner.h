@@ -1,0 +1,85 @@
+/*
+ * series_inner.h - the entries of a series cache, for the files that implement it.
+ */
+#ifndef EVREC_SERIES_INNER_H
+#define EVREC_SERIES_INNER_H
+
+#include "correlate/series.h"
+#include "correlate/spam_filter.h"
+
+#pragma GCC visibility push(hidden)
+
+#define NOTES_MAX 16 /* distinct notes of a series that are told apart */
+
+enum series_state {
+	STATE_NEW,    /* observed, but without a token: its create is due */
+	STATE_SINGLE, /* created; the next observation begins a series */
+	STATE_ONGOING,
+	STATE_UNKNOWN, /* a series of an earlier process, not observed by this one */
+};
+
+struct series_entry {
+	evrec_event *event; /* the first occurrence, with its name and event time */
+	struct buf note;    /* the last note, if `has_note`; else it is that of `event` */
+	int64_t seen;       /* when it was observed last, by the clock */
+	int64_t last;       /* the latest timestamp */
+	int64_t dropped_at; /* if `dropped` */
+	uint64_t release;   /* of `struct series`, when it was observed last */
+	uint32_t count;     /* occurrences */
+	uint32_t base;      /* occurrences that earlier processes counted */
+	uint32_t notes_len;
+	uint32_t notes[NOTES_MAX]; /* hashes of distinct notes; none as long as all notes are equal */
+	enum series_state state;
+	bool has_note;
+	bool on_server; /* a write succeeded */
+	bool dropped;   /* a write was dropped before any succeeded */
+	bool finishes;  /* its deferred write will say that it is finished, unless that is released early */
+};
+
+struct series {
+	evrec_series_options options;
+	evrec_correlator_options limits;
+	struct lru *cache; /* series key -> struct series_entry; the order of use is that of `seen` */
+	struct spam_filter spam_filter;
+	int64_t start;         /* the ticks count from here */
+	int64_t now;           /* the time of the last call */
+	uint64_t release;      /* how often all deferred writes were released */
+	struct buf key;        /* the bytes of a series key */
+	struct buf name;       /* a new event's name */
+	struct key custom_key; /* the key that a callback chose last */
+	struct buf custom;     /* the bytes of custom_key */
+	series_tell_func *tell;
+	void *ctx;
+	bool busy; /* a callback must not enter again */
+	evrec_series_stats stats;
+};
+
+/* series key -> struct series_entry */
+extern const struct lru_type series_entry_type;
+
+/* The first tick after `time`. The ticks are every `period`, also before the start. */
+int64_t series_next_tick(const struct series *s, int64_t period, int64_t time);
+/* The tick that finishes what was observed last at `seen`: at an earlier one that was not longer ago than finish_time. */
+int64_t series_finish_tick(const struct series *s, int64_t seen);
+/* Sets s->now. If the clock was set back, what was seen later than now counts as seen now. */
+void series_set_now(struct series *s, int64_t now);
+
+/*
+ * An entry that is STATE_NEW, for an event that it owns from now on. NULL: no memory; the event is released, and nothing
+ * has changed.
+ */
+struct series_entry *series_entry_add(struct series *s, struct key *key, evrec_event *first);
+bool series_entry_is_over(const struct series *s, const struct series_entry *e);
+int32_t series_entry_total(const struct series_entry *e); /* its count, with that of earlier processes */
+/* The entry becomes a series of this state, which is told. */
+void series_entry_begin(struct series *s, struct series_entry *e, enum series_state state);
+/* Removes the entry. The end of a series is told. */
+void series_entry_finish(struct series *s, struct series_entry *e, bool evicted);
+/* Makes room for the note, so that series_entry_take_note cannot fail. False: no memory. */
+bool series_entry_reserve_note(struct series_entry *e, evrec_str note);
+/* Sets the entry's note. True: it was another one. */
+bool series_entry_take_note(struct series *s, struct series_entry *e, evrec_str note);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * pipeline_inner.h - shared by the files of a pipeline:
+ *
+ *   pipeline.c          the way of an event; polls; the end; stats
+ *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
+ *   pipeline_series.c   what its series has to be asked and told, besides the events
+ *   pipeline_news.c     answers, drops and errors from the outbox
+ */
+#ifndef EVREC_PIPELINE_INNER_H
+#define EVREC_PIPELINE_INNER_H
+
+#include "base/clock.h"
+#include "correlate/correlator.h"
+#include "correlate/series.h"
+#include "event/event.h"
+#include "event/fit.h"
+#include "recorder/pipeline.h"
+#include "recorder/suppressed.h"
+#include "sender/sender.h"
+#include "sink/write.h"
+
+#pragma GCC visibility push(hidden)
+
+enum pipeline_phase {
+	PIPELINE_RUNNING, /* takes events */
+	PIPELINE_STOPPED, /* by pipeline_stop: takes no event; the waiting writes are made, with all their tries */
+	PIPELINE_ENDING,  /* stopped, and the sender was told to end; its thread may still run */
+	PIPELINE_OVER,    /* stopped, the sender has ended, and the listener was told everything: may be freed */
+	PIPELINE_SHUT,    /* ended together with its broadcaster, which keeps it for its stats */
+};
+
+#define HOST_NAME_SIZE 256
+
+struct pipeline {
+	enum pipeline_phase phase;
+	evrec_sink *sink;
+	evrec_clock *clock;
+	const struct pipeline_listener *listener;
+	evrec_correlator_options options;
+	evrec_correlator
+		*correlator; /* one of these two correlates; the other is NULL, or both if there was no memory */
+	struct series *series;
+	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	struct outbox *outbox;
+	struct suppressed suppressed;
+	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
+	bool new_style;       /* of struct write_draft */
+	struct fit fit;       /* for an event in the new style */
+	char host_name[HOST_NAME_SIZE];
+	size_t max_note; /* in bytes */
+	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
+	uint64_t received, rate_limited, dropped_memory, dropped_unfit;
+	unsigned fork_generation;
+};
+
+/* Moves the pipeline on. A debug build traps unless the step is legal. */
+void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
+
+/* ---- pipeline_open.c ---- */
+
+/* In a forked child: makes anew, or tries to, what belongs to the parent. */
+void pipeline_renew(struct pipeline *pipeline);
+
+/*
+ * In a forked child the parent still writes what it recorded, by a thread that does not exist here, under locks that
+ * may be held for ever. The child leaves all that alone, memory and all, and keeps books of its own from here on. False:
+ * it had no memory for a sender.
+ */
+static inline bool pipeline_ready(struct pipeline *pipeline)
+{
+	if (pipeline->fork_generation != sender_fork_generation()) {
+		pipeline_renew(pipeline);
+	}
+	return pipeline->sender != NULL;
+}
+
+/* ---- pipeline_series.c ---- */
+
+/* Makes the series, whose ticks count from `now`. False: no memory. */
+bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
+/* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
+int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
+
+/* ---- pipeline_news.c ---- */
+
+static inline void pipeline_tell_dropped(const struct pipeline *pipeline, const struct pipeline_drop *dropped)
+{
+	pipeline->listener->dropped(pipeline->listener->ctx, dropped);
+}
+
+/* Takes up to `max` answers and drops, and all errors, out of the outbox. */
+void pipeline_take_news(struct pipeline *pipeline, size_t max);
+/* Takes all of them, and brings a stopped pipeline to its end if nothing is left to write. */
+void pipeline_drain(struct pipeline *pipeline);
+
+#pragma GCC visibility pop
+
+#endif

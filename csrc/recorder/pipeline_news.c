@@ -1,0 +1,71 @@
+#include "recorder/pipeline_inner.h"
+
+static void show_drop(struct pipeline *pipeline, const struct entry *entry)
+{
+	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
+
+	if (keys_make(&pipeline->own_keys, &event)) {
+		suppressed_drop(&pipeline->suppressed, entry->cause, &pipeline->own_keys, event.note, entry->count,
+		                evrec_clock_now(pipeline->clock));
+	}
+	pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, entry->cause, entry->count });
+}
+
+/* A renamed event is told even if it was dropped: its old name belongs to another event. */
+static void tell_correlator(const struct pipeline *pipeline, const struct entry *entry)
+{
+	if (!entry->dropped || entry->name[0] != '\0') {
+		correlator_answered(pipeline->correlator, entry->id, str_from(entry->name),
+		                    str_from(entry->resource_version));
+	}
+}
+
+static void tell_series(const struct pipeline *pipeline, const struct entry *entry)
+{
+	if (entry->dropped) {
+		series_dropped(pipeline->series, entry->id, evrec_clock_now(pipeline->clock));
+	} else {
+		series_answered(pipeline->series, entry->id, str_from(entry->name), entry->base);
+	}
+}
+
+void pipeline_take_news(struct pipeline *pipeline, size_t max)
+{
+	struct outbox_message message;
+	struct entry *entry;
+
+	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
+		if (entry->dropped) {
+			show_drop(pipeline, entry);
+		}
+		if (pipeline->series != NULL) {
+			tell_series(pipeline, entry);
+		} else {
+			tell_correlator(pipeline, entry);
+		}
+		outbox_recycle(pipeline->outbox, entry);
+	}
+	while (outbox_next_message(pipeline->outbox, &message)) {
+		pipeline->listener->error(pipeline->listener->ctx, message.message, message.name,
+		                          sink_name(pipeline->sink));
+	}
+}
+
+void pipeline_drain(struct pipeline *pipeline)
+{
+	const bool has_sender = pipeline_ready(pipeline);
+
+	if (has_sender && outbox_has_news(pipeline->outbox)) {
+		pipeline_take_news(pipeline, SIZE_MAX);
+	}
+	if (pipeline->phase == PIPELINE_STOPPED && (!has_sender || outbox_empty(pipeline->outbox))) {
+		pipeline_end(pipeline);
+	}
+	if (pipeline->phase == PIPELINE_ENDING && (!has_sender || sender_has_ended(pipeline->sender))) {
+		if (has_sender) {
+			/* The thread may have got answers since the first look. */
+			pipeline_take_news(pipeline, SIZE_MAX);
+		}
+		pipeline_enter_phase(pipeline, PIPELINE_OVER);
+	}
+}

@@ -1,0 +1,301 @@
+/*
+ * A create finds that an earlier process created the object: the write adopts it, as a patch. And writes without an
+ * occurrence, which nothing counts.
+ */
+#include "checked_outbox.h"
+
+#define DUE (100 * S)
+
+static void answer_adopt(struct outbox *ob, struct entry *entry, const char *name, uint32_t base, int64_t now)
+{
+	struct outcome outcome = { .verdict = VERDICT_ADOPT, .base = base };
+
+	snprintf(outcome.name, sizeof(outcome.name), "%s", name);
+	outbox_answer(ob, entry, &outcome, now);
+	outbox_check_equation(ob);
+}
+
+static void assert_item(const struct entry *entry, const char *name, uint32_t base, unsigned count)
+{
+	const struct fake_write *item = entry->item;
+
+	assert_string_equal(item->name, name);
+	assert_int_equal(item->base, base);
+	assert_int_equal(item->count, count);
+}
+
+static void collect_adopted(struct outbox *ob, const char *name, uint32_t base)
+{
+	struct entry *entry = outbox_collect(ob);
+
+	assert_non_null(entry);
+	assert_false(entry->dropped);
+	assert_string_equal(entry->name, name);
+	assert_int_equal(entry->base, base);
+	outbox_recycle(ob, entry);
+}
+
+static void test_create_becomes_a_patch_at_once(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	checked_submit(ob, 2, 1);
+	checked_submit(ob, 1, 1);
+	checked_submit(ob, 3, 1);
+	entry = take_expected(ob, 0, 2, VERB_CREATE, 1);
+	answer_adopt(ob, entry, "found", 7, 0);
+	entry = take_expected(ob, 0, 2, VERB_PATCH, 1);
+	assert_item(entry, "found", 7, 1);
+	checked_answer(ob, entry, answer_with(200), 0);
+	assert_counts(ob, 0, 1, 0, 2);
+	collect_adopted(ob, "found", 7);
+	checked_outbox_free(ob);
+}
+
+static void test_its_tries_are_counted_anew(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_stats stats;
+	struct entry *entry;
+
+	(void)state;
+	checked_submit(ob, 1, 1);
+	checked_answer(ob, checked_take(ob, 0), ANSWER_LOST, 0);
+	entry = checked_take(ob, S);
+	answer_adopt(ob, entry, "found", 7, S);
+	entry = checked_take(ob, S);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.retries, 1);
+	assert_int_equal(entry->maybe_received, 0);
+	checked_answer(ob, entry, answer_with(200), S);
+	checked_outbox_free(ob);
+}
+
+/* Pending or deferred, it is part of the patch. */
+static void test_follow_up_is_absorbed(void **state)
+{
+	(void)state;
+	for (int deferred = 0; deferred <= 1; deferred++) {
+		struct outbox *ob = checked_outbox(10);
+		struct entry *entry;
+
+		checked_submit(ob, 1, 1);
+		entry = checked_take(ob, 0);
+		checked_submit_due(ob, 1, 2, 0, deferred ? DUE : 0);
+		answer_adopt(ob, entry, "found", 7, 0);
+		assert_counted(ob, 0, 2);
+		entry = take_expected(ob, 0, 1, VERB_PATCH, 2);
+		assert_item(entry, "found", 7, 2);
+		checked_answer(ob, entry, answer_with(200), 0);
+		assert_counts(ob, 0, 1, 1, 0);
+		checked_outbox_free(ob);
+	}
+}
+
+/* Until the pipeline has collected the answer, what it submits has the old name and no base. */
+static void test_later_writes_inherit_name_and_base(void **state)
+{
+	(void)state;
+	for (int deferred = 0; deferred <= 1; deferred++) {
+		struct outbox *ob = checked_outbox(10);
+		struct entry *entry;
+
+		checked_submit(ob, 1, 1);
+		answer_adopt(ob, checked_take(ob, 0), "found", 7, 0);
+		checked_submit(ob, 1, 2);
+		entry = take_expected(ob, 0, 1, VERB_PATCH, 2);
+		assert_item(entry, "found", 7, 2);
+		checked_submit_due(ob, 1, 3, 0, deferred ? DUE : 0);
+		checked_answer(ob, entry, answer_with(200), 0);
+		entry = take_expected(ob, DUE, 1, VERB_PATCH, 3);
+		assert_item(entry, "found", 7, 3);
+		checked_answer(ob, entry, answer_with(200), DUE);
+		checked_submit_due(ob, 1, 4, DUE, deferred ? 2 * DUE : 0);
+		entry = take_expected(ob, 2 * DUE, 1, VERB_PATCH, 4);
+		assert_item(entry, "found", 7, 4);
+		checked_answer(ob, entry, answer_with(200), 2 * DUE);
+		collect_adopted(ob, "found", 7);
+		collect_adopted(ob, "found", 7);
+		collect_adopted(ob, "found", 7);
+		checked_outbox_free(ob);
+	}
+}
+
+/* A follow-up that could not be merged for want of memory is sent after the patch. */
+static void test_without_memory_the_follow_up_stays(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	checked_submit(ob, 1, 1);
+	entry = checked_take(ob, 0);
+	checked_submit(ob, 1, 2);
+	fake_writes.no_memory = true;
+	answer_adopt(ob, entry, "found", 7, 0);
+	fake_writes.no_memory = false;
+	entry = take_expected(ob, 0, 1, VERB_PATCH, 1);
+	checked_answer(ob, entry, answer_with(200), 0);
+	entry = take_expected(ob, 0, 1, VERB_PATCH, 2);
+	assert_item(entry, "found", 7, 2);
+	checked_answer(ob, entry, answer_with(200), 0);
+	checked_outbox_free(ob);
+}
+
+static void test_items_without_a_base(void **state)
+{
+	struct outbox_ops ops = fake_write_ops;
+	const evrec_limits limits = limits_without_age(10);
+	struct outbox *ob;
+	struct entry *entry;
+
+	(void)state;
+	ops.set_base = NULL;
+	ops.on_time = NULL;
+	ob = outbox_new(&ops, &limits, 1);
+	checked_submit(ob, 1, 1);
+	answer_adopt(ob, checked_take(ob, 0), "found", 7, 0);
+	entry = take_expected(ob, 0, 1, VERB_PATCH, 1);
+	assert_item(entry, "found", 0, 1);
+	checked_submit_due(ob, 2, 2, 0, DUE);
+	entry = take_expected(ob, DUE, 2, VERB_PATCH, 2);
+	assert_int_equal(((struct fake_write *)entry->item)->on_time, 0);
+	checked_outbox_free(ob);
+}
+
+/* ---- writes without an occurrence ---- */
+
+static bool submit_silent(struct outbox *ob, unsigned count, int64_t due)
+{
+	struct fake_write draft = { .name = "n1", .count = count };
+	const struct occurrence occurrence = {
+		.id = 1, .verb = VERB_PATCH, .silent = true, .due = due, .draft = &draft
+	};
+	enum evrec_cause cause;
+
+	return outbox_submit(ob, &occurrence, &cause);
+}
+
+static struct outbox_stats stats_of(struct outbox *ob)
+{
+	struct outbox_stats stats;
+
+	outbox_get_stats(ob, &stats);
+	return stats;
+}
+
+/* Takes the silent write, which gets an answer with this status. */
+static void try_silent(struct outbox *ob, int64_t now, int status)
+{
+	const evrec_answer answer = answer_with(status);
+	struct entry *entry = outbox_take(ob, now);
+
+	assert_non_null(entry);
+	assert_int_equal(entry->verb, VERB_PATCH);
+	answer_entry_as_kubernetes(ob, entry, &answer, now);
+}
+
+static void test_silent_write_counts_nothing(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_stats stats;
+
+	(void)state;
+	assert_true(submit_silent(ob, 3, 0));
+	assert_int_equal(stats_of(ob).writes, 1);
+	assert_false(outbox_empty(ob));
+	try_silent(ob, 0, 500);
+	try_silent(ob, S, 200);
+	assert_true(outbox_empty(ob));
+	collect_written(ob, 1, "");
+	stats = stats_of(ob);
+	assert_int_equal(stats.submitted + stats.created + stats.patched + stats.coalesced + stats.pending, 0);
+	/* The event is gone: it is not created anew. */
+	assert_true(submit_silent(ob, 3, DUE));
+	try_silent(ob, DUE, 404);
+	assert_true(outbox_empty(ob));
+	checked_outbox_free(ob);
+}
+
+static void test_silent_write_folds(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	assert_true(submit_silent(ob, 3, 0));
+	checked_submit(ob, 1, 4);
+	entry = take_expected(ob, 0, 1, VERB_PATCH, 4);
+	assert_true(submit_silent(ob, 5, DUE));
+	assert_counted(ob, 0, 1);
+	checked_answer(ob, entry, answer_with(200), 0);
+	assert_counts(ob, 0, 1, 0, 0);
+	checked_submit_due(ob, 1, 6, 0, DUE);
+	assert_true(submit_silent(ob, 7, DUE));
+	assert_counted(ob, 1, 0);
+	checked_answer(ob, take_expected(ob, DUE, 1, VERB_PATCH, 7), answer_with(200), DUE);
+	assert_counts(ob, 0, 2, 0, 0);
+	checked_outbox_free(ob);
+}
+
+static void test_lost_silent_write_is_no_loss(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_stats stats;
+
+	(void)state;
+	assert_true(submit_silent(ob, 3, DUE));
+	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
+	collect_written(ob, 1, "");
+	fake_writes.no_memory = true;
+	assert_false(submit_silent(ob, 3, 0));
+	fake_writes.no_memory = false;
+	stats = stats_of(ob);
+	assert_int_equal(stats.submitted + stats.dropped[EVREC_CAUSE_CLOSED] + stats.dropped[EVREC_CAUSE_MEMORY], 0);
+	checked_outbox_free(ob);
+}
+
+/* A row has occurrences. */
+static void test_silent_write_has_no_row(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_row row;
+
+	(void)state;
+	outbox_expect(ob, true);
+	outbox_expect(ob, false);
+	outbox_write_rows_after(ob, S);
+	assert_true(submit_silent(ob, 3, DUE));
+	assert_int_equal(outbox_next_row(ob, S, 1, &row), OUTBOX_NO_ROW);
+	checked_submit_due(ob, 1, 4, S, DUE);
+	assert_int_equal(outbox_next_row(ob, 2 * S, 1, &row), OUTBOX_ROW);
+	assert_int_equal(row.count, 1);
+	outbox_discard(ob, row.item);
+	outbox_rows_written(ob, true);
+	checked_answer(ob, checked_take(ob, DUE), answer_with(200), DUE);
+	assert_true(submit_silent(ob, 5, 0));
+	outbox_keep_all_for_spool(ob);
+	assert_null(outbox_next_kept(ob, NULL));
+	assert_true(outbox_empty(ob));
+	checked_outbox_free(ob);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_create_becomes_a_patch_at_once),
+		cmocka_unit_test(test_its_tries_are_counted_anew),
+		cmocka_unit_test(test_follow_up_is_absorbed),
+		cmocka_unit_test(test_later_writes_inherit_name_and_base),
+		cmocka_unit_test(test_without_memory_the_follow_up_stays),
+		cmocka_unit_test(test_items_without_a_base),
+		cmocka_unit_test(test_silent_write_counts_nothing),
+		cmocka_unit_test(test_silent_write_folds),
+		cmocka_unit_test(test_lost_silent_write_is_no_loss),
+		cmocka_unit_test(test_silent_write_has_no_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Deferred writes: those whose time is to come, which are counted, and not pending, until then. */
+#include "checked_outbox.h"
+
+#define DUE (100 * S)
+
+static void write_now(struct outbox *ob, int64_t now, uint64_t id, enum verb verb, unsigned count)
+{
+	checked_answer(ob, take_expected(ob, now, id, verb, count), answer_with(verb == VERB_CREATE ? 201 : 200), now);
+	collect_written(ob, id, "");
+}
+
+static void test_is_counted_until_its_time(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_stats stats;
+	struct entry *entry;
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_counted(ob, 1, 0);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.writes + stats.bytes, 0);
+	assert_true(outbox_empty(ob));
+	assert_true(outbox_wait(ob, 0));
+	assert_int_equal(outbox_next_due(ob, S), DUE);
+	assert_null(checked_take(ob, DUE - 1));
+	entry = take_expected(ob, DUE, 1, VERB_PATCH, 2);
+	assert_counted(ob, 0, 1);
+	assert_int_equal(((struct fake_write *)entry->item)->on_time, 1);
+	checked_answer(ob, entry, answer_with(200), DUE);
+	assert_counts(ob, 0, 1, 0, 0);
+	assert_int_equal(outbox_next_due(ob, DUE), INT64_MAX);
+	checked_outbox_free(ob);
+}
+
+static void test_occurrences_fold_and_set_the_time_anew(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 2, 2, S, DUE + 1));
+	assert_true(checked_submit_due(ob, 1, 3, 2 * S, DUE + 2));
+	assert_counted(ob, 3, 0);
+	assert_int_equal(outbox_next_due(ob, S), DUE + 1);
+	assert_true(checked_submit_due(ob, 1, 4, 2 * S, DUE - 1));
+	write_now(ob, DUE - 1, 1, VERB_PATCH, 4);
+	assert_counts(ob, 0, 1, 2, 0);
+	assert_null(checked_take(ob, DUE));
+	write_now(ob, DUE + 1, 2, VERB_PATCH, 2);
+	checked_outbox_free(ob);
+}
+
+static void test_occurrence_without_a_time_makes_it_pending(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 3, 2 * S, 0));
+	assert_counted(ob, 0, 2);
+	assert_false(outbox_empty(ob));
+	/* And it stays so. */
+	assert_true(checked_submit_due(ob, 1, 4, 2 * S, DUE));
+	assert_counted(ob, 0, 3);
+	entry = take_expected(ob, 2 * S, 1, VERB_PATCH, 4);
+	assert_int_equal(((struct fake_write *)entry->item)->on_time, 0);
+	checked_answer(ob, entry, answer_with(200), 2 * S);
+	checked_outbox_free(ob);
+}
+
+static void test_follow_up_is_deferred_after_the_answer(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 1, S, 0));
+	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	assert_true(checked_submit_due(ob, 1, 3, S, DUE + S));
+	assert_counted(ob, 2, 1);
+	checked_answer(ob, entry, ANSWER_CREATED, S);
+	assert_counted(ob, 2, 0);
+	assert_true(outbox_empty(ob));
+	collect_written(ob, 1, "");
+	assert_int_equal(outbox_next_due(ob, S), DUE + S);
+	assert_true(checked_submit_due(ob, 1, 4, S, DUE + S));
+	write_now(ob, DUE + S, 1, VERB_PATCH, 4);
+	checked_outbox_free(ob);
+}
+
+static void test_follow_up_merges_into_what_is_repeated(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 1, S, 0));
+	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	checked_answer(ob, entry, ANSWER_UNSENT, S);
+	assert_counted(ob, 0, 2);
+	outbox_make_due_now(ob);
+	write_now(ob, S, 1, VERB_CREATE, 2);
+	assert_counts(ob, 1, 0, 1, 0);
+	checked_outbox_free(ob);
+}
+
+static void test_follow_up_becomes_pending(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	for (int released = 0; released <= 1; released++) {
+		assert_true(checked_submit_due(ob, 1, 1, S, 0));
+		entry = checked_take(ob, S);
+		assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+		if (released) {
+			outbox_release(ob, 1, S);
+		} else {
+			assert_true(checked_submit_due(ob, 1, 3, S, 0));
+		}
+		assert_counted(ob, 0, released ? 2 : 3);
+		checked_answer(ob, entry, ANSWER_CREATED, S);
+		collect_written(ob, 1, "");
+		write_now(ob, S, 1, VERB_PATCH, released ? 2 : 3);
+	}
+	checked_outbox_free(ob);
+}
+
+static void test_release(void **state)
+{
+	struct outbox *ob = checked_outbox(1);
+	struct entry *entry;
+
+	(void)state;
+	for (unsigned id = 1; id <= 4; id++) {
+		assert_true(checked_submit_due(ob, id, 2, S, DUE + id));
+	}
+	outbox_release(ob, 5, S);
+	outbox_release(ob, 3, S);
+	assert_counted(ob, 3, 1);
+	entry = take_expected(ob, S, 3, VERB_PATCH, 2);
+	assert_int_equal(((struct fake_write *)entry->item)->on_time, 0);
+	checked_answer(ob, entry, answer_with(200), S);
+	collect_written(ob, 3, "");
+	outbox_release_all(ob, S);
+	assert_counted(ob, 0, 3);
+	write_now(ob, S, 1, VERB_PATCH, 2);
+	checked_outbox_free(ob);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_is_counted_until_its_time),
+		cmocka_unit_test(test_occurrences_fold_and_set_the_time_anew),
+		cmocka_unit_test(test_occurrence_without_a_time_makes_it_pending),
+		cmocka_unit_test(test_follow_up_is_deferred_after_the_answer),
+		cmocka_unit_test(test_follow_up_merges_into_what_is_repeated),
+		cmocka_unit_test(test_follow_up_becomes_pending),
+		cmocka_unit_test(test_release),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
