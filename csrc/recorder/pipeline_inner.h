@@ -33,7 +33,8 @@ struct pipeline {
 	const struct pipeline_listener *listener;
 	evrec_correlator_options options;
 	evrec_correlator *correlator;
-	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	bool shares_correlator; /* with the sender, which frees it (option state_file) */
+	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
 	struct keys dropped_keys; /* of a write that the outbox dropped */

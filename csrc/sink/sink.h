@@ -19,6 +19,7 @@ struct evrec_sink {
 	const char *kind; /* its name unless `options` have one; static */
 	evrec_sink_options options;
 	char *spool;                     /* what options.spool points to */
+	char *state_file;                /* what options.state_file points to */
 	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
 	evrec_str secret;                /* a token that no line for people may show; may be empty */
 	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */

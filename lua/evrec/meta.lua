@@ -188,6 +188,7 @@ function evrec.correlator(options) end
 ---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
 ---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
 ---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
+---@field state_file? string a file that keeps the correlator's counts for the next process; default: none
 ---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
 
 ---@class evrec.KubernetesOptions: evrec.SinkOptions
