@@ -453,6 +453,21 @@ typedef struct evrec_sink_options {
 	 */
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
+	/*
+	 * The path of a file; unset: none. Only with EVREC_CORRELATE_RECORD: a constructor refuses it with series. The file
+	 * keeps what the correlator knows of events, so that a process that crashes and is started again goes on with their
+	 * counts and names, combines similar events as before, and has no new tokens. It is read when the sink is started
+	 * in a broadcaster, and written by the sink's thread, or by poll, once a second if something has changed, and at
+	 * the end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
+	 * used for 12 h are not taken over.
+	 *
+	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
+	 * If another process or sink has it, or the disk fails, the sink goes on without. A forked child goes on without
+	 * too, silently, as the file is the parent's. A file that is damaged, too old, or of another version of evrec is
+	 * used as far as it can be, and replaced; one that is no state file is left alone. Of all this but a fork,
+	 * on_error gets the name "state".
+	 */
+	evrec_str state_file;
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
 	evrec_str name;
 	enum evrec_sink_api api;        /* EVREC_SINK_CORE_V1 */
