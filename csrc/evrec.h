@@ -26,8 +26,8 @@
  * on SIGTERM, call evrec_on_signal.
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
- * (aggregate, count, limit) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or poll) -> the
- * server's answer -> outbox -> pipeline -> correlator.
+ * (aggregate, count, limit), or series (count) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or
+ * poll) -> the server's answer -> outbox -> pipeline -> correlator.
  *
  * Threads. A broadcaster, with its recorders, watches and correlators, belongs to one thread at a time: an embedder
  * with several threads gives each its own broadcaster or holds a lock around the calls. Sinks, references, events and
@@ -413,7 +413,8 @@ enum evrec_correlate {
  * Options of EVREC_CORRELATE_SERIES. Events are of one series if their type, reason, action, reporting controller and
  * instance, regarding and related object are equal, but for resource versions and field paths. The first is written as
  * an event. The second begins a series, which is written at once. Further ones are counted, and written with the next
- * heartbeat, when the series is finished, by a flush, and at the end.
+ * heartbeat, when the series is finished, by a flush, and at the end. Files and functions also see the series' state, and
+ * get a write that says "Finished" if the last one did not.
  */
 typedef struct evrec_series_options {
 	int64_t refresh_interval; /* 1800 s, in ns: heartbeats; at least 1 s */
@@ -604,13 +605,21 @@ void evrec_broadcaster_free(evrec_broadcaster *b);
  * evrec_watch_free. NULL, with *err set: EVREC_EINVALID (an option), EVREC_ENOMEM, or EVREC_ECLOSED after shutdown.
  * From inside a callback, the watch gets no event before the next one.
  *
- * A sink gets events through a correlator of its own. `sink` is retained until the broadcaster forgets it (see
+ * A sink gets events through a correlator of its own, or series of its own (enum evrec_correlate); of the latter's
+ * `options` only those of rate_limit count. `sink` is retained until the broadcaster forgets it (see
  * evrec_watch_stop), and `options` (NULL: the defaults) are copied. Sinks are numbered from 1 in the order of their
  * start. A sink keeps its number for as long as the broadcaster knows it, and a number is never given again.
  */
 evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evrec_sink *sink,
                                                        const evrec_correlator_options *options, evrec_error *err);
-/* Calls `func` for every event, in order, inside the recording call. The event is borrowed: retain it to keep it. */
+/*
+ * Calls `func` for every event, in order, inside the recording call or poll. The event is borrowed: retain it to keep it.
+ *
+ * If a sink combines events by series, functions and queues also get the event with its series when that begins
+ * ("Ongoing"), is taken over from an earlier process ("Unknown"), or is finished ("Finished"): after the occurrence that
+ * begins it, and in the recording call or poll that finds it finished. Of several such sinks the one that was started
+ * first tells, as long as it runs.
+ */
 evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*func)(void *ctx, evrec_event *event),
                                                    void *ctx, evrec_error *err);
 /*
@@ -622,9 +631,9 @@ evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, 
 /* The oldest event of a queue, now the caller's to release. NULL: none waits, or the watch is no queue. */
 evrec_event *evrec_watch_next(evrec_watch *watch);
 /*
- * The watch gets no further events. The waiting writes of a sink are still made. Once all are written or dropped, a
- * poll, flush or shutdown forgets the sink: its memory and number are gone, and its counters are a part of `ended` in
- * evrec_stats. Idempotent. May be called from a callback.
+ * The watch gets no further events. The waiting writes of a sink are still made, and what its series have counted is
+ * written at once. Once all are written or dropped, a poll, flush or shutdown forgets the sink: its memory and number
+ * are gone, and its counters are a part of `ended` in evrec_stats. Idempotent. May be called from a callback.
  */
 void evrec_watch_stop(evrec_watch *watch);
 /* Gives up the handle, and stops nothing. NULL is fine. May be called after evrec_broadcaster_free. */
@@ -684,15 +693,17 @@ int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_e
 int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
 /*
- * Never blocks: broadcasts events that callbacks recorded, takes answers, drops and errors from all sinks and calls
- * on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does nothing.
+ * Never blocks: broadcasts events that callbacks recorded, tells of finished series, takes answers, drops and errors from
+ * all sinks and calls on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does
+ * nothing.
  */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /*
- * Polls and waits until all is written or dropped. 0: all was written, or limited in rate. EVREC_ETIMEOUT: something
- * still waits, as `timeout` ns of real time are over, or as all that is left waits for a fake clock. EVREC_ELOST:
- * nothing waits, but since the last flush events were dropped or recording calls were refused. Of both *err, which may
- * be NULL, says how many, why, and gives an example or the last error. Full queues of watches do not count.
+ * Polls and waits until all is written or dropped; occurrences that series have counted are written now too. 0: all was
+ * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all
+ * that is left waits for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or
+ * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
+ * error. Full queues of watches do not count.
  * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
  * timeout. With a timeout of 0, or less, one poll does all that is due.
  */

@@ -54,6 +54,9 @@ static evrec_sink *make_sink(struct series_world *w, const evrec_series_options 
 	evrec_sink_options_init(&common);
 	common.api = EVREC_SINK_EVENTS_V1;
 	common.correlate = w->correlate;
+	if (w->max_pending != 0) {
+		common.limits.max_pending = w->max_pending;
+	}
 	if (options != NULL) {
 		common.series = *options;
 	}
@@ -75,9 +78,12 @@ void series_world_open(struct series_world *w, const evrec_series_options *optio
 {
 	evrec_broadcaster_options broadcaster;
 
-	*w = (struct series_world){
-		.correlate = w->correlate, .late = w->late, .clock = evrec_clock_fake(T0), .now = T0, .status = 201
-	};
+	*w = (struct series_world){ .correlate = w->correlate,
+		                    .late = w->late,
+		                    .max_pending = w->max_pending,
+		                    .clock = evrec_clock_fake(T0),
+		                    .now = T0,
+		                    .status = 201 };
 	evrec_broadcaster_options_init(&broadcaster);
 	broadcaster.clock = w->clock;
 	broadcaster.max_message_bytes = 4096;
