@@ -139,7 +139,9 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 
 bool series_entry_is_over(const struct series *s, const struct series_entry *e)
 {
-	return series_finish_tick(s, e->seen) <= s->now;
+	const int64_t tick = series_finish_tick(s, e->seen);
+
+	return tick != INT64_MAX && tick <= s->now; /* a tick beyond 64 bits never comes */
 }
 
 bool series_entry_reserve_note(struct series_entry *e, evrec_str note)
