@@ -174,8 +174,8 @@ const struct stored_event *world_find_to_adopt(struct outbox_world *w, const str
 	struct stored_event *event;
 	char name[64];
 
-	if (entry->verb != VERB_CREATE || ((const struct fake_write *)entry->item)->base != 0 ||
-	    w->healthy || world_is_taken(w, id) || world_below(w, 8) != 0) {
+	if (entry->verb != VERB_CREATE || ((const struct fake_write *)entry->item)->base != 0 || w->healthy ||
+	    world_is_taken(w, id) || world_below(w, 8) != 0) {
 		return NULL;
 	}
 	for (size_t i = 0; i < WORLD_EVENTS; i++) {
