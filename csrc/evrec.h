@@ -813,6 +813,7 @@ typedef struct evrec_stats {
 	uint64_t callback_errors;       /* callbacks that failed */
 	uint64_t untold;                /* losses and errors in lines that could not be told */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
+	size_t components;              /* different components of its recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The
 	 * name is empty; the number, what is pending, and the sizes of the correlator's caches are 0.
@@ -820,6 +821,18 @@ typedef struct evrec_stats {
 	evrec_sink_stats ended;
 } evrec_stats;
 void evrec_broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats);
+/*
+ * The different reasons and actions of one recorder's recording calls, those before a fork too; 101 stands for more than
+ * 100, which on_error is told once, with the name "cardinality". Events are counted by these fields: if they hold data,
+ * each event is a new one. The strings are the recorder's: valid until it is freed.
+ */
+typedef struct evrec_recorder_stats {
+	evrec_str component, host, instance; /* may be unset; an unset instance is the host */
+	size_t reasons, actions;             /* an unset action is not counted */
+} evrec_recorder_stats;
+void evrec_recorder_get_stats(const evrec_recorder *recorder, evrec_recorder_stats *stats);
+/* The recorders that are not freed, in the order in which they were made: the first one for NULL. NULL: no other one. */
+const evrec_recorder *evrec_broadcaster_next_recorder(const evrec_broadcaster *b, const evrec_recorder *previous);
 /*
  * Sets *number to the lowest number of a sink that is not below *number. False, with *number as it was, if there is
  * none. Visits all sinks that the broadcaster knows, in the order of their start:

@@ -3,13 +3,13 @@
 #include <string.h>
 
 struct sizes {
-	size_t sinks, suppressed, bytes;
+	size_t sinks, recorders, suppressed, bytes;
 };
 
-/* One walk over all sinks. It counts the room that a copy needs, and copies if `items` is set. */
+/* One walk over all sinks and recorders. It counts the room that a copy needs, and copies if `items` is set. */
 struct walk {
 	snapshot_filter *filter;
-	struct sizes sizes;      /* of the sinks and events visited so far */
+	struct sizes sizes;      /* of what was visited so far */
 	evrec_suppressed *items; /* NULL: count only */
 	char *bytes;
 };
@@ -29,6 +29,15 @@ static evrec_str *string_at(evrec_suppressed *copy, size_t i)
 	return i < sizeof(strings) / sizeof(strings[0]) ? strings[i] : NULL;
 }
 
+/* Copies a string's bytes, unless the walk only counts. */
+static void copy_string(struct walk *walk, evrec_str *s)
+{
+	if (walk->items != NULL && s->len != 0) {
+		s->data = memcpy(walk->bytes + walk->sizes.bytes, s->data, s->len);
+	}
+	walk->sizes.bytes += s->len;
+}
+
 static bool visit(void *ctx, const evrec_suppressed *borrowed)
 {
 	struct walk *walk = ctx;
@@ -40,10 +49,7 @@ static bool visit(void *ctx, const evrec_suppressed *borrowed)
 		return true;
 	}
 	for (i = 0; (s = string_at(&copy, i)) != NULL; i++) {
-		if (walk->items != NULL && s->len != 0) {
-			s->data = memcpy(walk->bytes + walk->sizes.bytes, s->data, s->len);
-		}
-		walk->sizes.bytes += s->len;
+		copy_string(walk, s);
 	}
 	if (walk->items != NULL) {
 		walk->items[walk->sizes.suppressed] = copy;
@@ -72,24 +78,44 @@ static void walk_sinks(struct walk *walk, const struct broadcaster *b, const evr
 	walk->sizes.sinks = i;
 }
 
+static void walk_recorders(struct walk *walk, const struct broadcaster *b, evrec_recorder_stats *recorders)
+{
+	const evrec_recorder *r = NULL;
+
+	while ((r = evrec_broadcaster_next_recorder(b->host.b, r)) != NULL) {
+		evrec_recorder_stats stats;
+
+		evrec_recorder_get_stats(r, &stats);
+		copy_string(walk, &stats.component);
+		copy_string(walk, &stats.host);
+		copy_string(walk, &stats.instance);
+		if (recorders != NULL) {
+			recorders[walk->sizes.recorders] = stats;
+		}
+		walk->sizes.recorders++;
+	}
+}
+
 static struct sizes measure(const struct broadcaster *b, const evrec_reference *object, snapshot_filter *filter)
 {
 	struct walk walk = { .filter = filter };
 
 	walk_sinks(&walk, b, object, NULL);
+	walk_recorders(&walk, b, NULL);
 	return walk.sizes;
 }
 
 static bool fits(struct sizes wanted, struct sizes room)
 {
-	return wanted.sinks <= room.sinks && wanted.suppressed <= room.suppressed && wanted.bytes <= room.bytes;
+	return wanted.sinks <= room.sinks && wanted.recorders <= room.recorders &&
+	       wanted.suppressed <= room.suppressed && wanted.bytes <= room.bytes;
 }
 
-/* The block holds the snapshot, its sinks, their suppressed events, and the bytes of the strings, in that order. */
+/* The block holds the snapshot, its sinks, the recorders, the sinks' suppressed events, and the bytes of the strings, in that order. */
 static size_t block_size(struct sizes room)
 {
 	return sizeof(struct snapshot) + room.sinks * sizeof(struct snapshot_sink) +
-	       room.suppressed * sizeof(evrec_suppressed) + room.bytes;
+	       room.recorders * sizeof(evrec_recorder_stats) + room.suppressed * sizeof(evrec_suppressed) + room.bytes;
 }
 
 static const struct snapshot *fill(void *block, struct sizes room, const struct broadcaster *b,
@@ -97,13 +123,17 @@ static const struct snapshot *fill(void *block, struct sizes room, const struct 
 {
 	struct snapshot *snapshot = block;
 	struct snapshot_sink *sinks = (struct snapshot_sink *)(snapshot + 1);
+	evrec_recorder_stats *recorders = (evrec_recorder_stats *)(sinks + room.sinks);
 	struct walk walk = { .filter = filter };
 
-	walk.items = (evrec_suppressed *)(sinks + room.sinks);
+	walk.items = (evrec_suppressed *)(recorders + room.recorders);
 	walk.bytes = (char *)(walk.items + room.suppressed);
 	walk_sinks(&walk, b, object, sinks);
+	walk_recorders(&walk, b, recorders);
 	evrec_broadcaster_get_stats(b->host.b, &snapshot->stats);
 	snapshot->sinks = sinks;
+	snapshot->recorders = recorders;
+	snapshot->recorders_len = walk.sizes.recorders;
 	return snapshot;
 }
 

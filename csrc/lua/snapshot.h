@@ -1,5 +1,5 @@
 /*
- * snapshot.h - a broadcaster's counters and its sinks' suppressed events, copied at one moment.
+ * snapshot.h - a broadcaster's counters, its recorders, and its sinks' suppressed events, copied at one moment.
  *
  * Making a Lua value may run a finalizer, which may record events or end the broadcaster. So the core's data is copied
  * first, without making Lua values, and Lua values are made from the copy.
@@ -20,15 +20,17 @@ struct snapshot_sink {
 struct snapshot {
 	evrec_stats stats; /* stats.sinks is the length of `sinks` */
 	const struct snapshot_sink *sinks;
+	const evrec_recorder_stats *recorders;
+	size_t recorders_len;
 };
 
 /* Whether a snapshot includes the event. */
 typedef bool snapshot_filter(const evrec_suppressed *suppressed);
 
 /*
- * Pushes a userdata, and returns the snapshot in it, valid while the userdata is on the stack: all counters, and the
- * suppressed events about `object` (NULL: all objects) that `filter` (NULL: all) includes. Returns NULL, and pushes
- * nothing, if the broadcaster was ended. Raises if there is no memory. `object` must outlive the call.
+ * Pushes a userdata, and returns the snapshot in it, valid while the userdata is on the stack: all counters, all
+ * recorders, and the suppressed events about `object` (NULL: all objects) that `filter` (NULL: all) includes. Returns
+ * NULL, and pushes nothing, if the broadcaster was ended. Raises if there is no memory. `object` must outlive the call.
  */
 const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, const evrec_reference *object,
                                      snapshot_filter *filter);

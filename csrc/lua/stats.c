@@ -116,6 +116,25 @@ static void set_sinks(lua_State *L, const struct snapshot *snapshot, evrec_sink_
 	lua_setfield(L, -2, "sinks");
 }
 
+static void set_recorders(lua_State *L, const struct snapshot *snapshot)
+{
+	size_t i;
+
+	lua_newtable(L);
+	for (i = 0; i < snapshot->recorders_len; i++) {
+		const evrec_recorder_stats *recorder = &snapshot->recorders[i];
+
+		lua_createtable(L, 0, 5);
+		table_set_optional(L, "component", recorder->component);
+		table_set_optional(L, "host", recorder->host);
+		table_set_optional(L, "instance", recorder->instance);
+		table_set_count(L, "reasons", recorder->reasons);
+		table_set_count(L, "actions", recorder->actions);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	lua_setfield(L, -2, "recorders");
+}
+
 static bool is_rate_limited(const evrec_suppressed *suppressed)
 {
 	return suppressed->stage == EVREC_STAGE_RATE_LIMITED;
@@ -143,6 +162,8 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 	lua_setfield(L, -2, "ended");
 	add(&sum, &stats->ended);
 	set_sinks(L, snapshot, &sum);
+	set_recorders(L, snapshot);
+	table_set_count(L, "components", stats->components);
 	table_set_count(L, "rate_limited", sum.rate_limited);
 	table_set_count(L, "created", sum.created);
 	table_set_count(L, "patched", sum.patched);

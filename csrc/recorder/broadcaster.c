@@ -330,6 +330,7 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes)
 		pipeline_poll(b->sinks.items[i]->pipeline, deadline);
 	}
 	b->busy = false;
+	recorders_tell(b);
 	broadcaster_forget_stopped(b);
 }
 

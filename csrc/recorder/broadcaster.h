@@ -4,6 +4,7 @@
 #ifndef EVREC_BROADCASTER_H
 #define EVREC_BROADCASTER_H
 
+#include "recorder/cardinality.h"
 #include "recorder/trouble.h"
 #include "recorder/watch_list.h"
 
@@ -43,6 +44,9 @@ struct evrec_broadcaster {
 	struct buf name;
 	evrec_stats stats; /* `sinks` is not kept up to date */
 	unsigned fork_generation;
+	evrec_recorder *first_recorder, *last_recorder;
+	struct cardinality components;   /* of its recorders, also of those that were freed */
+	bool suspects;                   /* a field has too many different values, which is not told yet */
 	struct troubles *troubles;       /* NULL: the broadcaster is not loud */
 	struct losses flushed;           /* until the end of the last flush */
 	char lost_example[TROUBLE_TEXT]; /* the first loss since then */
@@ -99,6 +103,8 @@ void broadcaster_drop(evrec_broadcaster *b);
 void broadcaster_tell_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause, uint64_t n);
 void broadcaster_tell_refusal(evrec_broadcaster *b, const char *message);
 void broadcaster_tell_error(evrec_broadcaster *b, const char *message, const char *name, const char *sink);
+/* Tells of recorders with too many different values in a field. Not from a callback. */
+void recorders_tell(evrec_broadcaster *b);
 /*
  * The results of a flush that returned `code` before it looked for losses: EVREC_ELOST or EVREC_ETIMEOUT, with *err set,
  * or 0. What was lost until now is not told by the next flush.

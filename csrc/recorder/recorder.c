@@ -1,17 +1,9 @@
+#include "recorder/recorder.h"
+
 #include "event/event.h"
-#include "recorder/broadcaster.h"
 
 /* The pairs of one map of a recorder's options. Merging them with a call's map looks at each of both. */
 #define DEFAULTS_MAX 64
-
-struct evrec_recorder {
-	evrec_broadcaster *b;
-	evrec_event *model;            /* holds the options; the fields below borrow from it */
-	evrec_map labels, annotations; /* of all events */
-	evrec_fields event;            /* the one being recorded; fields that no recording call sets stay as they are */
-	struct keys keys;              /* the event's */
-	struct buf note;               /* the event's, if it had to be cleaned or cut */
-};
 
 void evrec_recorder_options_init(evrec_recorder_options *options)
 {
@@ -82,12 +74,14 @@ evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, const evrec_recorder_op
 	r->annotations = r->event.annotations;
 	r->b = b;
 	b->refs++;
+	recorders_add(r);
 	return r;
 }
 
 void evrec_recorder_free(evrec_recorder *r)
 {
 	if (r != NULL) {
+		recorders_remove(r);
 		broadcaster_unref(r->b);
 		keys_free(&r->keys);
 		buf_free(&r->note);
@@ -124,9 +118,6 @@ static int check_other_fields(const evrec_recorder *r, const evrec_emit *emit, e
 	}
 	if (code == 0 && emit->related != NULL) {
 		code = check_reference(emit->related, "related", err);
-	}
-	if (code == 0 && emit->action.len != 0) {
-		code = check_text(emit->action, "action", FIELD_MAX, false, err);
 	}
 	if (code == 0 && emit->annotations.len != 0 && emit->annotations.pairs != r->annotations.pairs) {
 		code = check_map(emit->annotations, "annotations", err);
@@ -190,6 +181,11 @@ static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evre
 	/* The same keys as the call before: their fields were checked then, and the note is clean. */
 	known = !b->busy && keys_are_of_same_source(&r->keys, event);
 	code = check_other_fields(r, emit, err);
+	if (code == 0 && emit->action.len != 0) {
+		code = check_text(emit->action, "action", FIELD_MAX, false, err);
+		/* The keys do not have it. */
+		known = code == 0 && !recorder_count(r, &r->actions, emit->action) && known;
+	}
 	if (code == 0 && !known) {
 		code = check_key_fields(emit, err);
 	}
@@ -202,6 +198,7 @@ static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evre
 	if (known) {
 		return broadcaster_record(b, event, complete ? &r->keys : NULL, now, err);
 	}
+	(void)recorder_count(r, &r->reasons, emit->reason);
 	buf_clear(note);
 	event->note = text_clean(emit->note, b->options.max_message_bytes, note);
 	if (b->busy) {
@@ -210,7 +207,9 @@ static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evre
 	/* A note that had to be cleaned or cut may have become that of the call before. */
 	known = event->note.data != emit->note.data && keys_are_of_same_source(&r->keys, event);
 	ok = complete && !note->failed && (known || keys_make(&r->keys, event));
-	return broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
+	code = broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
+	recorders_tell(b);
+	return code;
 }
 
 static bool has_key(evrec_map map, evrec_str key)

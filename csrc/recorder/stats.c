@@ -68,6 +68,7 @@ void evrec_broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 		*stats = (evrec_stats){ 0 };
 	}
 	stats->sinks = b->sinks.len;
+	stats->components = b->components.len;
 }
 
 bool evrec_broadcaster_get_sink_stats(const evrec_broadcaster *b, size_t number, evrec_sink_stats *stats)

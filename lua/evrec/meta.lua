@@ -666,6 +666,14 @@ function testing.recorder(options) end
 ---@field number integer from 1 in the order of start; no other sink of the broadcaster ever has it
 ---@field suppressed? evrec.Suppressed[] the latest first; only in `broadcaster:stats`
 
+---The different reasons and actions that a recorder has recorded. 101: more than 100, of which `on_error` is told once.
+---@class evrec.RecorderStats
+---@field component? string
+---@field host? string
+---@field instance? string default: the host
+---@field reasons integer
+---@field actions integer unset ones are not counted
+
 ---recorded = broadcast + queued + invalid + the sum of refused, at every moment.
 ---@class evrec.Stats
 ---@field recorded integer recording calls
@@ -687,6 +695,8 @@ function testing.recorder(options) end
 ---@field restored integer
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
+---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
+---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 
 return evrec

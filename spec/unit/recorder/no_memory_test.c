@@ -219,6 +219,18 @@ static void record_some(struct scenario *f)
 	stats_check_equations(f->base.b);
 }
 
+/* A recording call is counted as one, also if there was no memory for its event. */
+static void check_recorder(struct scenario *f)
+{
+	evrec_recorder_stats stats;
+
+	assert_ptr_equal(evrec_broadcaster_next_recorder(f->base.b, NULL), f->base.r);
+	assert_null(evrec_broadcaster_next_recorder(f->base.b, f->base.r));
+	evrec_recorder_get_stats(f->base.r, &stats);
+	assert_int_equal(stats.reasons, 1);
+	assert_int_equal(stats.actions, 1);
+}
+
 static void poll_some(struct scenario *f)
 {
 	int i;
@@ -229,6 +241,7 @@ static void poll_some(struct scenario *f)
 		stats_check_equations(f->base.b);
 		evrec_clock_set(f->base.clock, T0 + i * 60 * EVREC_SECOND);
 	}
+	check_recorder(f);
 	evrec_broadcaster_callback_error(f->base.b, "a binding's");
 	(void)evrec_broadcaster_flush(f->base.b, 0, NULL);
 	stats_check_equations(f->base.b);

@@ -28,6 +28,7 @@ enum pastime { SLEEPS, RUNS, READS, POLLS, EXITS };
 /* A child that records, is sent a signal, and goes on. */
 struct scenario {
 	bool threadless, functions, release, hang;
+	bool deferred;     /* the writes would be due in an hour */
 	unsigned failures; /* answers 500 before the first success */
 	enum pastime pastime;
 	int64_t timeout; /* 0: that of most tests */
@@ -99,7 +100,7 @@ static _Noreturn void live(const struct scenario *c, int success_fd)
 		_exit(6);
 	}
 	for (unsigned i = 1; i <= WRITES; i++) {
-		fake_write_submit(f.ob, i, 1);
+		(void)(c->deferred ? fake_write_defer : fake_write_submit)(f.ob, i, 1);
 	}
 	if (c->release) {
 		f.protocol->freed = NULL;
@@ -132,7 +133,7 @@ static _Noreturn void live_with_functions(const struct scenario *c, int success_
 		_exit(6);
 	}
 	for (unsigned i = 1; i <= WRITES; i++) {
-		fake_write_submit(f.ob, i, 1);
+		(void)(c->deferred ? fake_write_defer : fake_write_submit)(f.ob, i, 1);
 	}
 	send_signal(c);
 	pass_time(c, &f);
@@ -208,6 +209,16 @@ static void test_writes_what_waits(void **state)
 	check_all_written((struct scenario){ .pastime = SLEEPS, .threadless = true, .release = true });
 	check_all_written((struct scenario){ .pastime = SLEEPS, .failures = WRITES });
 	check_all_written((struct scenario){ .pastime = SLEEPS, .threadless = true, .failures = WRITES });
+}
+
+static void test_writes_what_is_deferred(void **state)
+{
+	(void)state;
+	check_all_written((struct scenario){ .deferred = true, .pastime = SLEEPS });
+	check_all_written((struct scenario){ .deferred = true, .pastime = SLEEPS, .threadless = true });
+	check_all_written((struct scenario){ .deferred = true, .pastime = POLLS, .threadless = true });
+	check_all_written((struct scenario){ .deferred = true, .pastime = SLEEPS, .release = true });
+	check_all_written((struct scenario){ .deferred = true, .pastime = POLLS, .functions = true });
 }
 
 static void test_writes_while_the_embedder_is_busy(void **state)
@@ -435,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_writes_what_waits),
+		cmocka_unit_test(test_writes_what_is_deferred),
 		cmocka_unit_test(test_writes_while_the_embedder_is_busy),
 		cmocka_unit_test(test_waits_for_polls_of_a_sink_of_functions),
 		cmocka_unit_test(test_exit_meanwhile_waits_for_the_writes),

@@ -66,6 +66,7 @@ static void test_child_does_not_use_the_parents_sender(void **state)
 
 struct exit_case {
 	bool threadless, release, hang;
+	bool deferred;      /* the writes would be due in an hour */
 	unsigned failures;  /* answers 500 before the first success */
 	int64_t free_takes; /* ns */
 };
@@ -88,7 +89,7 @@ static pid_t exit_in_child(const struct exit_case *c, int success_fd, int other)
 	f.protocol->failures = c->failures;
 	f.protocol->free_takes = c->free_takes;
 	for (unsigned i = 1; i <= 30; i++) {
-		fake_write_submit(f.ob, i, 1);
+		(void)(c->deferred ? fake_write_defer : fake_write_submit)(f.ob, i, 1);
 	}
 	if (c->threadless) {
 		sender_step(f.sender);
@@ -156,6 +157,15 @@ static void test_exit_sends_waiting_writes(void **state)
 }
 
 /* The thread of a released sender frees the protocol before it unlists the sender. */
+static void test_exit_sends_deferred_writes(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_and_count((struct exit_case){ .deferred = true }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .deferred = true, .release = true }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .deferred = true, .threadless = true }), 30);
+	assert_int_equal(exit_and_count((struct exit_case){ .deferred = true, .failures = 30 }), 30);
+}
+
 static void test_exit_uses_no_protocol_that_a_thread_frees(void **state)
 {
 	const int64_t some_looks = EVREC_SECOND / 20;
@@ -241,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_child_does_not_use_the_parents_sender),
 		cmocka_unit_test(test_exit_sends_waiting_writes),
+		cmocka_unit_test(test_exit_sends_deferred_writes),
 		cmocka_unit_test(test_exit_uses_no_protocol_that_a_thread_frees),
 		cmocka_unit_test(test_threads_end_before_exit_handlers_of_libraries),
 	};

@@ -150,18 +150,29 @@ void *fake_write_parse(evrec_str serialized, bool *important)
 
 const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse };
 
-bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count)
+static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t due)
 {
 	struct fake_write draft = { .count = count };
 	const struct occurrence occurrence = {
 		.id = id,
 		.verb = count > 1 ? VERB_PATCH : VERB_CREATE,
+		.due = due,
 		.draft = &draft,
 	};
 	enum evrec_cause cause;
 
 	snprintf(draft.name, sizeof(draft.name), "n%u", (unsigned)id);
 	return outbox_submit(ob, &occurrence, &cause);
+}
+
+bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count)
+{
+	return submit(ob, id, count, 0);
+}
+
+bool fake_write_defer(struct outbox *ob, uint64_t id, unsigned count)
+{
+	return submit(ob, id, count, unit_mono() + 3600 * EVREC_SECOND);
 }
 
 size_t outbox_entry_bytes(void)

@@ -60,6 +60,8 @@ struct outbox *fake_write_outbox(size_t max_pending);
  * False if the outbox dropped it.
  */
 bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count);
+/* Submits it to be deferred for an hour of CLOCK_MONOTONIC. */
+bool fake_write_defer(struct outbox *ob, uint64_t id, unsigned count);
 
 /* Bytes that an outbox counts for an entry beside its fake write's `size`. */
 size_t outbox_entry_bytes(void);

@@ -1,0 +1,31 @@
+/*
+ * recorder.h - the inside of a recorder, and the recorders of a broadcaster. One thread at a time.
+ */
+#ifndef EVREC_RECORDER_H
+#define EVREC_RECORDER_H
+
+#include "recorder/broadcaster.h"
+
+#pragma GCC visibility push(hidden)
+
+struct evrec_recorder {
+	evrec_broadcaster *b;
+	evrec_recorder *next, *prev;   /* the recorders of `b`, in the order in which they were made */
+	evrec_event *model;            /* holds the options; the fields below borrow from it */
+	evrec_map labels, annotations; /* of all events */
+	evrec_fields event;            /* the one being recorded; fields that no recording call sets stay as they are */
+	struct keys keys;              /* the event's */
+	struct buf note;               /* the event's, if it had to be cleaned or cut */
+	struct cardinality reasons, actions;
+};
+
+/* A new recorder joins those of its broadcaster, which counts its component; it leaves them before it is freed. */
+void recorders_add(evrec_recorder *r);
+void recorders_remove(evrec_recorder *r);
+
+/* Counts a value of a field: true if it is a new one. If it is one too many, the next recorders_tell tells so. */
+bool recorder_count(evrec_recorder *r, struct cardinality *field, evrec_str value);
+
+#pragma GCC visibility pop
+
+#endif
