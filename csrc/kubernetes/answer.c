@@ -199,3 +199,27 @@ void answer_read(evrec_answer *answer, const struct http_response *response)
 		set_message(answer, EVREC_STR("Unauthorized"));
 	}
 }
+
+/*
+ * kube-apiserver answers by text if it does not have the version, and by a Status without a kind if it does not have the
+ * resource. A Status that cannot be read, for want of memory, says nothing.
+ */
+bool answer_lacks_api(const struct http_response *response)
+{
+	const evrec_str body = response->body;
+	json_t *json;
+	const char *kind;
+	bool lacks;
+
+	if (response->status != 404) {
+		return false;
+	}
+	if (body.len == 0 || *body.data != '{') {
+		return true;
+	}
+	json = json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
+	kind = member(json_object_get(json, "details"), "kind");
+	lacks = json != NULL && (kind == NULL || *kind == '\0');
+	json_decref(json);
+	return lacks;
+}

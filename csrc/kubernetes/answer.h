@@ -18,6 +18,12 @@ void answer_read(evrec_answer *answer, const struct http_response *response);
  */
 void answer_read_body(evrec_answer *answer, evrec_str body);
 
+/*
+ * True: a 404 to a request that writes an Event which is not for want of the namespace or the Event: the server does not
+ * have the API.
+ */
+bool answer_lacks_api(const struct http_response *response);
+
 #pragma GCC visibility pop
 
 #endif

@@ -29,7 +29,8 @@ static void put_segment(struct buf *path, const char *text)
 }
 
 /* `name` is NULL for the path of all Events of the namespace. */
-static int set_path(struct event_request *request, const char *ns, const char *name, evrec_error *err)
+static int set_path(struct event_request *request, enum evrec_api api, const char *ns, const char *name,
+                    evrec_error *err)
 {
 	struct buf path = { 0 };
 
@@ -37,7 +38,8 @@ static int set_path(struct event_request *request, const char *ns, const char *n
 		return error_set(err, EVREC_EINVALID,
 		                 "a namespace or name that is empty, '.', '..' or has '/' or '%%' in it");
 	}
-	buf_put_str(&path, EVREC_STR("/api/v1/namespaces"));
+	buf_put_str(&path, api == EVREC_CORE_V1 ? EVREC_STR("/api/v1") : EVREC_STR("/apis/events.k8s.io/v1"));
+	buf_put_str(&path, EVREC_STR("/namespaces"));
 	put_segment(&path, ns);
 	put_segment(&path, "events");
 	if (name != NULL) {
@@ -52,15 +54,16 @@ static int set_path(struct event_request *request, const char *ns, const char *n
 	return 0;
 }
 
-int event_request_create(struct event_request *request, const char *ns, evrec_error *err)
+int event_request_create(struct event_request *request, enum evrec_api api, const char *ns, evrec_error *err)
 {
 	*request = (struct event_request){ .method = "POST", .content_type = "application/json" };
-	return set_path(request, ns, NULL, err);
+	return set_path(request, api, ns, NULL, err);
 }
 
-int event_request_patch(struct event_request *request, const char *ns, const char *name, evrec_error *err)
+int event_request_patch(struct event_request *request, enum evrec_api api, const char *ns, const char *name,
+                        evrec_error *err)
 {
 	*request =
 		(struct event_request){ .method = "PATCH", .content_type = "application/strategic-merge-patch+json" };
-	return set_path(request, ns, name, err);
+	return set_path(request, api, ns, name, err);
 }

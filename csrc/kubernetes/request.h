@@ -10,15 +10,16 @@
 
 struct event_request {
 	const char *method, *content_type; /* static */
-	char *path;                        /* from "/api" on, escaped; freed with mem_free */
+	char *path;                        /* from "/api" or "/apis" on, escaped; freed with mem_free */
 };
 
 /*
- * Creates an Event in namespace `ns`, or patches the one of this name; neither is escaped. 0; EVREC_EINVALID: `ns` or
+ * Creates an Event by this API in namespace `ns`, or patches the one of this name; neither is escaped. 0; EVREC_EINVALID: `ns` or
  * `name` can be no segment of a path; EVREC_ENOMEM. After an error there is nothing to free.
  */
-int event_request_create(struct event_request *request, const char *ns, evrec_error *err);
-int event_request_patch(struct event_request *request, const char *ns, const char *name, evrec_error *err);
+int event_request_create(struct event_request *request, enum evrec_api api, const char *ns, evrec_error *err);
+int event_request_patch(struct event_request *request, enum evrec_api api, const char *ns, const char *name,
+                        evrec_error *err);
 
 #pragma GCC visibility pop
 

@@ -22,6 +22,11 @@ static void drop_terminating(struct outcome *outcome)
 	outcome->problem = NULL;
 }
 
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
 /*
  * Admission refuses one event for what is in it, and the next may pass; authorization refuses all. Admission's message
  * names the event or the webhook (apiserver's admission and webhook errors); authorization's names the user and the
@@ -29,10 +34,9 @@ static void drop_terminating(struct outcome *outcome)
  */
 static bool refuses_this_event(const char *message)
 {
-	static const char webhook[] = "admission webhook ", named[] = "events \"";
+	const bool names_event = begins_with(message, "events \"") || begins_with(message, "events.events.k8s.io \"");
 
-	return strncmp(message, webhook, sizeof(webhook) - 1) == 0 ||
-	       (strncmp(message, named, sizeof(named) - 1) == 0 && strstr(message, " cannot ") == NULL);
+	return begins_with(message, "admission webhook ") || (names_event && strstr(message, " cannot ") == NULL);
 }
 
 static void forbidden(struct outcome *outcome, const struct kubernetes_try *try, const evrec_answer *answer)
@@ -186,6 +190,24 @@ void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *an
 	default:
 		drop(outcome, EVREC_CAUSE_REJECTED);
 		break;
+	}
+}
+
+enum api_news kubernetes_api_news(const struct kubernetes_try *try, const evrec_answer *answer, bool lacks_api)
+{
+	switch (answer->status) {
+	case 403:
+		if (answer->terminating || refuses_this_event(answer->message)) {
+			return API_SERVED;
+		}
+		return try->just_started ? API_NO_NEWS : API_FORBIDDEN;
+	case 404:
+		return lacks_api ? API_MISSING : API_SERVED;
+	case 409:
+	case 422:
+		return API_SERVED;
+	default:
+		return kubernetes_is_success(answer->status) ? API_SERVED : API_NO_NEWS;
 	}
 }
 

@@ -37,6 +37,16 @@ struct kubernetes_try {
  * client-go's recordEvent gives most of these up; it retries only if there was no answer.
  */
 void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *answer, struct outcome *outcome);
+
+/* What an answer says of the API that the write was sent by. `lacks_api`: answer_lacks_api. */
+enum api_news {
+	API_NO_NEWS,   /* nothing: the server did not come to look at the write */
+	API_SERVED,    /* the server has it, and lets the account use it, whatever became of the write */
+	API_MISSING,   /* the server does not have it */
+	API_FORBIDDEN, /* the account may not use it for this verb and namespace */
+};
+enum api_news kubernetes_api_news(const struct kubernetes_try *try, const evrec_answer *answer, bool lacks_api);
+
 /* The result of the request that was answered like this. */
 enum request_result kubernetes_result(const evrec_answer *answer);
 

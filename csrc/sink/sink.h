@@ -1,12 +1,14 @@
 /*
  * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
  *
- * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink.
+ * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink; file.c and callback.c
+ * its protocol too, which of Kubernetes is in kubernetes_protocol.c.
  */
 #ifndef EVREC_SINK_H
 #define EVREC_SINK_H
 
 #include "exec/command.h"
+#include "http/http_client.h"
 #include "outbox/protocol.h"
 #include "sink/write.h"
 
@@ -49,6 +51,8 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
                                          evrec_error *err);
 /* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
+/* What a Kubernetes sink asks of its client; borrows from `options`. */
+struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
 struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);
 /* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
 int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_error *err);

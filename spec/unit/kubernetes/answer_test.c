@@ -278,6 +278,30 @@ static void test_retry_after_of_the_header_comes_first(void **state)
 	assert_string_equal(a.message, "slow");
 }
 
+static bool lacks_api(int status, const char *body)
+{
+	const struct http_response response = { .status = status, .body = str_from(body) };
+
+	return answer_lacks_api(&response);
+}
+
+/* As kube-apiserver 1.36 answers for a version, a resource, a namespace and an Event that are not there. */
+static void test_missing_api_is_told_from_a_missing_object(void **state)
+{
+	(void)state;
+	assert_true(lacks_api(404, "404 page not found\n"));
+	assert_true(lacks_api(404, ""));
+	assert_true(lacks_api(404, "{\"kind\":\"Status\",\"message\":\"the server could not find the requested "
+	                           "resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404}"));
+	assert_true(lacks_api(404, "{}"));
+	assert_true(lacks_api(404, "{\"details\":{\"kind\":\"\"}}"));
+	assert_false(lacks_api(404, "{\"kind\":\"Status\",\"details\":{\"name\":\"nope\",\"kind\":\"namespaces\"}}"));
+	assert_false(lacks_api(404, "{\"details\":{\"name\":\"m1\",\"group\":\"events.k8s.io\",\"kind\":\"events\"}}"));
+	assert_false(lacks_api(404, "{\"details\":"));
+	assert_false(lacks_api(403, "forbidden"));
+	assert_false(lacks_api(200, ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_request_cut_off_by_a_401_is_unauthorized),
 		cmocka_unit_test(test_cut_body_is_not_parsed),
 		cmocka_unit_test(test_retry_after_of_the_header_comes_first),
+		cmocka_unit_test(test_missing_api_is_told_from_a_missing_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

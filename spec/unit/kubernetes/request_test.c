@@ -17,8 +17,10 @@ static void test_create_is_a_post(void **state)
 	struct event_request request;
 
 	(void)state;
-	check_path(event_request_create(&request, "shop", NULL), &request, "POST", "application/json",
+	check_path(event_request_create(&request, EVREC_CORE_V1, "shop", NULL), &request, "POST", "application/json",
 	           "/api/v1/namespaces/shop/events");
+	check_path(event_request_create(&request, EVREC_EVENTS_V1, "shop", NULL), &request, "POST", "application/json",
+	           "/apis/events.k8s.io/v1/namespaces/shop/events");
 }
 
 static void test_patch_is_a_strategic_merge_patch(void **state)
@@ -26,8 +28,10 @@ static void test_patch_is_a_strategic_merge_patch(void **state)
 	struct event_request request;
 
 	(void)state;
-	check_path(event_request_patch(&request, "shop", "web-0.17", NULL), &request, "PATCH",
+	check_path(event_request_patch(&request, EVREC_CORE_V1, "shop", "web-0.17", NULL), &request, "PATCH",
 	           "application/strategic-merge-patch+json", "/api/v1/namespaces/shop/events/web-0.17");
+	check_path(event_request_patch(&request, EVREC_EVENTS_V1, "shop", "web-0.17", NULL), &request, "PATCH",
+	           "application/strategic-merge-patch+json", "/apis/events.k8s.io/v1/namespaces/shop/events/web-0.17");
 }
 
 static void test_segments_are_escaped(void **state)
@@ -45,8 +49,8 @@ static void test_segments_are_escaped(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		check_path(event_request_patch(&request, cases[i].ns, cases[i].name, NULL), &request, "PATCH",
-		           "application/strategic-merge-patch+json", cases[i].path);
+		check_path(event_request_patch(&request, EVREC_CORE_V1, cases[i].ns, cases[i].name, NULL), &request,
+		           "PATCH", "application/strategic-merge-patch+json", cases[i].path);
 	}
 }
 
@@ -58,9 +62,10 @@ static void test_names_that_change_the_path_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		assert_int_equal(event_request_create(&request, names[i], &err), EVREC_EINVALID);
-		assert_int_equal(event_request_patch(&request, names[i], "x", &err), EVREC_EINVALID);
-		assert_int_equal(event_request_patch(&request, "shop", names[i], &err), EVREC_EINVALID);
+		assert_int_equal(event_request_create(&request, EVREC_EVENTS_V1, names[i], &err), EVREC_EINVALID);
+		assert_int_equal(event_request_patch(&request, EVREC_CORE_V1, names[i], "x", &err), EVREC_EINVALID);
+		assert_int_equal(event_request_patch(&request, EVREC_EVENTS_V1, "shop", names[i], &err),
+		                 EVREC_EINVALID);
 		assert_non_null(strstr(err.message, "'/' or '%'"));
 	}
 }

@@ -106,6 +106,11 @@ static void test_authorization_blocks_a_namespace(void **state)
 		  true },
 		{ 403, "events \"a.1\" is forbidden: User \"u\" cannot patch resource \"events\"", false, true },
 		{ 403, "events \"a.1\" is forbidden: exceeded quota: q, requested: count/events=1", false, false },
+		{ 403, "events.events.k8s.io is forbidden: User \"u\" cannot create resource \"events\"", false, true },
+		{ 403, "events.events.k8s.io \"a.1\" is forbidden: User \"u\" cannot patch resource \"events\"", false,
+		  true },
+		{ 403, "events.events.k8s.io \"a.1\" is forbidden: exceeded quota: q, requested: count/events=1", false,
+		  false },
 		{ 403, "admission webhook \"w.example.com\" denied the request: it cannot be", false, false },
 		{ 403, "events \"a.1\" is forbidden: because it is being terminated", true, true },
 		{ 404, "", true, true },
@@ -146,6 +151,49 @@ static void test_403_of_a_starting_server_is_retried(void **state)
 	answer.terminating = true;
 	kubernetes_outcome(&try, &answer, &o);
 	assert_int_equal(o.cause, EVREC_CAUSE_TERMINATING);
+}
+
+/* Only what the server says after it has looked at the write shows that the account may use the API. */
+static void test_news_of_the_api(void **state)
+{
+	static const char forbidden[] = "events.events.k8s.io is forbidden: User \"u\" cannot create resource";
+	static const char quota[] = "events.events.k8s.io \"a.1\" is forbidden: exceeded quota";
+	const struct {
+		int status;
+		bool lacks_api, just_started, terminating;
+		const char *message;
+		enum api_news news;
+	} rows[] = {
+		{ 0, false, false, false, "", API_NO_NEWS },
+		{ 200, false, false, false, "", API_SERVED },
+		{ 201, false, true, false, "", API_SERVED },
+		{ 307, false, false, false, "", API_NO_NEWS },
+		{ 400, false, false, false, "", API_NO_NEWS },
+		{ 401, false, false, false, "", API_NO_NEWS },
+		{ 403, false, false, false, forbidden, API_FORBIDDEN },
+		{ 403, false, true, false, forbidden, API_NO_NEWS },
+		{ 403, false, false, false, quota, API_SERVED },
+		{ 403, false, true, false, quota, API_SERVED },
+		{ 403, false, false, true, "", API_SERVED },
+		{ 404, false, false, false, "", API_SERVED },
+		{ 404, true, false, false, "", API_MISSING },
+		{ 409, false, false, false, "", API_SERVED },
+		{ 422, false, false, false, "", API_SERVED },
+		{ 429, false, false, false, "", API_NO_NEWS },
+		{ 500, false, false, false, "", API_NO_NEWS },
+		{ 503, false, false, false, "", API_NO_NEWS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct kubernetes_try try = { POST, false, false, rows[i].just_started };
+		evrec_answer answer = { .status = rows[i].status, .terminating = rows[i].terminating };
+
+		snprintf(answer.message, sizeof(answer.message), "%s", rows[i].message);
+		if (kubernetes_api_news(&try, &answer, rows[i].lacks_api) != rows[i].news) {
+			fail_msg("row %zu (status %d)", i, rows[i].status);
+		}
+	}
 }
 
 /* A request lost on a connection that the server closed after a 401 may have been carried out all the same. */
@@ -191,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_verdict_of_each_answer),
 		cmocka_unit_test(test_authorization_blocks_a_namespace),
 		cmocka_unit_test(test_403_of_a_starting_server_is_retried),
+		cmocka_unit_test(test_news_of_the_api),
 		cmocka_unit_test(test_401_in_doubt_is_retried),
 		cmocka_unit_test(test_result_of_each_status),
 	};

@@ -10,6 +10,9 @@ static bool encode(const void *item, enum body body, enum evrec_api api, enum re
 	if (!fake_write_encode(item, body, api, reader, request)) {
 		return false;
 	}
+	if (strncmp(name, "old-", 4) == 0) {
+		request->api = EVREC_CORE_V1;
+	}
 	if (bar != NULL) {
 		mem_free(request->ns);
 		mem_free(request->name);

@@ -41,7 +41,10 @@ void kubernetes_fixture_close(struct kubernetes_fixture *f);
 /* The outbox's counters, once their equation is checked. */
 struct outbox_stats kubernetes_fixture_stats(struct kubernetes_fixture *f);
 
-/* Submits a write named "name" in the namespace "shop", or "namespace|name". False if the outbox dropped it. */
+/*
+ * Submits a write named "name" in the namespace "shop", or "namespace|name". "old-..." is encoded in core/v1, whatever the
+ * sink's API is. False if the outbox dropped it.
+ */
 bool kubernetes_fixture_submit(struct kubernetes_fixture *f, uint64_t id, enum verb verb, const char *name);
 
 /* Sets the clock to `now`, and steps the sender until all writes due are answered. */
