@@ -809,6 +809,7 @@ enum evrec_stage {
 	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
 	EVREC_STAGE_MERGED,       /* "merged": its note differs from that of its series, which has the last one */
 	EVREC_STAGE_FINISHED,     /* "finished": nothing was suppressed; a series ended, with this count */
+	EVREC_STAGES
 };
 /* The word in quotes above; static. Any thread. */
 const char *evrec_stage_name(enum evrec_stage stage);
@@ -824,7 +825,7 @@ typedef struct evrec_suppressed {
 	evrec_str component, host, controller, instance, type, reason;
 	evrec_str message;   /* the last one's, as it was or would have been written; 200 bytes of it at most */
 	uint64_t count;      /* occurrences */
-	int64_t first, last; /* when the first and the last of them were suppressed */
+	int64_t first, last; /* when the first and the last of them were suppressed; of a series, when they happened */
 	/* The key of similar events: by default the source, object, type, reason, controller and instance. */
 	enum evrec_key aggregate_kind;
 	evrec_str aggregate_key; /* of EVREC_KEY_CUSTOM */

@@ -139,6 +139,7 @@ build = {
 				"csrc/recorder/pipeline.c",
 				"csrc/recorder/pipeline_news.c",
 				"csrc/recorder/pipeline_open.c",
+				"csrc/recorder/pipeline_series.c",
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/stats.c",
 				"csrc/recorder/suppressed.c",

@@ -39,7 +39,7 @@ const char *evrec_why_name(enum evrec_why why)
 	return names[why];
 }
 
-static int check_options(const evrec_correlator_options *o, evrec_error *err)
+int correlator_check_options(const evrec_correlator_options *o, evrec_error *err)
 {
 	if (o->lru_cache_size < 1 || o->lru_cache_size > CACHE_MAX) {
 		return error_set(err, EVREC_EINVALID, "lru_cache_size: must be 1 to %u", CACHE_MAX);
@@ -69,7 +69,7 @@ evrec_correlator *evrec_correlator_new(const evrec_correlator_options *options, 
 		evrec_correlator_options_init(&defaults);
 		options = &defaults;
 	}
-	if (check_options(options, err) != 0) {
+	if (correlator_check_options(options, err) != 0) {
 		return NULL;
 	}
 	c = mem_zalloc(sizeof(*c));

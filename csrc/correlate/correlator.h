@@ -18,6 +18,9 @@
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
                        struct observed *observed);
 
+/* The checks of evrec_correlator_new. */
+int correlator_check_options(const evrec_correlator_options *options, evrec_error *err);
+
 /* As evrec_correlator_answered, which is this function's public name. */
 void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
 

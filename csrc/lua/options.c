@@ -60,6 +60,38 @@ static void expect(const struct reading *r, const struct option *o, int type, co
 	}
 }
 
+/* Pushes the words as a list for people: "a", "b" or "c". */
+static void push_words(lua_State *L, const struct option *words)
+{
+	const struct option *w;
+
+	lua_pushfstring(L, "\"%s\"", words[0].name);
+	for (w = words + 1; w->name != NULL; w++) {
+		lua_pushfstring(L, "%s%s\"%s\"", lua_tostring(L, -1), w[1].name == NULL ? " or " : ", ", w->name);
+		lua_remove(L, -2);
+	}
+}
+
+static int word(const struct reading *r, const struct option *o)
+{
+	const struct option *w;
+	lua_State *L = r->L;
+
+	if (lua_type(L, -1) == LUA_TSTRING) {
+		for (w = o->rows; w->name != NULL; w++) {
+			if (strlen(w->name) == lua_rawlen(L, -1) && strcmp(w->name, lua_tostring(L, -1)) == 0) {
+				return (int)w->offset;
+			}
+		}
+		lua_pushfstring(L, "\"%s\"", lua_tostring(L, -1));
+	} else {
+		lua_pushstring(L, luaL_typename(L, -1));
+	}
+	push_words(L, o->rows);
+	refuse(r, o->name, lua_tostring(L, -1), lua_tostring(L, -2));
+	return 0;
+}
+
 static void read_rows(const struct reading *r, const struct option *rows, char *into);
 
 /*
@@ -154,6 +186,9 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 	case OPTION_NUMBER:
 		*(double *)at = number(r, o, "a number");
 		break;
+	case OPTION_WORD:
+		*(int *)at = word(r, o);
+		break;
 	case OPTION_DURATION:
 		if (!evrec_seconds_to_ns(number(r, o, "a number of seconds"), at)) {
 			refuse_number(r, o, "a number of seconds");
@@ -188,6 +223,7 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 			read_copied_table(r, o, at);
 		}
 		break;
+	case OPTION_VALUE:
 	case OPTION_ROWS:
 		break;
 	}

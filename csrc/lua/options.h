@@ -21,6 +21,8 @@ enum option_type {
 	OPTION_UNSIGNED, /* unsigned: an integer from min to max */
 	OPTION_SIZE,     /* size_t: an integer from min to max */
 	OPTION_NUMBER,   /* double, from min to max */
+	OPTION_WORD,     /* int: a string, the name of one of `rows`, which are of OPTION_VALUE */
+	OPTION_VALUE,    /* no option: a word of an OPTION_WORD; its offset is the value that it stands for */
 	OPTION_DURATION, /* int64_t, nanoseconds: given as seconds from min to max */
 	OPTION_CLOCK,    /* evrec_clock *, borrowed from the copy of the table */
 	OPTION_MAP,      /* evrec_map: a table of strings, borrowed like a string */

@@ -68,6 +68,21 @@ static int recorder_past_eventf(lua_State *L)
 	return recording_make(&r);
 }
 
+static int recorder_action_eventf(lua_State *L)
+{
+	struct recording r;
+
+	if (!recording_begin(L, &r, 7, RECORDING_SLOTS)) {
+		return 3;
+	}
+	if (!recording_format(&r, 7) || !recording_object(&r, 2) || !recording_related(&r, 3) ||
+	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason) ||
+	    !recording_optional(&r, 6, "action", &r.emit.action)) {
+		return recording_refuse(&r);
+	}
+	return recording_make(&r);
+}
+
 /* The fields of emit. The last two are other names of fields before them. */
 enum emit_field {
 	REGARDING = 1,
@@ -231,6 +246,7 @@ static int recorder_emit(lua_State *L)
 static const struct option rows[] = {
 	{ "component", OPTION_STRING, AT(component), 0, 0, NULL, false },
 	{ "host", OPTION_STRING, AT(host), 0, 0, NULL, false },
+	{ "instance", OPTION_STRING, AT(instance), 0, 0, NULL, false },
 	{ "labels", OPTION_MAP, AT(labels), 0, 0, NULL, false },
 	{ "annotations", OPTION_MAP, AT(annotations), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
@@ -275,6 +291,7 @@ static const luaL_Reg methods[] = {
 	{ "eventf", recorder_eventf },
 	{ "annotated_eventf", recorder_annotated_eventf },
 	{ "past_eventf", recorder_past_eventf },
+	{ "action_eventf", recorder_action_eventf },
 	{ "emit", recorder_emit },
 	{ NULL, NULL },
 };

@@ -176,13 +176,7 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 
 /* ---- constructors ---- */
 
-/* The options of every sink. */
-struct common_settings {
-	evrec_sink_options options;
-	evrec_str full;
-};
-
-#define COMMON(member) offsetof(struct common_settings, options.member)
+#define COMMON(member) offsetof(evrec_sink_options, member)
 
 /* Offsets from the member `spool`. */
 static const struct option spool_rows[] = {
@@ -191,35 +185,43 @@ static const struct option spool_rows[] = {
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
+static const struct option full_words[] = {
+	{ "drop_newest", OPTION_VALUE, EVREC_DROP_NEWEST, 0, 0, NULL, false },
+	{ "drop_oldest", OPTION_VALUE, EVREC_DROP_OLDEST, 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+static const struct option api_words[] = {
+	{ "v1", OPTION_VALUE, EVREC_SINK_CORE_V1, 0, 0, NULL, false },
+	{ "events.k8s.io/v1", OPTION_VALUE, EVREC_SINK_EVENTS_V1, 0, 0, NULL, false },
+	{ "auto", OPTION_VALUE, EVREC_SINK_AUTO, 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+static const struct option correlate_words[] = {
+	{ "record", OPTION_VALUE, EVREC_CORRELATE_RECORD, 0, 0, NULL, false },
+	{ "series", OPTION_VALUE, EVREC_CORRELATE_SERIES, 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+/* The options of every sink, of evrec_sink_options. */
 static const struct option common_rows[] = {
 	{ "max_pending", OPTION_SIZE, COMMON(limits.max_pending), 1, 1e7, NULL, false },
 	{ "max_pending_bytes", OPTION_SIZE, COMMON(limits.max_pending_bytes), 1, (double)(SIZE_MAX / 2), NULL, false },
 	{ "max_age", OPTION_DURATION, COMMON(limits.max_age), 0, 1e9, NULL, false },
 	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
-	{ "full", OPTION_STRING, offsetof(struct common_settings, full), 0, 0, NULL, false },
+	{ "full", OPTION_WORD, COMMON(limits.full), 0, 0, full_words, false },
 	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 0, 0, spool_rows, false },
 	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
+	{ "api", OPTION_WORD, COMMON(api), 0, 0, api_words, false },
+	{ "correlate", OPTION_WORD, COMMON(correlate), 0, 0, correlate_words, false },
+	{ "refresh_interval", OPTION_DURATION, COMMON(series.refresh_interval), 1, 1e9, NULL, false },
+	{ "finish_time", OPTION_DURATION, COMMON(series.finish_time), 1, 1e9, NULL, false },
+	{ "max_series", OPTION_SIZE, COMMON(series.max_series), 1, 1 << 24, NULL, false },
+	{ "note_in_key", OPTION_BOOLEAN, COMMON(series.note_in_key), 0, 0, NULL, false },
+	{ "rate_limit", OPTION_BOOLEAN, COMMON(series.rate_limit), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
-
-static bool is_word(const evrec_str *s, const char *word)
-{
-	return s->len == strlen(word) && memcmp(s->data, word, s->len) == 0;
-}
-
-/* Sets the option `full` by the word that was read for it. Raises if it is an unknown word. */
-static const evrec_sink_options *check_common(lua_State *L, const char *function, struct common_settings *settings)
-{
-	const evrec_str *full = &settings->full;
-
-	if (is_word(full, "drop_oldest")) {
-		settings->options.limits.full = EVREC_DROP_OLDEST;
-	} else if (full->data != NULL && !is_word(full, "drop_newest")) {
-		luaL_error(L, "%s: option 'full': expected \"drop_newest\" or \"drop_oldest\", got \"%s\"", function,
-		           full->data);
-	}
-	return &settings->options;
-}
 
 static struct sink *push_sink(lua_State *L)
 {
@@ -247,22 +249,22 @@ static void check_lua_options(lua_State *L, const char *function, const evrec_si
 int sink_new_lua(lua_State *L)
 {
 	const char *function = "evrec.sink.lua";
-	struct common_settings settings = { .full = { NULL, 0 } };
+	evrec_sink_options options;
 	struct sink *sink;
 
 	lua_settop(L, 1);
 	lua_newtable(L);
-	evrec_sink_options_init(&settings.options);
-	options_read(L, 1, function, lua_rows, &settings, 2);
-	check_lua_options(L, function, check_common(L, function, &settings));
-	/* The strings that settings.options borrow, or the table with one, live as long as the sink's user value. */
+	evrec_sink_options_init(&options);
+	options_read(L, 1, function, lua_rows, &options, 2);
+	check_lua_options(L, function, &options);
+	/* The strings that `options` borrow, or the table with one, live as long as the sink's user value. */
 	lua_getfield(L, 1, "spool");
 	lua_setfield(L, 2, "spool");
 	lua_getfield(L, 1, "name");
 	lua_setfield(L, 2, "name");
 	sink = push_sink(L);
 	sink->in_lua = true;
-	sink->options = settings.options;
+	sink->options = options;
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
 	return 1;
@@ -270,7 +272,7 @@ int sink_new_lua(lua_State *L)
 
 struct file_settings {
 	evrec_str path;
-	struct common_settings common;
+	evrec_sink_options common;
 };
 
 static const struct option file_rows[] = {
@@ -287,17 +289,15 @@ int sink_new_file(lua_State *L)
 	evrec_error err;
 
 	lua_settop(L, 1);
-	evrec_sink_options_init(&settings.common.options);
+	evrec_sink_options_init(&settings.common);
 	options_read(L, 1, function, file_rows, &settings, 0);
-	(void)check_common(L, function, &settings.common);
 	sink = push_sink(L);
-	sink->sink = evrec_sink_file(settings.path, &settings.common.options, &err);
+	sink->sink = evrec_sink_file(settings.path, &settings.common, &err);
 	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
 }
 
 struct kubernetes_settings {
 	evrec_kubernetes_options options;
-	struct common_settings common;
 	bool thread;
 };
 
@@ -312,7 +312,7 @@ static const struct option kubernetes_rows[] = {
 	{ "client_key", OPTION_STRING, AT(client_key), 0, 0, NULL, false },
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
-	{ "common", OPTION_ROWS, offsetof(struct kubernetes_settings, common), 0, 0, common_rows, false },
+	{ "common", OPTION_ROWS, AT(common), 0, 0, common_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
 	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
@@ -328,9 +328,7 @@ int sink_new_kubernetes(lua_State *L)
 
 	lua_settop(L, 2);
 	evrec_kubernetes_options_init(&settings.options);
-	evrec_sink_options_init(&settings.common.options);
 	options_read(L, 1, function, kubernetes_rows, &settings, 0);
-	settings.options.common = *check_common(L, function, &settings.common);
 	settings.options.common.threadless = !settings.thread;
 	sink = push_sink(L);
 	if (!lua_isnil(L, 2)) {

@@ -26,6 +26,18 @@ static void set_throttle(lua_State *L, const evrec_throttle_stats *throttle)
 	lua_setfield(L, -2, "throttle");
 }
 
+static void set_series(lua_State *L, const evrec_series_stats *series)
+{
+	lua_createtable(L, 0, 6);
+	table_set_count(L, "series", series->series);
+	table_set_count(L, "ongoing", series->ongoing);
+	table_set_count(L, "begun", series->begun);
+	table_set_count(L, "finished", series->finished);
+	table_set_count(L, "evicted", series->evicted);
+	table_set_count(L, "notes", series->notes);
+	lua_setfield(L, -2, "series");
+}
+
 static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 {
 	lua_newtable(L);
@@ -34,6 +46,7 @@ static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 	table_set_count(L, "created", stats->created);
 	table_set_count(L, "patched", stats->patched);
 	table_set_count(L, "coalesced", stats->coalesced);
+	table_set_count(L, "counted", stats->counted);
 	table_set_count(L, "pending", stats->pending);
 	table_set_count(L, "spooled", stats->spooled);
 	table_set_count(L, "restored", stats->restored);
@@ -45,6 +58,7 @@ static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 	set_dropped(L, "dropped", stats->dropped);
 	correlator_push_stats(L, &stats->correlator);
 	lua_setfield(L, -2, "correlator");
+	set_series(L, &stats->series);
 }
 
 void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
@@ -75,6 +89,7 @@ static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 	sum->created += one->created;
 	sum->patched += one->patched;
 	sum->coalesced += one->coalesced;
+	sum->counted += one->counted;
 	sum->pending += one->pending;
 	sum->spooled += one->spooled;
 	sum->restored += one->restored;
@@ -132,6 +147,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 	table_set_count(L, "created", sum.created);
 	table_set_count(L, "patched", sum.patched);
 	table_set_count(L, "coalesced", sum.coalesced);
+	table_set_count(L, "counted", sum.counted);
 	table_set_count(L, "pending", sum.pending);
 	table_set_count(L, "spooled", sum.spooled);
 	table_set_count(L, "restored", sum.restored);

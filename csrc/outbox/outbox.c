@@ -221,6 +221,13 @@ static struct entry *admit(struct outbox *ob, const struct occurrence *occurrenc
 	return target;
 }
 
+static void tell_deferred(const struct occurrence *occurrence, const struct entry *target)
+{
+	if (occurrence->deferred != NULL) {
+		*occurrence->deferred = target != NULL && target->deferred;
+	}
+}
+
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	const uint32_t n = !occurrence->silent;
@@ -242,8 +249,12 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 			outbox_queue_message(ob, "memory", "no memory: an event was dropped");
 		}
 	}
-	wake = ((wake && ob->waiting.head != NULL) || (look != INT64_MIN && deferred_look(ob) < look)) &&
-	       ob->wake != NULL;
+	wake = wake && ob->waiting.head != NULL;
+	if (occurrence->due != 0) {
+		wake = wake || deferred_look(ob) < look;
+		tell_deferred(occurrence, target);
+	}
+	wake = wake && ob->wake != NULL;
 	(void)pthread_mutex_unlock(&ob->lock);
 	if (wake) {
 		ob->wake(ob->wake_ctx);

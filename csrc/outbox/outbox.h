@@ -60,7 +60,8 @@ struct occurrence {
 	 * anew; one that is not deferred makes the write pending.
 	 */
 	int64_t due;
-	bool silent; /* a write without an occurrence: the counters count none */
+	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
+	bool silent;    /* a write without an occurrence: the counters count none */
 	const void *draft;
 };
 

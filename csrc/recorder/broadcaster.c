@@ -71,6 +71,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	b->listener = (struct pipeline_listener){
 		.dropped = on_dropped,
 		.limited = b->options.on_drop != NULL ? on_limited : NULL,
+		.series = broadcaster_tell_series,
 		.error = on_error,
 		.ctx = b,
 		.loud = loud,
@@ -154,6 +155,36 @@ static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	return !b->name.failed;
 }
 
+/*
+ * What watches need before the first of them sees the event: ended series are told before it. Returns a copy of the event
+ * if one is needed, or NULL.
+ */
+static evrec_event *prepare(evrec_broadcaster *b, evrec_fields *event, int64_t now)
+{
+	const bool named = event->name.len != 0 || name_event(b, event, now);
+
+	if (!b->copies) {
+		return NULL;
+	}
+	for (size_t i = 0; i < b->sinks.len; i++) {
+		pipeline_tick(b->sinks.items[i]->pipeline, now);
+	}
+	b->broadcasting = true;
+	return named ? evrec_event_new(event) : NULL;
+}
+
+/* The event was given to all watches. A series that it began is told after it. */
+static void finish_broadcast(evrec_broadcaster *b, evrec_event *copy)
+{
+	b->broadcasting = false;
+	evrec_event_release(copy);
+	if (b->told != NULL) {
+		broadcaster_offer(b, b->told);
+		evrec_event_release(b->told);
+		b->told = NULL;
+	}
+}
+
 static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now)
 {
 	/* A watch that a callback starts is appended after these `n`: it gets later events only. */
@@ -164,8 +195,8 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *ke
 
 	b->busy = true;
 	b->stats.broadcast++;
-	if (b->names && (event->name.len != 0 || name_event(b, event, now)) && b->copies) {
-		copy = evrec_event_new(event);
+	if (b->names) {
+		copy = prepare(b, event, now);
 	}
 	for (i = 0; i < n; i++) {
 		evrec_watch *watch = b->watches.items[i];
@@ -178,7 +209,9 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *ke
 			b->stats.watch_dropped++;
 		}
 	}
-	evrec_event_release(copy);
+	if (b->copies) {
+		finish_broadcast(b, copy);
+	}
 	b->busy = false;
 	if (stopped) {
 		broadcaster_forget_stopped(b);
@@ -280,7 +313,7 @@ int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *k
 	return 0;
 }
 
-void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline)
+void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes)
 {
 	size_t i;
 
@@ -291,6 +324,9 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline)
 	broadcast_deferred(b);
 	b->busy = true;
 	for (i = 0; i < b->sinks.len; i++) {
+		if (flushes) {
+			pipeline_release(b->sinks.items[i]->pipeline);
+		}
 		pipeline_poll(b->sinks.items[i]->pipeline, deadline);
 	}
 	b->busy = false;
@@ -299,5 +335,5 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline)
 
 void evrec_broadcaster_poll(evrec_broadcaster *b)
 {
-	broadcaster_poll_by(b, INT64_MAX);
+	broadcaster_poll_by(b, INT64_MAX, false);
 }

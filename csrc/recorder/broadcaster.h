@@ -34,6 +34,8 @@ struct evrec_broadcaster {
 	size_t last_number;        /* of the sink that was started last; 0: none was */
 	bool copies;               /* a watch takes a copy of the event */
 	bool names;                /* a watch needs the event's name */
+	bool broadcasting;         /* an event, of which watches take a copy */
+	evrec_event *told;         /* a series as that event has left it, for the watches to get after the event */
 	evrec_event **deferred;    /* a ring of DEFERRED_MAX, made when first needed */
 	size_t deferred_head, deferred_len;
 	struct keys deferred_keys;
@@ -64,8 +66,16 @@ void broadcaster_enter_phase(evrec_broadcaster *b, enum broadcaster_phase phase)
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
 
-/* A poll in which every sink without a thread begins at most one write after `deadline` (CLOCK_MONOTONIC, ns). */
-void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline);
+/* Gives functions and queues, and no sinks, an event: NULL if there was no memory for it. */
+void broadcaster_offer(evrec_broadcaster *b, evrec_event *event);
+/* Tells of a series: `series` of a listener. */
+void broadcaster_tell_series(void *ctx, const struct pipeline *pipeline, const evrec_fields *event);
+
+/*
+ * A poll in which every sink without a thread begins at most one write after `deadline` (CLOCK_MONOTONIC, ns). If it
+ * `flushes`, series are written as well.
+ */
+void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes);
 
 /*
  * Takes stopped watches out of the list that recording calls visit, and lets go of those with nothing left to write. A

@@ -58,10 +58,10 @@ static bool wait_for_progress(const evrec_broadcaster *b, int64_t deadline)
 static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t last_write)
 {
 	for (;;) {
-		broadcaster_poll_by(b, last_write);
+		broadcaster_poll_by(b, last_write, true);
 		if (settled(b)) {
 			/* Takes the answers that came since the poll above; their callbacks may record again. */
-			broadcaster_poll_by(b, last_write);
+			broadcaster_poll_by(b, last_write, true);
 			if (settled(b)) {
 				return 0;
 			}

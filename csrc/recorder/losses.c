@@ -26,7 +26,7 @@ static uint64_t count(const evrec_broadcaster *b, struct losses *sum)
 	for (size_t i = 0; i < b->sinks.len; i++) {
 		pipeline_get_stats(b->sinks.items[i]->pipeline, &sink);
 		add_sink(sum, &sink);
-		waiting += sink.pending;
+		waiting += sink.pending + sink.counted;
 	}
 	return waiting;
 }

@@ -32,7 +32,7 @@ static bool bound_note(struct pipeline *pipeline, struct observed *o)
 		return true;
 	}
 	buf_clear(&pipeline->note);
-	o->note = text_clean(o->note, pipeline->max_message_bytes, &pipeline->note);
+	o->note = text_clean(o->note, pipeline->max_note, &pipeline->note);
 	return !pipeline->note.failed;
 }
 
@@ -58,6 +58,102 @@ static void get_event(const void *observed, evrec_fields *event)
  */
 #define NEWS_WHILE_RECORDING 4
 
+/* An event that no change could make fit for the sink's API. */
+static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, int64_t now)
+{
+	struct observed observed;
+
+	pipeline->received++;
+	pipeline->dropped_unfit++;
+	observed_init(&observed, event);
+	drop(pipeline, &observed, keys, EVREC_CAUSE_UNFIT, now);
+}
+
+static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                   struct observed *observed)
+{
+	if (pipeline->series != NULL) {
+		return series_observe(pipeline->series, event, keys, now, observed);
+	}
+	observed->due = 0;
+	observed->base = 0;
+	observed->finishes = observed->merged = false;
+	return correlator_observe(pipeline->correlator, event, keys, now, observed);
+}
+
+static void submit_new_style(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, int64_t now)
+{
+	const int64_t monotonic = clock_coarse(pipeline->clock);
+	const struct write_draft draft = {
+		.new_style = true,
+		.finishes = o->finishes,
+		.base = o->base,
+		.note = o->note,
+		.note_changes = pipeline->series != NULL || o->why == EVREC_AGGREGATED,
+		.last = o->last,
+		.count = o->count,
+		.get_event = get_event,
+		.source = o,
+	};
+	bool deferred = false;
+	const struct occurrence occurrence = {
+		.id = o->handle,
+		.verb = o->patch ? VERB_PATCH : VERB_CREATE,
+		.important = write_is_important(o->event),
+		.now = monotonic,
+		.due = pipeline_due(pipeline, o, now, monotonic),
+		.deferred = &deferred,
+		.draft = &draft,
+	};
+	enum evrec_cause cause;
+
+	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
+		if (pipeline->series != NULL) {
+			series_dropped(pipeline->series, o->handle, now);
+		}
+		drop(pipeline, o, keys, cause, now);
+		return;
+	}
+	if (o->due != 0 && !deferred) {
+		series_released(pipeline->series, o->handle);
+	}
+	if (o->merged || o->why == EVREC_AGGREGATED) {
+		suppressed_add(&pipeline->suppressed, o->merged ? EVREC_STAGE_MERGED : EVREC_STAGE_AGGREGATED,
+		               EVREC_CAUSES, keys, o, now);
+	}
+}
+
+/* An event had no token. */
+static void limit(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, int64_t now)
+{
+	pipeline->rate_limited++;
+	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
+	tell_limited(pipeline, o);
+}
+
+static void record_new_style(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
+{
+	evrec_fields fitted = *event;
+	struct observed observed;
+	int code;
+
+	pipeline_tick(pipeline, now);
+	code = fit_event(&pipeline->fit, &fitted, str_from(pipeline->host_name), NULL);
+	if (code == EVREC_EINVALID) {
+		drop_unfit(pipeline, event, keys, now);
+	} else if (keys == NULL || code != 0 || observe(pipeline, &fitted, keys, now, &observed) != 0 ||
+	           !bound_note(pipeline, &observed)) {
+		drop_for_memory(pipeline, event, keys, now);
+	} else {
+		pipeline->received++;
+		if (observed.skip) {
+			limit(pipeline, &observed, keys, now);
+		} else {
+			submit_new_style(pipeline, &observed, keys, now);
+		}
+	}
+}
+
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
 {
 	struct occurrence occurrence;
@@ -75,6 +171,10 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 	if (outbox_has_news(pipeline->outbox)) {
 		pipeline_take_news(pipeline, NEWS_WHILE_RECORDING);
 	}
+	if (pipeline->new_style) {
+		record_new_style(pipeline, event, keys, now);
+		return;
+	}
 	if (keys == NULL || correlator_observe(pipeline->correlator, event, keys, now, &observed) != 0 ||
 	    !bound_note(pipeline, &observed)) {
 		drop_for_memory(pipeline, event, keys, now);
@@ -83,9 +183,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 	/* Counted after the correlator's callbacks have run: the equation of the stats holds for them too. */
 	pipeline->received++;
 	if (observed.skip) {
-		pipeline->rate_limited++;
-		suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, &observed, now);
-		tell_limited(pipeline, &observed);
+		limit(pipeline, &observed, keys, now);
 		return;
 	}
 	draft = (struct write_draft){
@@ -112,6 +210,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 
 void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
 {
+	pipeline_tick(pipeline, evrec_clock_now(pipeline->clock));
 	if (pipeline_ready(pipeline)) {
 		sender_begin(pipeline->sender);
 		if (sender_needs_step(pipeline->sender)) {
@@ -142,6 +241,7 @@ void pipeline_stop(struct pipeline *pipeline)
 {
 	if (pipeline->phase == PIPELINE_RUNNING) {
 		pipeline_enter_phase(pipeline, PIPELINE_STOPPED);
+		pipeline_release(pipeline);
 	}
 }
 
@@ -195,6 +295,9 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	if (pipeline->correlator != NULL) {
 		evrec_correlator_get_stats(pipeline->correlator, &stats->correlator);
 	}
+	if (pipeline->series != NULL) {
+		series_get_stats(pipeline->series, &stats->series);
+	}
 	stats->received = pipeline->received + outbox.restored;
 	stats->restored = outbox.restored;
 	stats->spooled = outbox.spooled;
@@ -202,6 +305,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	stats->created = outbox.created;
 	stats->patched = outbox.patched;
 	stats->coalesced = outbox.coalesced;
+	stats->counted = outbox.counted;
 	stats->pending = outbox.pending;
 	stats->retries = outbox.retries;
 	stats->pending_writes = outbox.writes;
@@ -211,14 +315,17 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 		stats->dropped[i] = outbox.dropped[i];
 	}
 	stats->dropped[EVREC_CAUSE_MEMORY] += pipeline->dropped_memory;
+	stats->dropped[EVREC_CAUSE_UNFIT] += pipeline->dropped_unfit;
 }
 
 void pipeline_explain(const struct pipeline *pipeline, const evrec_reference *object,
                       bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx)
 {
-	/* Nothing is known without a correlator, or in a child that has recorded nothing yet. */
-	if (pipeline->correlator != NULL && pipeline->fork_generation == sender_fork_generation()) {
-		suppressed_visit(&pipeline->suppressed, pipeline->correlator, object, evrec_clock_now(pipeline->clock),
-		                 func, ctx);
+	const struct suppressed_keys known = { pipeline->correlator, pipeline->series };
+
+	/* Nothing is known without either, or in a child that has recorded nothing yet. */
+	if ((known.correlator != NULL || known.series != NULL) &&
+	    pipeline->fork_generation == sender_fork_generation()) {
+		suppressed_visit(&pipeline->suppressed, &known, object, evrec_clock_now(pipeline->clock), func, ctx);
 	}
 }

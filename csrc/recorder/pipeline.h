@@ -2,7 +2,7 @@
  * pipeline.h - one sink's correlator, outbox and sender. Belongs to a broadcaster, and to that one's thread. A sender's
  * own thread shares nothing with it but the outbox, which has a lock.
  *
- *   an event goes in:     pipeline_record: correlator, then outbox
+ *   an event goes in:     pipeline_record: correlator or series, then outbox
  *   an answer comes back: pipeline_record and pipeline_poll take it from the outbox to the correlator; drops and errors
  *                         go to the listener
  */
@@ -21,18 +21,20 @@ struct pipeline_drop {
 	uint64_t count;
 };
 
-/* The functions are called with no lock held, from inside pipeline_record, pipeline_poll and pipeline_join. */
+struct pipeline;
+
+/* The functions are called with no lock held, from inside pipeline_record, pipeline_tick, pipeline_poll and pipeline_join. */
 struct pipeline_listener {
 	void (*dropped)(void *ctx, const struct pipeline_drop *drop);
 	/* The event was limited in rate. NULL: nobody asks. */
 	void (*limited)(void *ctx, const evrec_fields *event);
+	/* A series has begun, was taken over, or is finished, as series_state says. */
+	void (*series)(void *ctx, const struct pipeline *pipeline, const evrec_fields *event);
 	/* `name` is static; `sink` is the sink's name, borrowed for the call. */
 	void (*error)(void *ctx, const char *message, const char *name, const char *sink);
 	void *ctx;
 	bool loud; /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
-
-struct pipeline;
 
 /*
  * Retains `sink` and `clock`, copies `options` (NULL: the defaults). `listener` must outlive the pipeline. Messages,
@@ -46,6 +48,12 @@ void pipeline_free(struct pipeline *pipeline);
 
 /* `keys` are the event's own; NULL if there was no memory for them. Does nothing once the pipeline was stopped. */
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
+/* True if the sink combines events by series. */
+bool pipeline_has_series(const struct pipeline *pipeline);
+/* Tells of the series that are finished by `now`. pipeline_record and pipeline_poll do so too. */
+void pipeline_tick(struct pipeline *pipeline, int64_t now);
+/* What a series has counted and not written is pending from now on. */
+void pipeline_release(struct pipeline *pipeline);
 /*
  * Takes answers, drops and errors from the outbox. Does the sender's work too if that has no thread; after `deadline`
  * (CLOCK_MONOTONIC, ns) it begins at most one write.

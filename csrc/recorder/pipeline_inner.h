@@ -3,6 +3,7 @@
  *
  *   pipeline.c          the way of an event; polls; the end; stats
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
+ *   pipeline_series.c   what its series has to be asked and told, besides the events
  *   pipeline_news.c     answers, drops and errors from the outbox
  */
 #ifndef EVREC_PIPELINE_INNER_H
@@ -10,7 +11,9 @@
 
 #include "base/clock.h"
 #include "correlate/correlator.h"
+#include "correlate/series.h"
 #include "event/event.h"
+#include "event/fit.h"
 #include "recorder/pipeline.h"
 #include "recorder/suppressed.h"
 #include "sender/sender.h"
@@ -26,20 +29,27 @@ enum pipeline_phase {
 	PIPELINE_SHUT,    /* ended together with its broadcaster, which keeps it for its stats */
 };
 
+#define HOST_NAME_SIZE 256
+
 struct pipeline {
 	enum pipeline_phase phase;
 	evrec_sink *sink;
 	evrec_clock *clock;
 	const struct pipeline_listener *listener;
 	evrec_correlator_options options;
-	evrec_correlator *correlator;
+	evrec_correlator
+		*correlator; /* one of these two correlates; the other is NULL, or both if there was no memory */
+	struct series *series;
 	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
-	struct keys dropped_keys; /* of a write that the outbox dropped */
-	size_t max_message_bytes;
+	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
+	bool new_style;       /* of struct write_draft */
+	struct fit fit;       /* for an event in the new style */
+	char host_name[HOST_NAME_SIZE];
+	size_t max_note; /* in bytes */
 	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
-	uint64_t received, rate_limited, dropped_memory;
+	uint64_t received, rate_limited, dropped_memory, dropped_unfit;
 	unsigned fork_generation;
 };
 
@@ -63,6 +73,13 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 	}
 	return pipeline->sender != NULL;
 }
+
+/* ---- pipeline_series.c ---- */
+
+/* Makes the series, whose ticks count from `now`. False: no memory. */
+bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
+/* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
+int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
 
 /* ---- pipeline_news.c ---- */
 

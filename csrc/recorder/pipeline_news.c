@@ -4,11 +4,29 @@ static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 {
 	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
 
-	if (keys_make(&pipeline->dropped_keys, &event)) {
-		suppressed_drop(&pipeline->suppressed, entry->cause, &pipeline->dropped_keys, event.note, entry->count,
+	if (keys_make(&pipeline->own_keys, &event)) {
+		suppressed_drop(&pipeline->suppressed, entry->cause, &pipeline->own_keys, event.note, entry->count,
 		                evrec_clock_now(pipeline->clock));
 	}
 	pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, entry->cause, entry->count });
+}
+
+/* A renamed event is told even if it was dropped: its old name belongs to another event. */
+static void tell_correlator(const struct pipeline *pipeline, const struct entry *entry)
+{
+	if (!entry->dropped || entry->name[0] != '\0') {
+		correlator_answered(pipeline->correlator, entry->id, str_from(entry->name),
+		                    str_from(entry->resource_version));
+	}
+}
+
+static void tell_series(const struct pipeline *pipeline, const struct entry *entry)
+{
+	if (entry->dropped) {
+		series_dropped(pipeline->series, entry->id, evrec_clock_now(pipeline->clock));
+	} else {
+		series_answered(pipeline->series, entry->id, str_from(entry->name), entry->base);
+	}
 }
 
 void pipeline_take_news(struct pipeline *pipeline, size_t max)
@@ -20,10 +38,10 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 		if (entry->dropped) {
 			show_drop(pipeline, entry);
 		}
-		/* A renamed event is told even if it was dropped: its old name belongs to another event. */
-		if (!entry->dropped || entry->name[0] != '\0') {
-			correlator_answered(pipeline->correlator, entry->id, str_from(entry->name),
-			                    str_from(entry->resource_version));
+		if (pipeline->series != NULL) {
+			tell_series(pipeline, entry);
+		} else {
+			tell_correlator(pipeline, entry);
 		}
 		outbox_recycle(pipeline->outbox, entry);
 	}

@@ -1,5 +1,9 @@
+#define _GNU_SOURCE /* gethostname */
+
 #include "base/phase.h"
 #include "recorder/pipeline_inner.h"
+
+#include <unistd.h>
 
 static const unsigned legal_steps[] = {
 	[PIPELINE_RUNNING] = PHASE_BIT(PIPELINE_STOPPED) | PHASE_BIT(PIPELINE_SHUT),
@@ -12,6 +16,27 @@ static const unsigned legal_steps[] = {
 void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase)
 {
 	phase_step(&pipeline->phase, phase, legal_steps);
+}
+
+static bool correlates_by_series(const evrec_sink_options *options)
+{
+	return options->correlate == EVREC_CORRELATE_SERIES ||
+	       (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1);
+}
+
+static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
+{
+	if (!correlates_by_series(&pipeline->sink->options)) {
+		pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
+		return pipeline->correlator != NULL;
+	}
+	if (correlator_check_options(&pipeline->options, err) != 0) {
+		return false;
+	}
+	if (!pipeline_open_series(pipeline, evrec_clock_now(pipeline->clock))) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	return pipeline->series != NULL;
 }
 
 /* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
@@ -28,8 +53,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	pipeline->fork_generation = sender_fork_generation();
 	pipeline->outbox = NULL;
 	pipeline->sender = NULL;
-	pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
-	if (pipeline->correlator == NULL) {
+	if (!open_correlator(pipeline, err)) {
 		return false;
 	}
 	protocol = pipeline->sink->open(pipeline->sink, err);
@@ -70,7 +94,13 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 	pipeline->sink = evrec_sink_retain(sink);
 	pipeline->clock = evrec_clock_retain(clock);
 	pipeline->listener = listener;
-	pipeline->max_message_bytes = max_message_bytes;
+	pipeline->max_note = max_message_bytes;
+	pipeline->new_style = correlates_by_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;
+	if (pipeline->new_style) {
+		pipeline->max_note = max_message_bytes < FIT_NOTE_MAX ? max_message_bytes : FIT_NOTE_MAX;
+		/* An empty name is as good as none. */
+		(void)gethostname(pipeline->host_name, sizeof(pipeline->host_name) - 1);
+	}
 	if (options != NULL) {
 		pipeline->options = *options;
 	} else {
@@ -89,8 +119,10 @@ void pipeline_free(struct pipeline *pipeline)
 		sender_release(pipeline->sender);
 	}
 	evrec_correlator_free(pipeline->correlator);
+	series_free(pipeline->series);
 	suppressed_free(&pipeline->suppressed);
-	keys_free(&pipeline->dropped_keys);
+	keys_free(&pipeline->own_keys);
+	fit_free(&pipeline->fit);
 	buf_free(&pipeline->note);
 	evrec_clock_release(pipeline->clock);
 	evrec_sink_release(pipeline->sink);
@@ -100,7 +132,10 @@ void pipeline_free(struct pipeline *pipeline)
 void pipeline_renew(struct pipeline *pipeline)
 {
 	evrec_correlator_free(pipeline->correlator);
+	series_free(pipeline->series);
+	pipeline->correlator = NULL;
+	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);
-	pipeline->received = pipeline->rate_limited = pipeline->dropped_memory = 0;
+	pipeline->received = pipeline->rate_limited = pipeline->dropped_memory = pipeline->dropped_unfit = 0;
 	(void)open_parts(pipeline, NULL);
 }

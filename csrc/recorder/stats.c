@@ -12,6 +12,14 @@ static void correlator_stats_add(evrec_correlator_stats *sum, const evrec_correl
 	}
 }
 
+static void series_stats_add(evrec_series_stats *sum, const evrec_series_stats *one)
+{
+	sum->begun += one->begun;
+	sum->finished += one->finished;
+	sum->evicted += one->evicted;
+	sum->notes += one->notes;
+}
+
 /* Gauges stay 0: nothing of an ended sink waits, and its correlator is gone. */
 void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink)
 {
@@ -31,6 +39,7 @@ void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink)
 		sum->dropped[i] += sink->dropped[i];
 	}
 	correlator_stats_add(&sum->correlator, &sink->correlator);
+	series_stats_add(&sum->series, &sink->series);
 }
 
 /* NULL if no living sink has that number. */

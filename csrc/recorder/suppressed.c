@@ -23,6 +23,15 @@ void suppressed_free(struct suppressed *s)
 	}
 }
 
+/* The stages in their order, that of drops once for every cause. */
+static size_t index_of(enum evrec_stage stage, enum evrec_cause cause)
+{
+	if (stage < EVREC_STAGE_DROPPED) {
+		return stage;
+	}
+	return stage == EVREC_STAGE_DROPPED ? (size_t)stage + cause : (size_t)stage + EVREC_CAUSES - 1;
+}
+
 static struct suppression *add(struct lru **cache, const struct keys *keys, evrec_str note, uint64_t count, int64_t now)
 {
 	/* A copy without the notes that a key keeps of its place in the correlator's caches: this is another cache. */
@@ -52,8 +61,7 @@ static struct suppression *add(struct lru **cache, const struct keys *keys, evre
 void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, const struct keys *keys,
                     const struct observed *o, int64_t now)
 {
-	const size_t i = stage == EVREC_STAGE_DROPPED ? (size_t)stage + cause : stage;
-	struct suppression *entry = add(&s->stages[i], keys, o->note, 1, now);
+	struct suppression *entry = add(&s->stages[index_of(stage, cause)], keys, o->note, 1, now);
 
 	if (entry != NULL) {
 		entry->aggregate = o->aggregate;
@@ -64,11 +72,22 @@ void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cau
 void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
                      uint64_t count, int64_t now)
 {
-	(void)add(&s->stages[EVREC_STAGE_DROPPED + cause], keys, note, count, now);
+	(void)add(&s->stages[index_of(EVREC_STAGE_DROPPED, cause)], keys, note, count, now);
+}
+
+void suppressed_finish(struct suppressed *s, const struct keys *keys, const evrec_fields *series)
+{
+	struct suppression *entry = add(&s->stages[index_of(EVREC_STAGE_FINISHED, EVREC_CAUSES)], keys, series->note, 0,
+	                                series->series_last);
+
+	if (entry != NULL) {
+		entry->count = (uint64_t)series->series_count;
+		entry->first_time = series->event_time;
+	}
 }
 
 struct visit {
-	const evrec_correlator *correlator;
+	const struct suppressed_keys *known;
 	const evrec_reference *object;
 	int64_t now;
 	evrec_suppressed model; /* the stage and the cause are set */
@@ -104,22 +123,39 @@ static bool visit_one(void *ctx, evrec_str key, void *value)
 	suppressed.count = s->count;
 	suppressed.first = s->first_time;
 	suppressed.last = s->last_time;
-	correlator_explain(visit->correlator, s->aggregate, s->bucket, visit->now, &suppressed);
+	if (visit->known->series != NULL) {
+		series_explain(visit->known->series, s->bucket, visit->now, &suppressed);
+	} else {
+		correlator_explain(visit->known->correlator, s->aggregate, s->bucket, visit->now, &suppressed);
+	}
 	visit->stopped = !visit->func(visit->ctx, &suppressed);
 	return !visit->stopped;
 }
 
-void suppressed_visit(const struct suppressed *s, const evrec_correlator *correlator, const evrec_reference *object,
+static void visit_all(struct lru *cache, struct visit *visit)
+{
+	if (cache != NULL && !visit->stopped) {
+		lru_each(cache, visit_one, visit);
+	}
+}
+
+void suppressed_visit(const struct suppressed *s, const struct suppressed_keys *known, const evrec_reference *object,
                       int64_t now, bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx)
 {
-	struct visit visit = { .correlator = correlator, .object = object, .now = now, .func = func, .ctx = ctx };
+	struct visit visit = { .known = known, .object = object, .now = now, .func = func, .ctx = ctx };
+	const size_t drops = index_of(EVREC_STAGE_DROPPED, 0);
+	size_t cause;
 
-	for (size_t i = 0; i < SUPPRESSED_STAGES && !visit.stopped; i++) {
-		visit.model.stage = i < EVREC_STAGE_DROPPED ? (enum evrec_stage)i : EVREC_STAGE_DROPPED;
-		visit.model.cause =
-			i < EVREC_STAGE_DROPPED ? EVREC_CAUSES : (enum evrec_cause)(i - EVREC_STAGE_DROPPED);
-		if (s->stages[i] != NULL) {
-			lru_each(s->stages[i], visit_one, &visit);
+	for (size_t stage = 0; stage < EVREC_STAGES && !visit.stopped; stage++) {
+		visit.model.stage = (enum evrec_stage)stage;
+		visit.model.cause = EVREC_CAUSES;
+		if (stage != EVREC_STAGE_DROPPED) {
+			visit_all(s->stages[index_of(visit.model.stage, EVREC_CAUSES)], &visit);
+			continue;
+		}
+		for (cause = 0; cause < EVREC_CAUSES; cause++) {
+			visit.model.cause = (enum evrec_cause)cause;
+			visit_all(s->stages[drops + cause], &visit);
 		}
 	}
 }

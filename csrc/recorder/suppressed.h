@@ -7,12 +7,13 @@
 #define EVREC_SUPPRESSED_H
 
 #include "correlate/correlator.h"
+#include "correlate/series.h"
 
 #pragma GCC visibility push(hidden)
 
-/* Entries of each stage. The stages are aggregated, rate-limited, and one for every cause of a drop. */
+/* Entries of each stage. A drop has one stage for every cause. */
 #define SUPPRESSED_MAX 128
-#define SUPPRESSED_STAGES (EVREC_STAGE_DROPPED + EVREC_CAUSES)
+#define SUPPRESSED_STAGES (EVREC_STAGES - 1 + EVREC_CAUSES)
 
 /* All zero is empty. */
 struct suppressed {
@@ -31,11 +32,19 @@ void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cau
 void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
                      uint64_t count, int64_t now);
 
+/* Remembers a series that has ended, in the place of an earlier one with these keys. */
+void suppressed_finish(struct suppressed *s, const struct keys *keys, const evrec_fields *series);
+
+/* Who knows the keys and tokens of what was suppressed. One of both is NULL. */
+struct suppressed_keys {
+	const evrec_correlator *correlator;
+	const struct series *series;
+};
 /*
  * Calls `func` for the entries of `object` (NULL: of all objects), by stage, the most recent first, until it returns
- * false. Tokens are those that `correlator` has at `now`.
+ * false. Tokens are those of `now`.
  */
-void suppressed_visit(const struct suppressed *s, const evrec_correlator *correlator, const evrec_reference *object,
+void suppressed_visit(const struct suppressed *s, const struct suppressed_keys *known, const evrec_reference *object,
                       int64_t now, bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx);
 
 #pragma GCC visibility pop

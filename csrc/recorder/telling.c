@@ -158,3 +158,49 @@ void evrec_broadcaster_set_place(evrec_broadcaster *b, const char *place)
 		troubles_set_place(b->troubles, place);
 	}
 }
+
+/* If several sinks combine events by series, the first of them tells. */
+static bool tells_of_series(const evrec_broadcaster *b, const struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < b->watches.len; i++) {
+		const evrec_watch *watch = b->watches.items[i];
+
+		if (watch->phase == WATCH_RUNNING && watch->pipeline != NULL && pipeline_has_series(watch->pipeline)) {
+			return watch->pipeline == pipeline;
+		}
+	}
+	return false;
+}
+
+void broadcaster_offer(evrec_broadcaster *b, evrec_event *event)
+{
+	/* A watch that a callback starts is appended after these `n`: it gets later events only. */
+	const size_t n = b->watches.len;
+
+	for (size_t i = 0; i < n; i++) {
+		evrec_watch *watch = b->watches.items[i];
+
+		if (watch->phase == WATCH_RUNNING && watch->pipeline == NULL &&
+		    (event == NULL || !watch_offer(watch, event))) {
+			b->stats.watch_dropped++;
+		}
+	}
+}
+
+/* Only a busy broadcaster polls or records, so that callbacks can do no harm here. */
+void broadcaster_tell_series(void *ctx, const struct pipeline *pipeline, const evrec_fields *event)
+{
+	evrec_broadcaster *b = ctx;
+	evrec_event *copy;
+
+	if (!b->copies || !tells_of_series(b, pipeline)) {
+		return;
+	}
+	copy = evrec_event_new(event);
+	if (b->broadcasting && b->told == NULL && copy != NULL) {
+		b->told = copy;
+		return;
+	}
+	broadcaster_offer(b, copy);
+	evrec_event_release(copy);
+}

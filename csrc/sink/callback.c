@@ -100,6 +100,7 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sin
 		return NULL;
 	}
 	sink->base.kind = ops->name == NULL ? "custom" : ops->name;
+	sink->base.shows_states = true;
 	sink->base.open = open_protocol;
 	sink->base.free = free_kind;
 	sink->ops = *ops;

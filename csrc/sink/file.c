@@ -257,6 +257,7 @@ evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, e
 		return NULL;
 	}
 	sink->base.kind = "file";
+	sink->base.shows_states = true;
 	sink->base.open = open_protocol;
 	sink->base.free = free_kind;
 	sink->path = str_dup(path);

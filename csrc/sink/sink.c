@@ -14,6 +14,33 @@ void evrec_sink_options_init(evrec_sink_options *options)
 	};
 }
 
+#define SERIES_MAX (1U << 24) /* the largest max_series */
+
+static int check_series(const evrec_series_options *o, evrec_error *err)
+{
+	if (o->refresh_interval < EVREC_SECOND) {
+		return error_set(err, EVREC_EINVALID, "refresh_interval: must be at least 1");
+	}
+	if (o->finish_time < EVREC_SECOND) {
+		return error_set(err, EVREC_EINVALID, "finish_time: must be at least 1");
+	}
+	if (o->max_series < 1 || o->max_series > SERIES_MAX) {
+		return error_set(err, EVREC_EINVALID, "max_series: must be 1 to %u", SERIES_MAX);
+	}
+	return 0;
+}
+
+static int check_enums(const evrec_sink_options *o, evrec_error *err)
+{
+	if (o->api > EVREC_SINK_AUTO) {
+		return error_set(err, EVREC_EINVALID, "api: must be one of enum evrec_sink_api");
+	}
+	if (o->correlate > EVREC_CORRELATE_SERIES) {
+		return error_set(err, EVREC_EINVALID, "correlate: must be one of enum evrec_correlate");
+	}
+	return 0;
+}
+
 int sink_check_options(const evrec_sink_options *options, evrec_error *err)
 {
 	if (options->spool.len != 0 && memchr(options->spool.data, '\0', options->spool.len) != NULL) {
@@ -23,6 +50,9 @@ int sink_check_options(const evrec_sink_options *options, evrec_error *err)
 		return error_set(err, EVREC_EINVALID, "spool_after: must not be negative");
 	}
 	if (check_text(options->name, "name", EVREC_SINK_NAME_SIZE - 1, false, err) != 0) {
+		return EVREC_EINVALID;
+	}
+	if (check_enums(options, err) != 0 || check_series(&options->series, err) != 0) {
 		return EVREC_EINVALID;
 	}
 	return outbox_check_limits(&options->limits, err);

@@ -22,6 +22,7 @@ struct evrec_sink {
 	evrec_sink_options options;
 	char *spool;                     /* what options.spool points to */
 	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
+	bool shows_states;               /* its readers see whether a series is finished; an API server's do not */
 	evrec_str secret;                /* a token that no line for people may show; may be empty */
 	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */
 	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);

@@ -109,6 +109,7 @@ static void *write_make(const void *draft)
 	if (w != NULL && d->new_style) {
 		w->new_style = true;
 		w->finishes = d->finishes;
+		w->finished = d->finished;
 		w->base = d->base;
 		w->last = d->last;
 		w->count = d->count;
@@ -177,6 +178,10 @@ static bool write_fold(void *item, const void *draft)
 	const struct write_draft *d = draft;
 	struct write *w = item;
 
+	if (d->finished) {
+		w->finished = true;
+		return true;
+	}
 	if (d->note_changes && !set_note(w, d->note)) {
 		return false;
 	}

@@ -15,24 +15,17 @@ local core_options = {
 	server = true, token = true, token_file = true, insecure_skip_tls_verify = true,
 	max_in_flight = true, timeout = true, thread = true, spool = true,
 	max_pending = true, max_pending_bytes = true, max_age = true, max_tries = true, full = true,
-	name = true,
+	name = true, api = true, correlate = true, refresh_interval = true, finish_time = true, max_series = true,
+	note_in_key = true, rate_limit = true,
 }
 
 -- All options, those that this file handles with their types.
 local known = {
 	ca_file = "string", client_certificate = "string", client_key = "string",
-	kubeconfig = "string", context = "string", service_account = "string", api = "string", allow_exec = "table",
+	kubeconfig = "string", context = "string", service_account = "string", allow_exec = "table",
 }
 for name in next, core_options do
 	known[name] = true
-end
-
-local function check_api(api)
-	if api == "events.k8s.io/v1" then
-		fail("option 'api': \"events.k8s.io/v1\" cannot be written yet, \"v1\" can")
-	elseif api and api ~= "v1" then
-		fail("option 'api': expected \"v1\"")
-	end
 end
 
 local function check_allow_exec(commands)
@@ -141,7 +134,6 @@ end
 
 local function resolve(given)
 	local set = options.checked(given, known)
-	check_api(set.api)
 	check_allow_exec(set.allow_exec)
 	check_apart(set, "kubeconfig", "server")
 	check_apart(set, "context", "server")

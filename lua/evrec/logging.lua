@@ -20,6 +20,12 @@ local function go_reference(object)
 			field "resourceVersion", field "fieldPath")
 end
 
+-- Returns the state and the count of the event's series as strings; nil if the event does not tell a state.
+local function state_of(event)
+	local series = event.series
+	return series and series.state and { state = series.state, count = ("%d"):format(series.count or 0) } or nil
+end
+
 local function check(broadcaster, log, method)
 	if not core.is_broadcaster(broadcaster) then
 		error(("broadcaster:%s: called with '.', use ':'"):format(method), 3)
@@ -36,8 +42,14 @@ end
 function logging.start(broadcaster, log)
 	check(broadcaster, log, "start_logging")
 	return broadcaster:start_event_watcher(function(event)
-		log("Event(%s): type: '%s' reason: '%s' %s", go_reference(event.involvedObject or {}), event.type or "",
-			event.reason or "", event.message or "")
+		local object, kind, reason = go_reference(event.involvedObject or {}), event.type or "", event.reason or ""
+		local series = state_of(event)
+		if series then
+			log("Event(%s): type: '%s' reason: '%s' series: '%s' count: '%s' %s", object, kind, reason, series.state,
+				series.count, event.message or "")
+		else
+			log("Event(%s): type: '%s' reason: '%s' %s", object, kind, reason, event.message or "")
+		end
 	end)
 end
 
@@ -51,6 +63,7 @@ function logging.start_structured(broadcaster, log)
 	return broadcaster:start_event_watcher(function(event)
 		local object = event.involvedObject or {}
 		local name = object.name or ""
+		local series = state_of(event) or {}
 		log("Event occurred", {
 			object = object.namespace and object.namespace .. "/" .. name or name,
 			fieldPath = object.fieldPath or "",
@@ -59,6 +72,8 @@ function logging.start_structured(broadcaster, log)
 			type = event.type or "",
 			reason = event.reason or "",
 			message = event.message or "",
+			seriesState = series.state,
+			seriesCount = series.count,
 		})
 	end)
 end

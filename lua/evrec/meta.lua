@@ -49,6 +49,13 @@ function evrec.reference(object) end
 ---@field annotations? table<string, string>
 ---@field ownerReferences? table[]
 
+---A series of equal events: `"Ongoing"`, `"Finished"`, or `"Unknown"` for one that an earlier process wrote. An API
+---server is not told the state.
+---@class evrec.Series
+---@field count integer
+---@field lastObservedTime string? RFC 3339, six fractional digits
+---@field state "Ongoing"|"Finished"|"Unknown"|nil
+
 ---An immutable event. Its fields have their core/v1 JSON names, and are nil if unset. Setting one raises.
 ---@class evrec.Event
 ---@field kind "Event"
@@ -65,7 +72,7 @@ function evrec.reference(object) end
 ---@field count integer? occurrences
 ---@field type "Normal"|"Warning"|nil
 ---@field action string?
----@field series { count: integer, lastObservedTime: string }?
+---@field series evrec.Series?
 ---@field reportingComponent string?
 ---@field reportingInstance string?
 local Event = {}
@@ -80,8 +87,9 @@ function Event:to_table(api) end
 ---@return string
 function Event:to_json(api) end
 
----Makes an event of a table as decoded from JSON. Raises on misuse; the message names the field.
----@param fields evrec.Event|table the names of fields are those of core/v1 or events.k8s.io/v1; also `object`
+---Makes an event of a table as decoded from JSON, of core/v1 or events.k8s.io/v1. Raises on misuse; the message names
+---the field.
+---@param fields evrec.Event|table the names of fields are those of either API; also `object`
 ---@return evrec.Event
 function evrec.event(fields) end
 
@@ -189,6 +197,15 @@ function evrec.correlator(options) end
 ---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
 ---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
 ---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
+---@field api? "v1"|"events.k8s.io/v1"|"auto" the API that events are written to; auto: events.k8s.io/v1, or core/v1 if
+---the server lacks that or forbids it; default: `"v1"`
+---@field correlate? "record"|"series" how events are combined: as client-go's tools/record or tools/events; default:
+---`"record"` for core/v1, else `"series"`
+---@field refresh_interval? number seconds between the writes of a series that goes on, at least 1; default: 1800
+---@field finish_time? number every so many seconds, series not seen for longer have ended, at least 1; default: 360
+---@field max_series? integer events that are remembered, 1 to 16777216; default: 4096
+---@field note_in_key? boolean events with different messages are of different series; default: false
+---@field rate_limit? boolean requests of series need a token of the correlator's options; default: false
 
 ---@class evrec.KubernetesOptions: evrec.SinkOptions
 ---@field server? string https://host:port[/prefix]; default: that of the service account or of a kubeconfig
@@ -205,7 +222,6 @@ function evrec.correlator(options) end
 ---@field max_in_flight? integer requests at once, 1 to 1000, but at most 4 without HTTP/2; default: 32
 ---@field timeout? number seconds for one request; default: 10
 ---@field thread? boolean false: `poll` does the I/O on the calling thread; default: true
----@field api? "v1" the API that events are written to
 
 ---@class evrec.FileOptions: evrec.SinkOptions
 ---@field path string lines are appended to this file; `"-"`: standard output
@@ -229,7 +245,7 @@ local sinks = {}
 ---@return evrec.Sink
 function sinks.kubernetes(options) end
 
----Makes a sink that appends a line of core/v1 JSON to a file for every write. Raises on misuse.
+---Makes a sink that appends a line of JSON to a file for every write, in the form of its `api`. Raises on misuse.
 ---@param options evrec.FileOptions
 ---@return evrec.Sink
 function sinks.file(options) end
@@ -291,7 +307,8 @@ function Broadcaster:watch(options) end
 function Broadcaster:start_logging(func) end
 
 ---Calls `func("Event occurred", { object =, fieldPath =, kind =, apiVersion =, type =, reason =, message = })` for
----every event, as client-go's StartStructuredLogging does. Raises on misuse.
+---every event, as client-go's StartStructuredLogging does. If the event tells of a series that began, ended or was
+---taken over, there are also `seriesState` and `seriesCount`. Raises on misuse.
 ---@param func fun(message: string, fields: table<string, string>)
 ---@return evrec.Watch? watch
 ---@return string? message, string? name
@@ -301,6 +318,8 @@ function Broadcaster:start_structured_logging(func) end
 ---@class evrec.RecorderOptions
 ---@field component? string the source of its events, at most 1024 bytes
 ---@field host? string likewise
+---@field instance? string the reporting instance, at most 1024 bytes; default: `host`; without both, a sink that needs
+---one uses `<component>-<host name of the machine>`
 ---@field labels? table<string, string> of all its events, at most 64; for a key that a call has too, the call's wins
 ---@field annotations? table<string, string> likewise
 
@@ -446,6 +465,18 @@ function Recorder:annotated_eventf(object, annotations, type, reason, format, ..
 ---@return string? message, evrec.Refusal? name
 function Recorder:past_eventf(object, timestamp, type, reason, format, ...) end
 
+---Records an event with a related object and an action, as Eventf of client-go's tools/events.
+---@param regarding evrec.Object
+---@param related evrec.Object?
+---@param type "Normal"|"Warning"
+---@param reason string
+---@param action string? what was done, or what failed; at most 1024 bytes
+---@param format string
+---@param ... any
+---@return true? ok
+---@return string? message, evrec.Refusal? name
+function Recorder:action_eventf(regarding, related, type, reason, action, format, ...) end
+
 ---Instead of `regarding` it may have `object`, and instead of `note` it may have `message`, but not both.
 ---@class evrec.Emit
 ---@field regarding evrec.Object
@@ -502,6 +533,8 @@ local testing = {}
 ---@field annotations? table<string, string>
 ---@field component? string
 ---@field host? string
+---@field instance? string if it is not the host
+---@field series? evrec.Series the event tells that a series of a sink began or ended
 ---@field timestamp number seconds since 1970
 
 ---A recorder that lists what was recorded to it, or to another recorder of its broadcaster.
@@ -537,6 +570,7 @@ function testing.recorder(options) end
 ---@field max_tries integer failed as often as `max_tries` allows
 ---@field conflict integer the event's name existed, and so did the name of the second try
 ---@field closed integer recorded after `shutdown`, or not written by its end
+---@field unfit integer the sink's API cannot take such an event
 ---@field memory integer there was no memory
 
 ---An object and reason whose events a sink's rate limit suppressed lately. Unset strings are "".
@@ -566,9 +600,10 @@ function testing.recorder(options) end
 ---Events of one source, object, type and reason that one stage suppressed. A key is the string that a callback
 ---returned, or the parts of the default key, or nil if evrec has forgotten it since.
 ---@class evrec.ExplainedEvent
----@field stage "aggregated"|"rate_limited"|"dropped"
+---@field stage "aggregated"|"rate_limited"|"dropped"|"merged"|"finished" merged: its series has the message of a later
+---event; finished: nothing was suppressed, a series has ended
 ---@field cause? string of the stage `dropped`: the name of a field of evrec.Dropped
----@field why string the word that `on_drop` gets: `"rate_limited"` or the cause; or `"aggregated"`
+---@field why string the word that `on_drop` gets: `"rate_limited"` or the cause; else the stage
 ---@field object { kind?: string, apiVersion?: string, namespace?: string, name?: string, uid?: string }
 ---@field type string
 ---@field reason string
@@ -594,8 +629,17 @@ function testing.recorder(options) end
 ---@field paused_for number seconds until the next request may start; 0: not paused
 ---@field refused integer requests that the server answered with 429 or 503, or not in time
 
----received = rate_limited + created + patched + coalesced + pending + spooled + the sum of dropped, at every moment.
----All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
+---The series of a sink with `correlate = "series"`; else all are 0.
+---@class evrec.SeriesStats
+---@field series integer events that are remembered: single ones, and series
+---@field ongoing integer of these, series
+---@field begun integer series since the sink's start
+---@field finished integer series that have ended, the evicted ones included
+---@field evicted integer series that ended early, to make room for a new event
+---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
+
+---received = rate_limited + created + patched + coalesced + counted + pending + spooled + the sum of dropped, at every
+---moment. All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
 ---coalesced.
 ---@class evrec.SinkCounters
 ---@field received integer events broadcast since the sink's start, and those restored
@@ -603,6 +647,7 @@ function testing.recorder(options) end
 ---@field created integer written as a new event
 ---@field patched integer written as a change of an event
 ---@field coalesced integer carried by the write of another occurrence
+---@field counted integer occurrences of series, to be written with the next heartbeat or the end of the series
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
 ---@field restored integer taken up from the spool
@@ -613,6 +658,7 @@ function testing.recorder(options) end
 ---@field errors_lost integer messages that `on_error` did not get
 ---@field throttle evrec.Throttle
 ---@field correlator evrec.CorrelatorStats
+---@field series evrec.SeriesStats
 
 ---@class evrec.SinkStats: evrec.SinkCounters
 ---@field name string the option `name`, else "kubernetes", "file" or "lua"
@@ -630,10 +676,11 @@ function testing.recorder(options) end
 ---@field watch_dropped integer events dropped by full queues
 ---@field callback_errors integer callbacks that raised, yielded, or returned a wrong type
 ---@field untold integer refused calls, lost events and errors that could not be told, as standard error had no room
----@field rate_limited integer this and the next seven: sums over all sinks, the ended ones too
+---@field rate_limited integer this and the next eight: sums over all sinks, the ended ones too
 ---@field created integer
 ---@field patched integer
 ---@field coalesced integer
+---@field counted integer
 ---@field pending integer
 ---@field spooled integer
 ---@field restored integer

@@ -26,6 +26,7 @@ local per_sink = {
 	{ "created", "counter", "Events written as new." },
 	{ "patched", "counter", "Events written as a change of an event." },
 	{ "coalesced", "counter", "Events carried by the write of another event." },
+	{ "counted", "gauge", "Events of series, counted and not yet written." },
 	{ "rate_limited", "counter", "Events suppressed by the rate limit." },
 	{ "retries", "counter", "Requests sent again." },
 	{ "pending", "gauge", "Events that wait to be written." },
@@ -42,6 +43,13 @@ local per_sink = {
 		field = "rate" },
 	{ "throttle_paused_seconds", "gauge", "Time until the next request may start.", group = "throttle",
 		field = "paused_for" },
+	{ "series_remembered", "gauge", "Events that are remembered: single ones, and series.", group = "series",
+		field = "series" },
+	{ "series_ongoing", "gauge", "Series that go on.", group = "series", field = "ongoing" },
+	{ "series_begun", "counter", "Series that began.", group = "series", field = "begun" },
+	{ "series_finished", "counter", "Series that ended.", group = "series", field = "finished" },
+	{ "series_evicted", "counter", "Series ended early to make room.", group = "series", field = "evicted" },
+	{ "series_notes", "counter", "Different notes that series merged.", group = "series", field = "notes" },
 }
 
 local escapes = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }

@@ -16,6 +16,8 @@ local function plain(event)
 		object = event.involvedObject, related = event.related,
 		labels = metadata.labels, annotations = metadata.annotations,
 		component = source.component, host = source.host,
+		instance = event.reportingInstance ~= source.host and event.reportingInstance or nil,
+		series = event.series,
 		timestamp = core.event_time(event),
 	}
 end

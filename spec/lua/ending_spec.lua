@@ -169,6 +169,7 @@ describe("an end while the server does not answer", function()
 		file:close()
 		local b, r = start { spool = spool }
 		assert.is_true(r:event(pod, "Normal", "R", "m"))
+		fixtures.flush_until(b, function() return #errors ~= 0 end)
 		local _, stats = b:shutdown(0.2)
 		assert.equal(1, stats.dropped.closed)
 		assert.equal("spool: kubernetes: the sink goes on without its spool: " .. spool .. ": file is not a database",

@@ -50,12 +50,15 @@ describe("evrec.sink.kubernetes", function()
 		sink {
 			server = "https://s", token = "t", ca_file = ca, client_certificate = ca, client_key = ca, max_in_flight = 5,
 			max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false, api = "v1",
-			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest",
-			context = cjson.null,
+			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
+			correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
+			rate_limit = true, context = cjson.null,
 		}
 		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
 			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false,
-			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest" }, given)
+			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
+			api = "v1", correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
+			rate_limit = true }, given)
 		sink { server = "https://s", token_file = "/t" }
 		assert.same({ server = "https://s", token_file = "/t" }, given)
 	end)
@@ -131,8 +134,7 @@ describe("evrec.sink.kubernetes", function()
 		fails("option 'kubeconfig': not together with 'server'", { server = "https://s", kubeconfig = "x" })
 		fails("option 'context': not together with 'server'", { server = "https://s", context = "x" })
 		fails("option 'service_account': not together with 'kubeconfig'", { kubeconfig = "x", service_account = "x" })
-		fails("option 'api': \"events.k8s.io/v1\" cannot be written yet", { server = "https://s", api = "events.k8s.io/v1" })
-		fails("option 'api': expected \"v1\"", { server = "https://s", api = "v2" })
+		fails("unknown option 'refresh_intervall': did you mean 'refresh_interval'?", { refresh_intervall = 60 })
 	end)
 
 	it("lets the core check the other options, and the message names the option", function()
@@ -155,6 +157,9 @@ describe("evrec.sink.kubernetes", function()
 			{ { server = "https://s", timeout = 0 }, "option 'timeout'" },
 			{ { server = "https://s", timeout = 0 / 0 }, "option 'timeout': expected a number of seconds from 0 to" },
 			{ { server = "https://s", timeout = 1 / 0 }, "option 'timeout'" },
+			{ { server = "https://s", api = "v2" }, [[option 'api': expected "v1", "events.k8s.io/v1" or "auto", got "v2"]] },
+			{ { server = "https://s", correlate = "x" }, [[option 'correlate': expected "record" or "series", got "x"]] },
+			{ { server = "https://s", refresh_interval = 0.5 }, "option 'refresh_interval': expected a number of seconds >= 1" },
 		}
 		for _, case in ipairs(cases) do
 			local ok, message = pcall(evrec.sink.kubernetes, case[1])
@@ -163,5 +168,11 @@ describe("evrec.sink.kubernetes", function()
 			assert.is_false(fixtures.has(message, "a\nb"))
 		end
 		assert.equal("userdata", type(evrec.sink.kubernetes { server = "https://s" }))
+		for _, api in ipairs { "v1", "events.k8s.io/v1", "auto" } do
+			assert.equal("userdata", type(evrec.sink.kubernetes {
+				server = "https://s", api = api, correlate = "series", refresh_interval = 1, finish_time = 1, max_series = 1,
+				note_in_key = true, rate_limit = true,
+			}))
+		end
 	end)
 end)

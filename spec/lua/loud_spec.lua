@@ -291,9 +291,11 @@ describe("flush and shutdown", function()
 	it("tell of spooled events, which are not lost", function()
 		local spool = os.tmpname()
 		local text = run(([[
-			local b = evrec.broadcaster { on_error = false }
+			local failed = false
+			local b = evrec.broadcaster { on_error = function() failed = true end }
 			b:start_recording_to_sink(evrec.sink.kubernetes { server = "http://127.0.0.1:1", token = "t", spool = %q })
 			b:new_recorder {}:event(pod(), "Normal", "R", "m")
+			require("fixtures").flush_until(b, function() return failed end)
 			local ok, _, message = b:shutdown(0.1)
 			tell(tostring(ok), tostring(message))
 		]]):format(spool))

@@ -31,6 +31,11 @@ function memory.open()
 	for i, status in ipairs { 503, 422, 409 } do
 		scene.server.answers[i * 2] = function() return nil, status, 1 end
 	end
+	scene.broadcaster:start_recording_to_sink(evrec.sink.lua {
+		create = function(event) return event:to_table "events.k8s.io/v1" end,
+		patch = function(event, patch) return event:to_table(), patch end,
+		api = "events.k8s.io/v1", max_series = 3,
+	})
 	scene.watcher = scene.broadcaster:start_event_watcher(function(event)
 		if event.reason == "Outer" then
 			local message = "from inside: " .. touch(event)
@@ -58,6 +63,7 @@ function memory.recordings()
 		{ true, r.eventf, r, pod, "Normal", "R", "%s is %q, %5.2f", "a", "b", 1 / 3 },
 		{ true, r.annotated_eventf, r, pod, { a = "b", c = "d" }, "Warning", "R", "%d", 5 },
 		{ true, r.past_eventf, r, reference, fixtures.now - 1, "Warning", "R", "%s", ("y"):rep(100) },
+		{ true, r.action_eventf, r, pod, node, "Normal", "R", "A", "%d", 6 },
 		{ true, r.emit, r, emit("a note") },
 		{ true, r.emit, r, proxy(emit("another")) },
 		{ false, r.event, r, { name = "no kind" }, "Normal", "R", "m" },

@@ -68,6 +68,19 @@ describe("metrics", function()
 		assert.equal(0, samples['evrec_sink_throttle_paused_seconds{sink="1",name="lua"}'])
 	end)
 
+	it("show the series of a sink", function()
+		local samples, types = parse(fixtures.setup().broadcaster:metrics())
+		for name, kind in pairs {
+			counted = "gauge", series_remembered = "gauge", series_ongoing = "gauge", series_begun_total = "counter",
+			series_finished_total = "counter", series_evicted_total = "counter", series_notes_total = "counter",
+		} do
+			assert.equal(0, samples[("evrec_sink_%s{sink=\"1\",name=\"lua\"}"):format(name)], name)
+			assert.equal(kind, types["evrec_sink_" .. name], name)
+		end
+		assert.equal(0, samples['evrec_sink_series_begun_total{sink="ended"}'])
+		assert.is_nil(samples['evrec_sink_counted{sink="ended"}'])
+	end)
+
 	it("tell sinks apart", function()
 		local s = fixtures.setup()
 		s.broadcaster:start_recording_to_sink(fixtures.server().sink)

@@ -66,7 +66,7 @@ describe("misuse", function()
 
 	it("of a dot for a colon is told as such", function()
 		local hint = "called with '.', use ':'"
-		for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "emit" } do
+		for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "action_eventf", "emit" } do
 			local ok, message, name = s.recorder[method](pod, "Normal", "R", "m")
 			assert.is_nil(ok)
 			assert.equal(hint, message:sub(1, #hint))

@@ -21,6 +21,18 @@ local correlator = {
 	spam_key_func = { 5, "x", {}, false },
 }
 
+-- Options of every sink.
+local sink = {
+	full = { 5, "x", "drop_oldest\0", true },
+	api = { 5, "x", "v2", "v1\0", "events.k8s.io/v1beta1", true, {} },
+	correlate = { 5, "x", "", "by_api", true },
+	refresh_interval = { 0, 0.5, -1, nan, inf, 1e10, "5" },
+	finish_time = { 0, 0.5, -1, nan, inf, 1e10, "5" },
+	max_series = { 0, -1, 1.5, 2 ^ 24 + 1, nan, inf, "5" },
+	note_in_key = { 5, "true", {} },
+	rate_limit = { 5, "true", {} },
+}
+
 local broadcaster = evrec.broadcaster { on_error = false }
 local function recorder(options)
 	return broadcaster:new_recorder(options)
@@ -45,6 +57,7 @@ describe("options", function()
 		["broadcaster:new_recorder"] = { recorder, {
 			component = { 5, {}, "a\0b", "\255" },
 			host = { 5, {}, "a\0b" },
+			instance = { 5, {}, "a\0b", "\255", ("x"):rep(1025) },
 			labels = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
 			annotations = { 5, "x", { "x" }, { a = 5 }, { [""] = "x" }, { ["\255"] = "x" }, { a = ("x"):rep(262144) } },
 		} },
@@ -58,6 +71,10 @@ describe("options", function()
 	}
 	for option, values in pairs(correlator) do
 		cases["evrec.correlator"][2][option] = values
+	end
+	for option, values in pairs(sink) do
+		cases["evrec.sink.file"][2][option] = values
+		cases["evrec.sink.lua"][2][option] = values
 	end
 
 	for what, case in pairs(cases) do
@@ -119,6 +136,12 @@ describe("options", function()
 		fails(evrec.correlator, { clock = 5 }, "option 'clock': expected a clock, got number")
 		fails(evrec.broadcaster, { max_message_bytes = 8 }, "expected an integer from 16 to 262144, got 8")
 		fails(evrec.broadcaster, { correlator = { clock = evrec.clock() } }, "unknown option 'correlator.clock'")
+		fails(evrec.sink.file, { path = "-", api = "v2" },
+			[[evrec.sink.file: option 'api': expected "v1", "events.k8s.io/v1" or "auto", got "v2"]])
+		fails(evrec.sink.lua, { create = print, correlate = 5 },
+			[[evrec.sink.lua: option 'correlate': expected "record" or "series", got number]])
+		fails(evrec.sink.file, { path = "-", max_serie = 5 }, "did you mean 'max_series'?")
+		fails(recorder, { instanse = "x" }, "did you mean 'instance'?")
 		fails(watch, { full = "wait" }, "option 'full': \"wait\" is impossible")
 	end)
 
@@ -129,6 +152,7 @@ describe("options", function()
 		assert.truthy(broadcaster:new_recorder())
 		assert.truthy(broadcaster:new_recorder { component = cjson.null })
 		assert.truthy(broadcaster:watch { full = cjson.null })
+		assert.truthy(evrec.sink.file { path = "-", api = cjson.null, correlate = cjson.null, max_series = cjson.null })
 	end)
 
 	it("may be at the ends of their ranges", function()
@@ -136,6 +160,17 @@ describe("options", function()
 			lru_cache_size = 1, burst_size = 1, qps = 0, max_events = 1, max_interval_in_seconds = 0,
 		})
 		assert.truthy(evrec.correlator { lru_cache_size = 2, burst_size = 1e9, qps = 1e9, max_events = 1e9 })
+		for _, api in ipairs { "v1", "events.k8s.io/v1", "auto" } do
+			for _, correlate in ipairs { "record", "series" } do
+				assert.truthy(evrec.sink.file { path = "-", api = api, correlate = correlate })
+			end
+		end
+		for _, value in ipairs { 1, 1e9 } do
+			assert.truthy(evrec.sink.file { path = "-", refresh_interval = value, finish_time = value })
+		end
+		for _, value in ipairs { 1, 2 ^ 24 } do
+			assert.truthy(evrec.sink.lua { create = print, max_series = value, note_in_key = true, rate_limit = false })
+		end
 		assert.truthy(evrec.broadcaster { max_message_bytes = 16 })
 		assert.truthy(evrec.broadcaster { max_message_bytes = 262144 })
 	end)

@@ -279,6 +279,7 @@ describe("a recorder", function()
 				refused("emit", { regarding = object, type = "Normal", reason = "R", note = "m" })
 				if object ~= nil then
 					refused("emit", { regarding = pod, related = object, type = "Normal", reason = "R", note = "m" })
+					refused("action_eventf", pod, object, "Normal", "R", "A", "m")
 				end
 			end)
 		end)
@@ -290,10 +291,14 @@ describe("a recorder", function()
 				refused("event", pod, "Normal", "R", value)
 				refused("eventf", pod, "Normal", "R", value)
 				refused("past_eventf", pod, 5, "Normal", "R", value)
+				refused("action_eventf", pod, nil, value, "R", "A", "m")
+				refused("action_eventf", pod, nil, "Normal", value, "A", "m")
+				refused("action_eventf", pod, nil, "Normal", "R", "A", value)
 				refused("annotated_eventf", pod, {}, "Normal", "R", value)
 				refused("emit", { regarding = pod, type = "Normal", reason = "R", note = value })
 				if value ~= nil and value ~= cjson.null then
 					refused("emit", { regarding = pod, type = "Normal", reason = "R", note = "m", action = value })
+					refused("action_eventf", pod, nil, "Normal", "R", value, "m")
 				end
 			end)
 		end)
@@ -350,14 +355,14 @@ describe("a recorder", function()
 		end)
 
 		it("refuses calls without arguments", function()
-			for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "emit" } do
+			for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "action_eventf", "emit" } do
 				refused(method)
 			end
 		end)
 
 		it("returns an error if self is no recorder, and cannot count it", function()
 			local before = s.broadcaster:stats().recorded
-			for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "emit" } do
+			for _, method in ipairs { "event", "eventf", "annotated_eventf", "past_eventf", "action_eventf", "emit" } do
 				for _, self in ipairs { false, 5, "x", {}, io.stdout, s.broadcaster, print } do
 					local result, message, name = s.recorder[method](self, pod, "Normal", "R", "m")
 					assert.is_nil(result)
@@ -377,6 +382,8 @@ describe("a recorder", function()
 			local unpack = table.unpack or unpack
 			assert.is_true(s.recorder:event(pod, "Normal", "R", "m", unpack(arguments)))
 			assert.is_true(s.recorder:eventf(pod, "Normal", "R", ("%s"):rep(200), unpack(arguments)))
+			assert.equal(("x"):rep(200), s.last().message)
+			assert.is_true(s.recorder:action_eventf(pod, pod, "Normal", "R", "A", ("%s"):rep(200), unpack(arguments)))
 			assert.equal(("x"):rep(200), s.last().message)
 		end)
 	end)
@@ -399,7 +406,7 @@ describe("a recorder", function()
 		local s = recording()
 		local values = { pod, "Normal", "Warning", "R", "m", "%s", 5, -1, 1.5, {}, false, true, cjson.null, print,
 			evrec.reference(pod), { kind = "Pod" }, { a = "b" }, io.stdout, 0 / 0, "\255", "" }
-		local methods = { "event", "eventf", "annotated_eventf", "past_eventf", "emit" }
+		local methods = { "event", "eventf", "annotated_eventf", "past_eventf", "action_eventf", "emit" }
 		local keys = { "regarding", "related", "type", "reason", "action", "note", "annotations", "labels", "timestamp", "x" }
 		for _ = 1, 5000 do
 			local method = methods[random(#methods)]
@@ -413,7 +420,7 @@ describe("a recorder", function()
 			else
 				ok, result, message, name = pcall(s.recorder[method], s.recorder, values[random(#values)],
 					values[random(#values)], values[random(#values)], values[random(#values)], values[random(#values)],
-					values[random(#values)])
+					values[random(#values)], values[random(#values)])
 			end
 			assert.is_true(ok, tostring(result))
 			if result ~= true then

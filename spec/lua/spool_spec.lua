@@ -16,12 +16,14 @@ describe("the spool", function()
 
 	--- Records two occurrences of one event and one of another, and shuts down while the sink cannot write them.
 	local function fail_to_write(sink)
-		local broadcaster = evrec.broadcaster { on_error = function() end }
+		local failed = false
+		local broadcaster = evrec.broadcaster { on_error = function() failed = true end }
 		broadcaster:start_recording_to_sink(sink)
 		local recorder = broadcaster:new_recorder { component = "spec" }
 		for _, name in ipairs { "web-0", "web-0", "web-1" } do
 			assert.is_true(recorder:event(fixtures.pod(name), "Warning", "Failed", "no room"))
 		end
+		fixtures.flush_until(broadcaster, function() return failed end)
 		local ok, stats = broadcaster:shutdown(0.05)
 		assert.is_false(ok)
 		assert.equal(3, stats.spooled)
@@ -33,10 +35,7 @@ describe("the spool", function()
 	local function write_spooled(sink)
 		local broadcaster = evrec.broadcaster { on_error = false }
 		broadcaster:start_recording_to_sink(sink)
-		local deadline = os.time() + 30
-		repeat
-			broadcaster:flush(0.05)
-		until broadcaster:stats().restored == 3 or os.time() > deadline
+		fixtures.flush_until(broadcaster, function() return broadcaster:stats().restored == 3 end)
 		local ok, stats = broadcaster:shutdown(10)
 		assert.is_true(ok)
 		assert.equal(3, stats.restored)

@@ -71,10 +71,11 @@ describe("evrec.testing.recorder", function()
 		local function silent() end
 		t = evrec.testing.recorder { component = "c", broadcaster = { on_error = silent } }
 		local real = evrec.broadcaster { clock = t.clock, on_error = silent }:new_recorder { component = "c" }
-		for method in pairs { event = 1, eventf = 1, annotated_eventf = 1, past_eventf = 1, emit = 1 } do
+		for method in pairs { event = 1, eventf = 1, annotated_eventf = 1, past_eventf = 1, action_eventf = 1, emit = 1 } do
 			for _, arguments in ipairs {
 				{}, { pod, "warning", "R", "m" }, { pod, "Normal", "R", "m" }, { pod, "Normal", "R", "%d", "x" },
 				{ {}, "Normal", "R", "m" }, { pod, 5, "Normal", "R", "m" }, { { object = pod, reasn = "R" } },
+				{ pod, nil, "Normal", "R", "A", "m" }, { pod, pod, "Normal", "R", 5, "m" },
 			} do
 				local function results(recorder)
 					return { recorder[method](recorder, (table.unpack or unpack)(arguments)) }

@@ -66,7 +66,7 @@ end
 
 --- Checks the equation of a sink; returns nil if it holds, else a message.
 function fixtures.sink_fault(s)
-	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.pending + s.spooled + sum(s.dropped)
+	local right = s.rate_limited + s.created + s.patched + s.coalesced + s.counted + s.pending + s.spooled + sum(s.dropped)
 	if s.received ~= right then
 		return ("%s: received %d, elsewhere %d"):format(s.name or "ended sinks", s.received, right)
 	end
@@ -100,6 +100,14 @@ function fixtures.random()
 		seed = (seed * 16807 + 11) % 2147483647
 		return math.floor(seed / 7) % n + 1
 	end
+end
+
+--- Flushes until the function returns true, for 30 s at most: a sink's thread may begin late.
+function fixtures.flush_until(broadcaster, is_enough)
+	local deadline = os.time() + 30
+	repeat
+		broadcaster:flush(0.05)
+	until is_enough() or os.time() > deadline
 end
 
 --- The start of a shell command that runs Debian's Python, without the sanitizer's library that this process may have.

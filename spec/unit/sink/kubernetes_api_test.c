@@ -211,6 +211,20 @@ static void test_core_that_fails_decides_nothing(void **state)
 	kubernetes_fixture_close(&f);
 }
 
+/* A write in the old style has been asked of core/v1 alone, which is all that there is to ask. */
+static void test_refusal_of_the_old_style_is_no_news(void **state)
+{
+	struct kubernetes_fixture f;
+
+	(void)state;
+	open_with(&f, EVREC_SINK_AUTO, TURNS({ TURN_REPLY, FORBIDDEN_CORE }, { TURN_REPLY, CREATED(EVENT) }));
+	kubernetes_fixture_submit(&f, 1, VERB_CREATE, "old-1");
+	kubernetes_fixture_exchange(&f, 0);
+	assert_int_equal(http_server_requests(&f.server), 1);
+	assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_FORBIDDEN], 1);
+	kubernetes_fixture_close(&f);
+}
+
 /* Without "auto" nothing falls back, and the message says what is wrong. */
 static void test_fixed_api_does_not_fall_back(void **state)
 {
@@ -255,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_missing_namespace_is_no_missing_api),
 		cmocka_unit_test(test_missing_event_is_created),
 		cmocka_unit_test(test_core_that_fails_decides_nothing),
+		cmocka_unit_test(test_refusal_of_the_old_style_is_no_news),
 		cmocka_unit_test(test_fixed_api_does_not_fall_back),
 		cmocka_unit_test(test_end_while_a_write_is_asked_about),
 	};

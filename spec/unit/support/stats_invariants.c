@@ -13,11 +13,20 @@ uint64_t stats_dropped(const uint64_t dropped[EVREC_CAUSES])
 
 void stats_check_sink(const evrec_sink_stats *s)
 {
-	assert_int_equal(s->received, s->rate_limited + s->created + s->patched + s->coalesced + s->pending +
-	                                      s->spooled + stats_dropped(s->dropped));
-	assert_true(s->pending_writes <= s->pending);
-	assert_true((s->pending == 0) == (s->pending_writes == 0));
-	assert_true(s->rate_limited <= s->correlator.why[EVREC_RATE_LIMITED]);
+	assert_int_equal(s->received, s->rate_limited + s->created + s->patched + s->coalesced + s->counted +
+	                                      s->pending + s->spooled + stats_dropped(s->dropped));
+	assert_true(s->series.ongoing <= s->series.series);
+	assert_true(s->series.evicted <= s->series.finished);
+	assert_true(s->series.finished <= s->series.begun);
+	if (s->series.begun == 0) {
+		/* The end of a series may be a write without an occurrence. */
+		assert_true(s->pending_writes <= s->pending);
+		assert_true((s->pending == 0) == (s->pending_writes == 0));
+		assert_int_equal(s->counted, 0);
+	}
+	if (s->series.begun == 0 && s->correlator.correlated != 0) {
+		assert_true(s->rate_limited <= s->correlator.why[EVREC_RATE_LIMITED]);
+	}
 }
 
 evrec_sink_stats stats_check_equations(const evrec_broadcaster *b)
@@ -38,6 +47,7 @@ evrec_sink_stats stats_check_equations(const evrec_broadcaster *b)
 	assert_int_equal(all.sinks, sinks);
 	stats_check_sink(&all.ended);
 	assert_int_equal(all.ended.pending, 0);
+	assert_int_equal(all.ended.counted, 0);
 	return first;
 }
 
@@ -51,9 +61,10 @@ void stats_check_end_to_end(const evrec_broadcaster *b)
 	evrec_broadcaster_get_stats(b, &all);
 	for (number = 1; evrec_broadcaster_next_sink(b, &number); number++) {
 		assert_true(evrec_broadcaster_get_sink_stats(b, number, &s));
-		assert_int_equal(all.recorded + s.restored,
-		                 all.invalid + all.queued + stats_dropped(all.dropped) + s.rate_limited + s.created +
-		                         s.patched + s.coalesced + s.pending + s.spooled + stats_dropped(s.dropped));
+		assert_int_equal(all.recorded + s.restored, all.invalid + all.queued + stats_dropped(all.dropped) +
+		                                                    s.rate_limited + s.created + s.patched +
+		                                                    s.coalesced + s.counted + s.pending + s.spooled +
+		                                                    stats_dropped(s.dropped));
 	}
 }
 

@@ -1,0 +1,58 @@
+local evrec = require "evrec"
+local cjson = require "cjson"
+local fixtures = require "fixtures"
+
+local pod = fixtures.pod()
+
+local function recording()
+	local s = fixtures.setup()
+	s.watch = s.broadcaster:watch()
+	function s.last()
+		local last
+		for event in function() return s.watch:next() end do
+			last = event
+		end
+		return last
+	end
+	return s
+end
+
+describe("recorder:action_eventf", function()
+	it("records an event with a related object, a reason, an action and a formatted note", function()
+		local s = recording()
+		local node = { kind = "Node", name = "n" }
+		assert.is_true(s.recorder:action_eventf(pod, node, "Warning", "Evicted", "Evicting", "%s of %d", "disk", 5))
+		local e = s.last()
+		assert.same(pod, e.involvedObject)
+		assert.same(node, e.related)
+		assert.equal("Warning", e.type)
+		assert.equal("Evicted", e.reason)
+		assert.equal("Evicting", e.action)
+		assert.equal("disk of 5", e.message)
+		for _, unset in pairs { none = false, null = cjson.null } do
+			assert.is_true(s.recorder:action_eventf(evrec.reference(pod), unset or nil, "Normal", "R", unset or nil, "m"))
+			e = s.last()
+			assert.same(pod, e.involvedObject)
+			assert.is_nil(e.related)
+			assert.is_nil(e.action)
+			assert.equal("m", e.message)
+		end
+	end)
+end)
+
+describe("a recorder's instance", function()
+	it("is stamped on its events, and is by default its host", function()
+		local s = recording()
+		local b = s.broadcaster
+		for _, case in ipairs {
+			{ { component = "c", host = "h" }, "h" }, { { component = "c", host = "h", instance = "i" }, "i" },
+			{ { component = "c", instance = "i" }, "i" }, { { component = "c" } },
+		} do
+			b:new_recorder(case[1]):event(pod, "Normal", "R", "m")
+			local e = s.last()
+			assert.equal(case[2], e.reportingInstance)
+			assert.equal("c", e.reportingComponent)
+			assert.equal(case[1].host, e.source.host)
+		end
+	end)
+end)

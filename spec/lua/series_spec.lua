@@ -1,0 +1,530 @@
+-- Series (correlate = "series") as a script sees them: a sink in Lua under a fake clock.
+local cjson = require "cjson"
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+local pod = fixtures.pod()
+local node = { kind = "Node", name = "n" }
+
+-- A broadcaster with a sink of series, which keeps its writes, and a list of what it dropped.
+local function setup(sink_options, options)
+	local s = { writes = {}, drops = {}, answers = {}, clock = evrec.fake_clock(fixtures.now) }
+	local function keep(verb)
+		return function(event, patch)
+			s.writes[#s.writes + 1] = { verb = verb, event = event:to_table(), patch = patch and cjson.decode(patch) }
+			local answer = table.remove(s.answers, 1)
+			if answer then
+				return answer()
+			end
+		end
+	end
+	local all = { create = keep "create", patch = keep "patch", api = "events.k8s.io/v1" }
+	for name, value in pairs(sink_options or {}) do
+		all[name] = value
+	end
+	all.patch = all.patch or nil
+	options = options or {}
+	options.clock, options.on_error = s.clock, false
+	options.on_drop = function(event, why) s.drops[#s.drops + 1] = { event = event:to_table(), why = why } end
+	s.broadcaster = evrec.broadcaster(options)
+	s.watch = s.broadcaster:start_recording_to_sink(evrec.sink.lua(all))
+	s.recorder = s.broadcaster:new_recorder { component = "spec", host = "node-1" }
+
+	-- Records events about the pod, by default one.
+	function s.record(n, reason, message)
+		for _ = 1, n or 1 do
+			assert.is_true(s.recorder:event(pod, "Warning", reason or "BackOff", message or "m"))
+		end
+	end
+
+	-- Sets the clock to so many seconds after the start, and polls.
+	function s.at(seconds)
+		s.clock:set(fixtures.now + seconds)
+		s.broadcaster:poll()
+	end
+
+	-- Returns the counters of the sink. The equations hold.
+	function s.stats()
+		local stats = s.broadcaster:stats()
+		assert.is_nil(fixtures.fault(stats))
+		return stats.sinks[1]
+	end
+
+	-- Returns the writes since the last call as words: "create", or "patch", the count and the state.
+	local seen = 0
+	function s.news()
+		local words = {}
+		while seen < #s.writes do
+			seen = seen + 1
+			local write = s.writes[seen]
+			local series = write.patch and write.patch.series
+			words[#words + 1] = series and ("patch %d %s"):format(series.count, series.state) or write.verb
+		end
+		return words
+	end
+
+	return s
+end
+
+-- Returns the states of series that a broadcaster tells its watchers, as a list that grows.
+local function states_of(broadcaster)
+	local states = {}
+	broadcaster:start_event_watcher(function(event)
+		local series = event.series
+		if series then
+			states[#states + 1] = ("%s %s %d"):format(event.reason, series.state, series.count)
+		end
+	end)
+	return states
+end
+
+describe("a series", function()
+	it("is a create, then a patch, and then a count in memory", function()
+		local s = setup()
+		s.record()
+		s.broadcaster:poll()
+		assert.same({ "create" }, s.news())
+		local first = s.writes[1].event
+		assert.same({
+			kind = "Event", apiVersion = "v1", metadata = { name = first.metadata.name, namespace = "shop" },
+			involvedObject = pod, reason = "BackOff", message = "m", type = "Warning", action = "BackOff",
+			eventTime = "2023-11-14T22:13:20.000000Z", reportingComponent = "spec", reportingInstance = "node-1",
+		}, first)
+		s.clock:advance(1.5)
+		s.record()
+		s.broadcaster:poll()
+		assert.equal("patch", s.writes[2].verb)
+		assert.equal(first.metadata.name, s.writes[2].event.metadata.name)
+		assert.equal(first.eventTime, s.writes[2].event.eventTime)
+		local series = { count = 2, lastObservedTime = "2023-11-14T22:13:21.500000Z", state = "Ongoing" }
+		assert.same({ series = series }, s.writes[2].patch)
+		assert.same(series, s.writes[2].event.series)
+		s.clock:advance(60)
+		s.record(1000)
+		s.broadcaster:poll()
+		assert.equal(2, #s.writes)
+		local stats = s.stats()
+		assert.equal(1000, stats.counted)
+		assert.equal(0, stats.pending)
+		assert.equal(1, stats.created)
+		assert.equal(1, stats.patched)
+		assert.same({ series = 1, ongoing = 1, begun = 1, finished = 0, evicted = 0, notes = 0 }, stats.series)
+		assert.equal(1000, s.broadcaster:stats().counted)
+		assert.truthy(fixtures.has(s.broadcaster:metrics(), 'evrec_sink_counted{sink="1",name="lua"} 1000\n'))
+		assert.truthy(fixtures.has(s.broadcaster:metrics(), 'evrec_sink_series_ongoing{sink="1",name="lua"} 1\n'))
+		assert.truthy(fixtures.has(s.broadcaster:metrics(), 'evrec_sink_series_begun_total{sink="1",name="lua"} 1\n'))
+	end)
+
+	it("is written every refresh_interval, and once it is finished", function()
+		local s = setup()
+		for minute = 0, 29 do
+			s.at(minute * 60)
+			s.record()
+		end
+		s.at(1799)
+		assert.same({ "create", "patch 2 Ongoing" }, s.news())
+		assert.equal(28, s.stats().counted)
+		s.at(1800)
+		assert.same({ "patch 30 Ongoing" }, s.news())
+		assert.equal(0, s.stats().counted)
+		s.record()
+		s.at(2519)
+		assert.same({}, s.news())
+		-- Last seen at 1800 s: 2160 s is not later than that by more than finish_time, 2520 s is.
+		s.at(2520)
+		assert.same({ "patch 31 Finished" }, s.news())
+		local stats = s.stats()
+		assert.equal(0, stats.counted)
+		assert.equal(0, stats.series.series)
+		assert.equal(1, stats.series.finished)
+		s.record()
+		s.broadcaster:poll()
+		assert.same({ "create" }, s.news())
+		assert.is_true(s.writes[1].event.metadata.name ~= s.writes[#s.writes].event.metadata.name)
+	end)
+
+	it("that went on no further is told to be finished by a patch of its own", function()
+		local s = setup()
+		s.record(2)
+		s.at(1)
+		s.news()
+		s.at(720)
+		assert.same({ "patch 2 Finished" }, s.news())
+	end)
+
+	it("has the options refresh_interval and finish_time", function()
+		local s = setup { refresh_interval = 10, finish_time = 25 }
+		for second = 0, 9 do
+			s.at(second)
+			s.record()
+		end
+		s.news()
+		s.at(10)
+		assert.same({ "patch 10 Ongoing" }, s.news())
+		s.record()
+		s.at(20)
+		assert.same({ "patch 11 Ongoing" }, s.news())
+		s.at(50)
+		assert.same({ "patch 11 Finished" }, s.news())
+	end)
+
+	it("tells its states to watchers, queues and logs", function()
+		local s = setup()
+		local states, lines, seen = states_of(s.broadcaster), {}, {}
+		local queue = s.broadcaster:watch()
+		s.broadcaster:start_logging(function(format, ...) lines[#lines + 1] = format:format(...) end)
+		s.broadcaster:start_structured_logging(function(_, fields) seen[#seen + 1] = fields end)
+		s.record(3)
+		s.at(720)
+		assert.same({ "BackOff Ongoing 2", "BackOff Finished 3" }, states)
+		local queued = {}
+		for event in function() return queue:next() end do
+			queued[#queued + 1] = event.series and event.series.state or "event"
+		end
+		table.sort(queued)
+		assert.same({ "Finished", "Ongoing", "event", "event", "event" }, queued)
+		assert.equal(5, #lines)
+		assert.matches("^Event%(.*%): type: 'Warning' reason: 'BackOff' m$", lines[1])
+		assert.matches("^Event%(.*%): type: 'Warning' reason: 'BackOff' series: 'Finished' count: '3' m$", lines[5])
+		assert.equal(5, #seen)
+		assert.is_nil(seen[1].seriesState)
+		assert.equal("Finished", seen[5].seriesState)
+		assert.equal("3", seen[5].seriesCount)
+	end)
+
+	it("is told by the first of several sinks alone", function()
+		local s = setup()
+		local states = states_of(s.broadcaster)
+		s.broadcaster:start_recording_to_sink(evrec.sink.lua { create = function() end, correlate = "series" })
+		s.record(2)
+		assert.same({ "BackOff Ongoing 2" }, states)
+		s.watch:stop()
+		s.broadcaster:poll()
+		s.record(2, "Failed")
+		assert.same({ "BackOff Ongoing 2", "Failed Ongoing 2" }, states)
+	end)
+
+	it("is listed by evrec.testing.recorder", function()
+		local t = evrec.testing.recorder { component = "c", instance = "i", broadcaster = { on_error = false } }
+		t.broadcaster:start_recording_to_sink(evrec.sink.lua {
+			create = function() end, patch = function() end, correlate = "series",
+		})
+		t:action_eventf(pod, node, "Normal", "R", "A", "m%d", 1)
+		assert.equal("i", t.events[1].instance)
+		assert.equal("A", t.events[1].action)
+		assert.same(node, t.events[1].related)
+		assert.is_nil(t.events[1].series)
+		t:action_eventf(pod, node, "Normal", "R", "A", "m%d", 2)
+		assert.equal(3, #t.events)
+		local told = t.events[2].series or t.events[3].series
+		assert.equal("Ongoing", told.state)
+		assert.equal(2, told.count)
+	end)
+
+	it("is written by flush, shutdown and the stop of its sink, as ongoing", function()
+		for what, finish in pairs {
+			flush = function(s) return s.broadcaster:flush(1) end,
+			shutdown = function(s) return s.broadcaster:shutdown(1) end,
+			stop = function(s)
+				s.watch:stop()
+				s.broadcaster:poll()
+				return true
+			end,
+		} do
+			local s = setup()
+			s.record(2)
+			s.broadcaster:poll()
+			s.record(3)
+			s.news()
+			assert.is_true(finish(s), what)
+			assert.same({ "patch 5 Ongoing" }, s.news(), what)
+			assert.equal(0, s.broadcaster:stats().counted)
+			assert.equal(0, s.broadcaster:stats().pending)
+			assert.equal(3, s.broadcaster:stats().coalesced + s.broadcaster:stats().patched - 1)
+		end
+	end)
+
+	it("goes on after a flush", function()
+		local s = setup()
+		s.record(3)
+		s.broadcaster:flush(1)
+		s.record(2)
+		s.broadcaster:poll()
+		assert.equal(2, s.stats().counted)
+		s.news()
+		s.at(720)
+		assert.same({ "patch 5 Finished" }, s.news())
+	end)
+
+	it("merges messages, and explain lists them", function()
+		local s = setup()
+		for i = 1, 5 do
+			s.record(1, "BackOff", "m" .. (i < 5 and i or 4))
+			s.broadcaster:poll()
+		end
+		assert.same({ "create", "patch 2 Ongoing" }, s.news())
+		assert.equal("m1", s.writes[1].event.message)
+		assert.is_nil(s.writes[2].patch.message)
+		assert.equal("m2", s.writes[2].event.message)
+		assert.equal(3, s.stats().series.notes)
+		local stages = {}
+		for _, what in ipairs(s.broadcaster:explain(pod)[1].suppressed) do
+			stages[what.stage] = what
+		end
+		assert.equal("merged", stages.merged.why)
+		assert.equal("BackOff", stages.merged.reason)
+		assert.is_true(stages.merged.count > 0)
+		s.at(720)
+		for _, what in ipairs(s.broadcaster:explain(pod)[1].suppressed) do
+			stages[what.stage] = what
+		end
+		assert.equal("finished", stages.finished.why)
+		assert.equal(5, stages.finished.count)
+		assert.is_nil(stages.finished.cause)
+	end)
+
+	it("has one message with note_in_key", function()
+		local s = setup { note_in_key = true }
+		for _ = 1, 2 do
+			s.record(1, "BackOff", "m1")
+			s.record(1, "BackOff", "m2")
+		end
+		s.broadcaster:poll()
+		s.record(1, "BackOff", "m2")
+		assert.equal(2, s.stats().series.begun)
+		assert.equal(0, s.stats().series.notes)
+		local names = {}
+		for _, write in ipairs(s.writes) do
+			names[write.event.metadata.name] = write.event.message
+		end
+		local messages = {}
+		for _, message in pairs(names) do
+			messages[#messages + 1] = message
+		end
+		table.sort(messages)
+		assert.same({ "m1", "m2" }, messages)
+	end)
+
+	it("is finished early for a new event, if max_series is reached", function()
+		local s = setup { max_series = 1 }
+		local states = states_of(s.broadcaster)
+		s.record(2, "A")
+		s.broadcaster:poll()
+		s.record(1, "A")
+		s.broadcaster:poll()
+		s.news()
+		assert.equal(1, s.stats().counted)
+		s.record(1, "B")
+		s.broadcaster:poll()
+		local writes = s.news()
+		table.sort(writes)
+		assert.same({ "create", "patch 3 Finished" }, writes)
+		assert.same({ "A Ongoing 2", "A Finished 3" }, states)
+		local stats = s.stats()
+		assert.equal(1, stats.series.evicted)
+		assert.equal(1, stats.series.finished)
+		assert.equal(1, stats.series.series)
+		assert.equal(0, stats.counted)
+	end)
+
+	it("consists of events that are equal but for their messages", function()
+		local s = setup()
+		local base = { regarding = pod, related = node, type = "Normal", reason = "R", action = "A", note = "m" }
+		local function record(changes)
+			local what = {}
+			for name, value in pairs(base) do
+				what[name] = value
+			end
+			for name, value in pairs(changes) do
+				what[name] = value
+			end
+			assert.is_true(s.recorder:emit(what))
+			s.broadcaster:poll()
+		end
+		record {}
+		local changed = fixtures.pod()
+		changed.resourceVersion, changed.fieldPath = "7", "spec"
+		record { regarding = changed, note = "n", labels = { a = "b" } }
+		assert.same({ "create", "patch 2 Ongoing" }, s.news())
+		for _, changes in ipairs {
+			{ type = "Warning" }, { reason = "S" }, { action = "B" }, { regarding = fixtures.pod "web-1" },
+			{ related = { kind = "Node", name = "o" } },
+		} do
+			record(changes)
+			assert.same({ "create" }, s.news())
+		end
+		s.recorder = s.broadcaster:new_recorder { component = "spec", instance = "i" }
+		record {}
+		assert.same({ "create" }, s.news())
+		assert.equal("i", s.writes[#s.writes].event.reportingInstance)
+	end)
+
+	it("has the action and the related object of action_eventf", function()
+		local s = setup()
+		assert.is_true(s.recorder:action_eventf(pod, node, "Normal", "R", "A", "%s", "m"))
+		s.broadcaster:poll()
+		local e = s.writes[1].event
+		assert.equal("A", e.action)
+		assert.same(node, e.related)
+		assert.is_true(s.recorder:action_eventf(pod, node, "Normal", "R", "B", "m"))
+		s.broadcaster:poll()
+		assert.same({ "create", "create" }, s.news())
+	end)
+
+	it("goes on if its patch finds no event", function()
+		local s = setup()
+		s.record()
+		s.broadcaster:poll()
+		s.answers[1] = function() return nil, 404 end
+		s.record()
+		s.broadcaster:poll()
+		assert.same({ "create", "patch 2 Ongoing", "create" }, s.news())
+		assert.equal(2, s.writes[3].event.series.count)
+	end)
+
+	it("needs tokens with rate_limit, and counts what has none", function()
+		local s = setup({ rate_limit = true }, { correlator = { burst_size = 2, qps = 1 / 60 } })
+		for _ = 1, 3 do
+			s.record(1, "A")
+			s.broadcaster:poll()
+		end
+		s.record(1, "B")
+		s.broadcaster:poll()
+		assert.same({ "create", "patch 2 Ongoing" }, s.news())
+		assert.equal(1, s.stats().counted)
+		assert.equal(1, s.stats().rate_limited)
+		assert.equal(1, #s.drops)
+		assert.equal("rate_limited", s.drops[1].why)
+		assert.equal("B", s.drops[1].event.reason)
+		assert.equal("rate_limited", s.broadcaster:explain(pod)[1].suppressed[1].stage)
+		s.at(60)
+		s.record(1, "B")
+		s.broadcaster:poll()
+		assert.same({ "create" }, s.news())
+		assert.equal(2, s.writes[3].event.series.count)
+	end)
+end)
+
+describe("an event of a sink in the new style", function()
+	it("is made fit for the API server", function()
+		local s = setup({}, { max_message_bytes = 4096 })
+		local queue = s.broadcaster:watch()
+		local r = s.broadcaster:new_recorder { component = "spec" }
+		assert.is_true(r:action_eventf(pod, nil, "Normal", ("r"):rep(200), ("a"):rep(1000), ("m"):rep(2000)))
+		s.broadcaster:poll()
+		local recorded, written = queue:next(), s.writes[1].event
+		assert.equal(2000, #recorded.message)
+		assert.equal(200, #recorded.reason)
+		assert.equal(1000, #recorded.action)
+		assert.is_true(#written.message <= 1024 and #written.message > 1000)
+		assert.is_true(#written.reason <= 128 and #written.reason > 100)
+		assert.is_true(#written.action <= 128 and #written.action > 100)
+		assert.matches("^spec%-.", written.reportingInstance)
+		assert.is_true(#written.reportingInstance <= 128)
+		r = s.broadcaster:new_recorder { component = "spec", instance = ("i"):rep(1000) }
+		assert.is_true(r:event(pod, "Normal", "R", "m"))
+		s.broadcaster:poll()
+		assert.is_true(#s.writes[2].event.reportingInstance <= 128)
+	end)
+
+	it("is dropped as unfit by this sink alone if nothing can make it fit", function()
+		local s = setup()
+		local other = fixtures.server()
+		s.broadcaster:start_recording_to_sink(other.sink)
+		for _, component in ipairs { "not a name", "", "a/b/c" } do
+			local r = s.broadcaster:new_recorder { component = component }
+			assert.is_true(r:event(pod, "Normal", "R", "m" .. component))
+		end
+		assert.is_true(s.recorder:action_eventf(node, pod, "Normal", "R", "A", "m"))
+		s.broadcaster:poll()
+		assert.equal(0, #s.writes)
+		assert.equal(4, #other.writes)
+		assert.equal(4, #s.drops)
+		assert.equal("unfit", s.drops[1].why)
+		assert.equal("not a name", s.drops[1].event.reportingComponent)
+		local stats = s.stats()
+		assert.equal(4, stats.dropped.unfit)
+		assert.equal(0, stats.series.series)
+		assert.equal(4, s.broadcaster:stats().dropped.unfit)
+		local what = s.broadcaster:explain(pod)[1].suppressed[1]
+		assert.equal("dropped", what.stage)
+		assert.equal("unfit", what.cause)
+		local ok, _, message = s.broadcaster:flush(1)
+		assert.is_false(ok)
+		assert.truthy(fixtures.has(message, "unfit"), message)
+	end)
+
+	it("is whole for update, and for create alone", function()
+		local updates = {}
+		local s = setup { patch = false, update = function(event) updates[#updates + 1] = event:to_table() end }
+		s.record()
+		s.broadcaster:poll()
+		s.record()
+		s.broadcaster:poll()
+		assert.equal(1, #updates)
+		assert.equal(2, updates[1].series.count)
+		assert.equal("BackOff", updates[1].action)
+		s = setup { patch = false }
+		s.record()
+		s.broadcaster:poll()
+		s.record()
+		s.broadcaster:poll()
+		assert.same({ "create", "create" }, s.news())
+		assert.equal(2, s.writes[2].event.series.count)
+	end)
+
+	it("may be counted as core/v1 does, and an event in core/v1 be of a series", function()
+		local s = setup { correlate = "record" }
+		for _ = 1, 3 do
+			s.record()
+			s.broadcaster:poll()
+		end
+		assert.same({ "create", "patch 2 Ongoing", "patch 3 Ongoing" }, s.news())
+		assert.equal(0, s.stats().counted)
+		assert.equal(0, s.stats().series.series)
+		for _, api in ipairs { "v1", "auto" } do
+			s = setup { api = api, correlate = "series" }
+			for _ = 1, 3 do
+				s.record()
+				s.broadcaster:poll()
+			end
+			assert.same({ "create", "patch 2 Ongoing" }, s.news())
+			assert.is_nil(s.writes[1].event.count)
+		end
+		s = setup { api = "auto" }
+		s.record(3)
+		s.broadcaster:poll()
+		assert.equal(1, s.stats().series.begun)
+		s = setup { api = "v1" }
+		s.record(3)
+		s.broadcaster:poll()
+		assert.equal(0, s.stats().series.begun)
+		assert.equal(3, s.writes[1].event.count)
+	end)
+
+	it("is a line of a file in the form of its API", function()
+		for api, name in pairs { ["v1"] = "message", ["events.k8s.io/v1"] = "note" } do
+			local path = os.tmpname()
+			local clock = evrec.fake_clock(fixtures.now)
+			local b = evrec.broadcaster { clock = clock, on_error = false }
+			b:start_recording_to_sink(evrec.sink.file { path = path, api = api, correlate = "series" })
+			local r = b:new_recorder { component = "spec", host = "h" }
+			for _ = 1, 3 do
+				r:event(pod, "Normal", "R", "m")
+				assert.is_true(b:flush(5))
+			end
+			assert.is_true(b:shutdown(5))
+			local lines = {}
+			for line in io.lines(path) do
+				lines[#lines + 1] = cjson.decode(line)
+			end
+			os.remove(path)
+			assert.equal(3, #lines)
+			assert.equal(api, lines[1].apiVersion)
+			assert.equal("m", lines[1][name])
+			assert.is_nil(lines[1].series)
+			assert.same({ count = 3, lastObservedTime = "2023-11-14T22:13:20.000000Z", state = "Ongoing" }, lines[3].series)
+			assert.equal("2023-11-14T22:13:20.000000Z", lines[3].eventTime)
+		end
+	end)
+end)
