@@ -18,15 +18,9 @@ void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase)
 	phase_step(&pipeline->phase, phase, legal_steps);
 }
 
-static bool correlates_by_series(const evrec_sink_options *options)
-{
-	return options->correlate == EVREC_CORRELATE_SERIES ||
-	       (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1);
-}
-
 static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 {
-	if (!correlates_by_series(&pipeline->sink->options)) {
+	if (!sink_has_series(&pipeline->sink->options)) {
 		pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
 		return pipeline->correlator != NULL;
 	}
@@ -95,7 +89,7 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 	pipeline->clock = evrec_clock_retain(clock);
 	pipeline->listener = listener;
 	pipeline->max_note = max_message_bytes;
-	pipeline->new_style = correlates_by_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;
+	pipeline->new_style = sink_has_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;
 	if (pipeline->new_style) {
 		pipeline->max_note = max_message_bytes < FIT_NOTE_MAX ? max_message_bytes : FIT_NOTE_MAX;
 		/* An empty name is as good as none. */

@@ -68,6 +68,12 @@ enum evrec_api sink_api(const evrec_sink_options *options)
 	return options->api == EVREC_SINK_CORE_V1 ? EVREC_CORE_V1 : EVREC_EVENTS_V1;
 }
 
+bool sink_has_series(const evrec_sink_options *options)
+{
+	return options->correlate == EVREC_CORRELATE_SERIES ||
+	       (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1);
+}
+
 void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 {
 	evrec_sink_options defaults;

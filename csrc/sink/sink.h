@@ -38,6 +38,8 @@ void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 const char *sink_name(const evrec_sink *sink);
 /* The API in which the sink's events are written, and first tried, if the sink falls back (EVREC_SINK_AUTO). */
 enum evrec_api sink_api(const evrec_sink_options *options);
+/* True: its events are combined by series. */
+bool sink_has_series(const evrec_sink_options *options);
 /* The checks of sink_new. */
 int sink_check_options(const evrec_sink_options *options, evrec_error *err);
 
