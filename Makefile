@@ -29,7 +29,7 @@ MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 SUPPORT := $(BUILD)/unit/libsupport.a
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%) $(UNIT_CXX_SRC:spec/unit/%.cpp=$(BUILD)/unit/%)
 BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/baseline.so)
-TRACE_RUNNER := $(BUILD)/conformance/trace_runner
+RUNNERS := $(BUILD)/conformance/trace_runner $(BUILD)/conformance/series_runner
 FUZZERS := $(FUZZ_SRC:spec/fuzz/%_fuzz.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*/*.c)))
 
@@ -64,8 +64,8 @@ units: $(UNITS) $(FUZZERS) $(LUAS:%=$(BUILD)/%/memory_test)
 fuzzers: $(FUZZERS)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
-trace_runner: $(TRACE_RUNNER)
-all lib units fuzzers examples benches trace_runner:
+runners: $(RUNNERS)
+all lib units fuzzers examples benches runners:
 	@:
 
 # This file changes if the compiler, a flag or the list of sources does; then everything is built again.
@@ -143,7 +143,7 @@ $(BUILD)/bench/%/baseline.so: spec/bench/baseline.c $(BUILD)/settings
 	$(SAY) CC '$< ($*)'
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
 
-$(TRACE_RUNNER): spec/conformance/trace_runner.c $(LIB)
+$(BUILD)/conformance/%: spec/conformance/%.c $(LIB)
 	$(SAY) CC $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
 
@@ -193,15 +193,15 @@ bench bench-smoke:
 bench-publish: bench ## measuring | measure, and put the figures where the README shows them
 	cp $(BUILD)/bench/bench.md $(BUILD)/bench/bench.svg spec/bench/results/
 
-conformance: ## testing | compare decisions with client-go's; SEED=, STEPS=, TRACES=, or TRACE=FILE
+conformance: ## testing | compare with client-go; SEED=, STEPS=, TRACES=, or TRACE=FILE
 	@spec/support/packages.sh build conformance
-	@$(MAKE) --no-print-directory trace_runner
+	@$(MAKE) --no-print-directory runners
 	@spec/conformance/conformance.sh $(BUILD)/conformance $(if $(TRACE),replay $(TRACE),compare $(SEED:%=seed=%) \
 	  $(STEPS:%=steps=%) $(TRACES:%=traces=%))
 
 vectors: ## testing | write spec/conformance/vectors, traces with client-go's results, again
 	@spec/support/packages.sh build conformance
-	@$(MAKE) --no-print-directory trace_runner
+	@$(MAKE) --no-print-directory runners
 	@spec/conformance/conformance.sh $(BUILD)/conformance vectors
 
 drill: ## server | run the fire drills; DRILL_RUNS=, DRILL_SCALE=, DRILL= (a pattern of names)
@@ -281,6 +281,6 @@ help: ## start | show this list
 clean: ## start | remove build/
 	rm -rf build
 
-.PHONY: all lib units fuzzers examples benches trace_runner test asan ubsan tsan test-arm64 test-s390x demo e2e \
+.PHONY: all lib units fuzzers examples benches runners test asan ubsan tsan test-arm64 test-s390x demo e2e \
   fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput full \
   rock dist rooms lint format deps install uninstall help clean FORCE

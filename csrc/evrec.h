@@ -21,12 +21,13 @@
  *           fprintf(stderr, "%s\n", err.message);
  *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
- * In a pod the account needs the verbs create and patch on events. Every constructor returns NULL on failure, and then `err`
- * says why. To write what waits on SIGTERM, call evrec_on_signal.
+ * In a pod the account needs the verbs create and patch on events, of the API group "" (core/v1), or of events.k8s.io if
+ * the sink's option `api` says so. Every constructor returns NULL on failure, and then `err` says why. To write what waits
+ * on SIGTERM, call evrec_on_signal.
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
- * (aggregate, count, limit) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or poll) -> the
- * server's answer -> outbox -> pipeline -> correlator.
+ * (aggregate, count, limit), or series (count) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or
+ * poll) -> the server's answer -> outbox -> pipeline -> correlator.
  *
  * Threads. A broadcaster, with its recorders, watches and correlators, belongs to one thread at a time: an embedder
  * with several threads gives each its own broadcaster or holds a lock around the calls. Sinks, references, events and
@@ -386,11 +387,19 @@ typedef struct evrec_limits {
 } evrec_limits;
 void evrec_limits_init(evrec_limits *limits); /* the defaults */
 
-/* The API whose form a sink's events have, and to which a Kubernetes sink sends them. */
+/*
+ * The API whose form a sink's events have, and to which a Kubernetes sink sends them.
+ *
+ * With _AUTO, a write that events.k8s.io/v1 does not take, for the server does not have it or the account may not use it,
+ * is sent at once by core/v1. If core/v1 takes it, the sink uses core/v1 from then on, for all namespaces, and on_error
+ * hears of it once, with the permission that is missing. As long as core/v1 does not take it either, each write asks both. A
+ * namespace that is forbidden after events.k8s.io/v1 has taken a write is no reason to use core/v1. The events stay the
+ * same: those of series, with an event time. Other sinks write in events.k8s.io/v1.
+ */
 enum evrec_sink_api {
 	EVREC_SINK_CORE_V1,
 	EVREC_SINK_EVENTS_V1,
-	EVREC_SINK_AUTO, /* events.k8s.io/v1; core/v1 if the server lacks that or forbids it */
+	EVREC_SINK_AUTO,
 };
 
 /* How a sink combines events. */
@@ -404,7 +413,8 @@ enum evrec_correlate {
  * Options of EVREC_CORRELATE_SERIES. Events are of one series if their type, reason, action, reporting controller and
  * instance, regarding and related object are equal, but for resource versions and field paths. The first is written as
  * an event. The second begins a series, which is written at once. Further ones are counted, and written with the next
- * heartbeat, when the series is finished, by a flush, and at the end.
+ * heartbeat, when the series is finished, by a flush, and at the end. Files and functions also see the series' state, and
+ * get a write that says "Finished" if the last one did not.
  */
 typedef struct evrec_series_options {
 	int64_t refresh_interval; /* 1800 s, in ns: heartbeats; at least 1 s */
@@ -444,6 +454,21 @@ typedef struct evrec_sink_options {
 	 */
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
+	/*
+	 * The path of a file; unset: none. Only with EVREC_CORRELATE_RECORD: a constructor refuses it with series. The file
+	 * keeps what the correlator knows of events, so that a process that crashes and is started again goes on with their
+	 * counts and names, combines similar events as before, and has no new tokens. It is read when the sink is started
+	 * in a broadcaster, and written by the sink's thread, or by poll, once a second if something has changed, and at
+	 * the end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
+	 * used for 12 h are not taken over.
+	 *
+	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
+	 * If another process or sink has it, or the disk fails, the sink goes on without. A forked child goes on without
+	 * too, silently, as the file is the parent's. A file that is damaged, too old, or of another version of evrec is
+	 * used as far as it can be, and replaced; one that is no state file is left alone. Of all this but a fork,
+	 * on_error gets the name "state".
+	 */
+	evrec_str state_file;
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
 	evrec_str name;
 	enum evrec_sink_api api;        /* EVREC_SINK_CORE_V1 */
@@ -593,13 +618,21 @@ void evrec_broadcaster_free(evrec_broadcaster *b);
  * evrec_watch_free. NULL, with *err set: EVREC_EINVALID (an option), EVREC_ENOMEM, or EVREC_ECLOSED after shutdown.
  * From inside a callback, the watch gets no event before the next one.
  *
- * A sink gets events through a correlator of its own. `sink` is retained until the broadcaster forgets it (see
+ * A sink gets events through a correlator of its own, or series of its own (enum evrec_correlate); of the latter's
+ * `options` only those of rate_limit count. `sink` is retained until the broadcaster forgets it (see
  * evrec_watch_stop), and `options` (NULL: the defaults) are copied. Sinks are numbered from 1 in the order of their
  * start. A sink keeps its number for as long as the broadcaster knows it, and a number is never given again.
  */
 evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evrec_sink *sink,
                                                        const evrec_correlator_options *options, evrec_error *err);
-/* Calls `func` for every event, in order, inside the recording call. The event is borrowed: retain it to keep it. */
+/*
+ * Calls `func` for every event, in order, inside the recording call or poll. The event is borrowed: retain it to keep it.
+ *
+ * If a sink combines events by series, functions and queues also get the event with its series when that begins
+ * ("Ongoing"), is taken over from an earlier process ("Unknown"), or is finished ("Finished"): after the occurrence that
+ * begins it, and in the recording call or poll that finds it finished. Of several such sinks the one that was started
+ * first tells, as long as it runs.
+ */
 evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*func)(void *ctx, evrec_event *event),
                                                    void *ctx, evrec_error *err);
 /*
@@ -611,9 +644,9 @@ evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, 
 /* The oldest event of a queue, now the caller's to release. NULL: none waits, or the watch is no queue. */
 evrec_event *evrec_watch_next(evrec_watch *watch);
 /*
- * The watch gets no further events. The waiting writes of a sink are still made. Once all are written or dropped, a
- * poll, flush or shutdown forgets the sink: its memory and number are gone, and its counters are a part of `ended` in
- * evrec_stats. Idempotent. May be called from a callback.
+ * The watch gets no further events. The waiting writes of a sink are still made, and what its series have counted is
+ * written at once. Once all are written or dropped, a poll, flush or shutdown forgets the sink: its memory and number
+ * are gone, and its counters are a part of `ended` in evrec_stats. Idempotent. May be called from a callback.
  */
 void evrec_watch_stop(evrec_watch *watch);
 /* Gives up the handle, and stops nothing. NULL is fine. May be called after evrec_broadcaster_free. */
@@ -673,15 +706,17 @@ int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_e
 int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
 /*
- * Never blocks: broadcasts events that callbacks recorded, takes answers, drops and errors from all sinks and calls
- * on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does nothing.
+ * Never blocks: broadcasts events that callbacks recorded, tells of finished series, takes answers, drops and errors from
+ * all sinks and calls on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does
+ * nothing.
  */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /*
- * Polls and waits until all is written or dropped. 0: all was written, or limited in rate. EVREC_ETIMEOUT: something
- * still waits, as `timeout` ns of real time are over, or as all that is left waits for a fake clock. EVREC_ELOST:
- * nothing waits, but since the last flush events were dropped or recording calls were refused. Of both *err, which may
- * be NULL, says how many, why, and gives an example or the last error. Full queues of watches do not count.
+ * Polls and waits until all is written or dropped; occurrences that series have counted are written now too. 0: all was
+ * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all
+ * that is left waits for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or
+ * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
+ * error. Full queues of watches do not count.
  * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
  * timeout. With a timeout of 0, or less, one poll does all that is due.
  */

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static bool read_all(int fd, size_t max, struct buf *text)
+bool file_read_from(int fd, size_t max, struct buf *text)
 {
 	ssize_t n;
 
@@ -24,7 +24,7 @@ static bool read_all(int fd, size_t max, struct buf *text)
 bool file_read(const char *path, size_t max, struct buf *text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
-	bool ok = fd >= 0 && read_all(fd, max, text);
+	bool ok = fd >= 0 && file_read_from(fd, max, text);
 
 	if (fd >= 0) {
 		error = errno;

@@ -13,6 +13,8 @@
  * pipe. False: errno says why. Any thread.
  */
 bool file_read(const char *path, size_t max, struct buf *text);
+/* Likewise, the rest of an open file. */
+bool file_read_from(int fd, size_t max, struct buf *text);
 
 #pragma GCC visibility pop
 

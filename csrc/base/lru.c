@@ -355,6 +355,16 @@ evrec_str lru_key(const void *value)
 	return (evrec_str){ node->key, node->key_len };
 }
 
+uint64_t lru_key_hash(const void *value)
+{
+	return ((const struct node *)value - 1)->hash;
+}
+
+void *lru_in_place(const struct lru *lru, uint32_t place)
+{
+	return place < lru->len ? node_at(lru, place) + 1 : NULL;
+}
+
 void *lru_at(const struct lru *lru, uint64_t handle)
 {
 	struct node *node = entry_at(lru, handle);

@@ -85,6 +85,17 @@ size_t lru_len(const struct lru *lru);
 uint64_t lru_handle(const void *value);
 void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: there is no such entry any more */
 evrec_str lru_key(const void *value);                 /* the whole key; valid as long as the value */
+uint64_t lru_key_hash(const void *value);             /* the hash that the key was put with */
+
+/*
+ * Entries lie in places 0 to lru_len - 1, which their handles tell. An entry stays in its place until it is evicted; then
+ * the next one takes the place.
+ */
+static inline uint32_t lru_place(uint64_t handle)
+{
+	return (uint32_t)handle;
+}
+void *lru_in_place(const struct lru *lru, uint32_t place); /* the value; NULL: there is no such place yet */
 
 /* Calls `func` for each entry, the most recently used first, until it returns false. */
 void lru_each(struct lru *lru, bool (*func)(void *ctx, evrec_str key, void *value), void *ctx);

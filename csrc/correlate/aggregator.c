@@ -133,3 +133,51 @@ bool aggregator_key(const struct aggregator *a, uint64_t handle, evrec_str *key)
 	*key = lru_key(r);
 	return true;
 }
+
+void aggregator_save(const void *value, struct buf *out)
+{
+	const struct aggregate *r = value;
+
+	buf_put(out, &r->last, sizeof(r->last));
+	buf_put_str(out, buf_str(&r->locals));
+}
+
+/* The number of local keys in these bytes. False: they are none. */
+static bool locals_count(evrec_str locals, uint64_t *n)
+{
+	local_len len;
+
+	for (*n = 0; locals.len != 0; ++*n) {
+		if (!restored_take(&locals, &len, sizeof(len)) || locals.len < len) {
+			return false;
+		}
+		locals.data += len;
+		locals.len -= len;
+	}
+	return true;
+}
+
+enum restored aggregator_restore(struct aggregator *a, struct key *key, evrec_str value)
+{
+	struct aggregate *r;
+	uint64_t n;
+	int64_t last;
+	bool fresh;
+
+	if (!restored_take(&value, &last, sizeof(last)) || !locals_count(value, &n)) {
+		return RESTORED_INVALID;
+	}
+	r = lru_put(a->cache, key, &fresh);
+	if (r == NULL) {
+		return RESTORED_NO_MEMORY;
+	}
+	forget(r);
+	r->last = last;
+	buf_put_str(&r->locals, value);
+	if (r->locals.failed) {
+		forget(r);
+		return RESTORED_NO_MEMORY;
+	}
+	r->locals_len = n;
+	return RESTORED;
+}

@@ -5,7 +5,7 @@
 #ifndef EVREC_AGGREGATOR_H
 #define EVREC_AGGREGATOR_H
 
-#include "base/lru.h"
+#include "correlate/restored.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,6 +28,10 @@ bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_s
 
 /* The key of an entry, valid until the next call. False: the entry was evicted. */
 bool aggregator_key(const struct aggregator *a, uint64_t handle, evrec_str *key);
+
+/* For state.h: appends the value of an entry to `out`; sets an entry to it, or makes one. */
+void aggregator_save(const void *value, struct buf *out);
+enum restored aggregator_restore(struct aggregator *a, struct key *key, evrec_str value);
 
 #pragma GCC visibility pop
 

@@ -8,6 +8,12 @@
 #define COMBINED "(combined from similar events): "
 #define CACHE_MAX (1u << 24) /* entries: the largest lru_cache_size */
 
+enum mode {
+	IDLE,
+	WATCHED, /* idle too, and has a watch */
+	BUSY,    /* correlator_observe is running: a callback must not enter it again */
+};
+
 struct evrec_correlator {
 	evrec_correlator_options options;
 	struct aggregator aggregator;
@@ -17,7 +23,8 @@ struct evrec_correlator {
 	struct key custom_key; /* the key that a callback chose last */
 	struct buf custom;     /* the bytes of custom_key */
 	struct buf message;    /* the message of the last aggregate */
-	bool busy;             /* correlator_observe is running: a callback must not enter it again */
+	enum mode mode;
+	const struct correlator_watch *watch; /* NULL: none */
 	evrec_correlator_stats stats;
 };
 
@@ -194,16 +201,30 @@ static void prefetch(const evrec_correlator *c, const struct keys *keys)
 	lru_prefetch(searches, sizeof(searches) / sizeof(searches[0]));
 }
 
+/* Out of line, the watch costs others nothing. */
+static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
+                                                     int64_t now, struct observed *o)
+{
+	int code;
+
+	c->watch->begin(c->watch->ctx);
+	c->mode = IDLE;
+	code = correlator_observe(c, event, keys, now, o);
+	c->mode = WATCHED;
+	c->watch->observed(c->watch->ctx, code == 0 ? o : NULL, now);
+	return code;
+}
+
 int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys, int64_t now,
                        struct observed *o)
 {
 	bool combined, known, ok;
 	struct key *key;
 
-	if (c->busy) {
-		return EVREC_EINVALID;
+	if (c->mode != IDLE) {
+		return c->mode == BUSY ? EVREC_EINVALID : observe_watched(c, event, keys, now, o);
 	}
-	c->busy = true;
+	c->mode = BUSY;
 	/* The keys of a repeated event already know their entries. */
 	if (keys->spam.cache == 0 && lru_len(c->spam_filter.cache) > PREFETCH_MIN) {
 		prefetch(c, keys);
@@ -211,7 +232,7 @@ int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct ke
 	observed_init(o, event);
 	ok = aggregate(c, keys, o, now, &key, &combined) && event_log_observe(&c->event_log, key, o, now, &known) &&
 	     limit(c, keys, o, now);
-	c->busy = false;
+	c->mode = IDLE;
 	if (!ok) {
 		return EVREC_ENOMEM;
 	}
@@ -227,7 +248,7 @@ int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, i
 	struct observed observed;
 	int code;
 
-	if (c->busy) {
+	if (c->mode == BUSY) {
 		return EVREC_EINVALID; /* the outer call still needs c->keys */
 	}
 	if (!keys_are_of(&c->keys, event) && !keys_make(&c->keys, event)) {
@@ -246,7 +267,7 @@ int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, i
 
 int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event)
 {
-	if (c->busy) {
+	if (c->mode == BUSY) {
 		return EVREC_EINVALID;
 	}
 	if (!keys_make(&c->keys, event) || !event_log_update(&c->event_log, &c->keys.event, event)) {
@@ -257,14 +278,32 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 
 void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
 {
-	if (!c->busy) {
-		event_log_answered(&c->event_log, handle, name, resource_version);
+	if (c->mode == BUSY) {
+		return;
+	}
+	if (c->watch != NULL) {
+		c->watch->begin(c->watch->ctx);
+	}
+	event_log_answered(&c->event_log, handle, name, resource_version);
+	if (c->watch != NULL) {
+		c->watch->answered(c->watch->ctx, handle);
 	}
 }
 
 void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
 {
 	correlator_answered(c, handle, name, resource_version);
+}
+
+void correlator_set_watch(evrec_correlator *c, const struct correlator_watch *watch)
+{
+	c->watch = watch;
+	c->mode = WATCHED;
+}
+
+struct caches correlator_caches(evrec_correlator *c)
+{
+	return (struct caches){ &c->aggregator, &c->event_log, &c->spam_filter };
 }
 
 void correlator_explain(const evrec_correlator *c, uint64_t aggregate, uint64_t bucket, int64_t now,

@@ -25,6 +25,27 @@ int correlator_check_options(const evrec_correlator_options *options, evrec_erro
 void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
 
 /*
+ * Is told what changes in a correlator: `begin` before correlator_observe and correlator_answered, and then one of the
+ * other two: *observed, NULL if that failed, or the handle of the entry.
+ */
+struct correlator_watch {
+	void (*begin)(void *ctx);
+	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
+	void (*answered)(void *ctx, uint64_t handle);
+	void *ctx;
+};
+/* From now on; `watch` must outlive the correlator. Without a watch this costs a recording call nothing. */
+void correlator_set_watch(evrec_correlator *correlator, const struct correlator_watch *watch);
+
+/* The caches of a correlator, for state.h. */
+struct caches {
+	struct aggregator *aggregator;
+	struct event_log *event_log;
+	struct spam_filter *spam_filter;
+};
+struct caches correlator_caches(evrec_correlator *correlator);
+
+/*
  * Sets the keys of the entries with these handles, and the tokens of the second, in *what. `aggregate` and `bucket` are
  * those of a struct observed; either entry may have been evicted since.
  */

@@ -189,3 +189,44 @@ bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fi
 	}
 	return true;
 }
+
+/* The numbers of an observation as they are saved; name and resource version follow. */
+struct saved {
+	int64_t first;
+	uint32_t name_len;
+	int32_t count;
+};
+
+bool event_log_save(const void *value, struct buf *out)
+{
+	const struct observation *o = value;
+	const struct saved saved = { o->first, o->name_len, o->count };
+
+	if (o->count > 0) {
+		buf_put(out, &saved, sizeof(saved));
+		buf_put_str(out, buf_str(&o->text));
+	}
+	return o->count > 0;
+}
+
+enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str value)
+{
+	struct observation *o;
+	struct saved saved;
+	bool fresh;
+
+	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1 || saved.name_len > value.len) {
+		return RESTORED_INVALID;
+	}
+	o = lru_put(l->cache, key, &fresh);
+	if (o == NULL) {
+		return RESTORED_NO_MEMORY;
+	}
+	if (!set_text(l, o, (evrec_str){ value.data, saved.name_len },
+	              (evrec_str){ value.data + saved.name_len, value.len - saved.name_len })) {
+		return RESTORED_NO_MEMORY;
+	}
+	o->first = saved.first;
+	o->count = saved.count;
+	return RESTORED;
+}

@@ -5,8 +5,8 @@
 #ifndef EVREC_EVENT_LOG_H
 #define EVREC_EVENT_LOG_H
 
-#include "base/lru.h"
 #include "correlate/observed.h"
+#include "correlate/restored.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -39,6 +39,12 @@ void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, ev
  * lowers a count. Strings may be those that event_log_observe returned. False: no memory.
  */
 bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event);
+
+/*
+ * For state.h: appends the value of an entry to `out`, false if the entry has none yet; sets an entry to it, or makes one.
+ */
+bool event_log_save(const void *value, struct buf *out);
+enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str value);
 
 #pragma GCC visibility pop
 

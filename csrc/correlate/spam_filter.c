@@ -2,6 +2,8 @@
 
 #include "base/token_bucket.h"
 
+#include <math.h>
+
 static const struct lru_type cache_type = { sizeof(struct token_bucket), NULL, NULL };
 
 bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps)
@@ -55,4 +57,25 @@ void spam_filter_tokens(const struct spam_filter *f, uint64_t handle, int64_t no
 	}
 	*tokens = token_bucket_tokens(bucket, f->burst, f->qps, now);
 	*next_token = token_bucket_wait(bucket, f->burst, f->qps, now);
+}
+
+void spam_filter_save(const void *value, struct buf *out)
+{
+	buf_put(out, value, sizeof(struct token_bucket));
+}
+
+enum restored spam_filter_restore(struct spam_filter *f, struct key *key, evrec_str value)
+{
+	struct token_bucket saved, *bucket;
+	bool fresh;
+
+	if (!restored_take(&value, &saved, sizeof(saved)) || value.len != 0 || !isfinite(saved.tokens)) {
+		return RESTORED_INVALID;
+	}
+	bucket = lru_put(f->cache, key, &fresh);
+	if (bucket == NULL) {
+		return RESTORED_NO_MEMORY;
+	}
+	*bucket = saved;
+	return RESTORED;
 }

@@ -5,7 +5,7 @@
 #ifndef EVREC_SPAM_FILTER_H
 #define EVREC_SPAM_FILTER_H
 
-#include "base/lru.h"
+#include "correlate/restored.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -26,6 +26,10 @@ bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t no
 bool spam_filter_key(const struct spam_filter *f, uint64_t handle, evrec_str *key);
 /* The tokens of an entry, and the ns until there is a whole one (INT64_MAX: never). Evicted: those of a full bucket. */
 void spam_filter_tokens(const struct spam_filter *f, uint64_t handle, int64_t now, double *tokens, int64_t *next_token);
+
+/* For state.h: appends the value of an entry to `out`; sets an entry to it, or makes one. */
+void spam_filter_save(const void *value, struct buf *out);
+enum restored spam_filter_restore(struct spam_filter *f, struct key *key, evrec_str value);
 
 #pragma GCC visibility pop
 

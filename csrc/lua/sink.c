@@ -212,6 +212,7 @@ static const struct option common_rows[] = {
 	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
 	{ "full", OPTION_WORD, COMMON(limits.full), 0, 0, full_words, false },
 	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 0, 0, spool_rows, false },
+	{ "state_file", OPTION_STRING, COMMON(state_file), 0, 0, NULL, false },
 	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
 	{ "api", OPTION_WORD, COMMON(api), 0, 0, api_words, false },
 	{ "correlate", OPTION_WORD, COMMON(correlate), 0, 0, correlate_words, false },
@@ -260,6 +261,8 @@ int sink_new_lua(lua_State *L)
 	/* The strings that `options` borrow, or the table with one, live as long as the sink's user value. */
 	lua_getfield(L, 1, "spool");
 	lua_setfield(L, 2, "spool");
+	lua_getfield(L, 1, "state_file");
+	lua_setfield(L, 2, "state_file");
 	lua_getfield(L, 1, "name");
 	lua_setfield(L, 2, "name");
 	sink = push_sink(L);

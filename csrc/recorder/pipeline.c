@@ -269,6 +269,7 @@ void pipeline_join(struct pipeline *pipeline, int64_t deadline)
 	if (pipeline_ready(pipeline)) {
 		(void)sender_join(pipeline->sender, deadline);
 		pipeline_drain(pipeline);
+		sender_close_state(pipeline->sender);
 	}
 }
 

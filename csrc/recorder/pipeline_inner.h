@@ -40,7 +40,8 @@ struct pipeline {
 	evrec_correlator
 		*correlator; /* one of these two correlates; the other is NULL, or both if there was no memory */
 	struct series *series;
-	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	bool shares_correlator; /* with the sender, which frees it (option state_file) */
+	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */

@@ -80,6 +80,7 @@ void pipeline_drain(struct pipeline *pipeline)
 		if (has_sender) {
 			/* The thread may have got answers since the first look. */
 			pipeline_take_news(pipeline, SIZE_MAX);
+			sender_close_state(pipeline->sender);
 		}
 		pipeline_enter_phase(pipeline, PIPELINE_OVER);
 	}

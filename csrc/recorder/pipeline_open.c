@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* gethostname */
 
 #include "base/phase.h"
+#include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
 
 #include <unistd.h>
@@ -33,8 +34,22 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 	return pipeline->series != NULL;
 }
 
+/* Of the option state_file. A forked child goes on without: the file is the parent's. */
+static struct state_file *keep_state(struct pipeline *pipeline, bool is_child)
+{
+	const evrec_str path = pipeline->sink->options.state_file;
+	struct state_file *file;
+
+	if (path.len == 0 || is_child) {
+		return NULL;
+	}
+	file = kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock), pipeline->outbox);
+	pipeline->shares_correlator = file != NULL;
+	return file;
+}
+
 /* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
-static bool open_parts(struct pipeline *pipeline, evrec_error *err)
+static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *err)
 {
 	struct sender_options options = {
 		.clock = pipeline->clock,
@@ -67,9 +82,11 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 			outbox_free(pipeline->outbox);
 		}
 	} else {
+		options.state = keep_state(pipeline, is_child);
 		pipeline->sender = sender_new(pipeline->outbox, protocol, &options);
 	}
 	if (pipeline->sender == NULL) {
+		pipeline->correlator = pipeline->shares_correlator ? NULL : pipeline->correlator;
 		pipeline->outbox = NULL;
 		error_set(err, EVREC_ENOMEM, "no memory");
 	}
@@ -100,11 +117,19 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 	} else {
 		evrec_correlator_options_init(&pipeline->options);
 	}
-	if (open_parts(pipeline, err)) {
+	if (open_parts(pipeline, false, err)) {
 		return pipeline;
 	}
 	pipeline_free(pipeline);
 	return NULL;
+}
+
+static void free_correlator(struct pipeline *pipeline)
+{
+	if (!pipeline->shares_correlator) {
+		evrec_correlator_free(pipeline->correlator);
+	}
+	pipeline->shares_correlator = false;
 }
 
 void pipeline_free(struct pipeline *pipeline)
@@ -112,7 +137,7 @@ void pipeline_free(struct pipeline *pipeline)
 	if (pipeline->sender != NULL && pipeline->fork_generation == sender_fork_generation()) {
 		sender_release(pipeline->sender);
 	}
-	evrec_correlator_free(pipeline->correlator);
+	free_correlator(pipeline);
 	series_free(pipeline->series);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
@@ -125,11 +150,10 @@ void pipeline_free(struct pipeline *pipeline)
 
 void pipeline_renew(struct pipeline *pipeline)
 {
-	evrec_correlator_free(pipeline->correlator);
+	free_correlator(pipeline);
 	series_free(pipeline->series);
-	pipeline->correlator = NULL;
 	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);
 	pipeline->received = pipeline->rate_limited = pipeline->dropped_memory = pipeline->dropped_unfit = 0;
-	(void)open_parts(pipeline, NULL);
+	(void)open_parts(pipeline, true, NULL);
 }

@@ -37,6 +37,13 @@ static void wake(void *ctx)
 	sender_poke(s);
 }
 
+static void wake_for_state(void *ctx)
+{
+	if (!sender_has_reached(ctx, SENDER_DRAINING)) {
+		wake(ctx);
+	}
+}
+
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options)
 {
 	struct sender *s = mem_zalloc(sizeof(*s));
@@ -47,6 +54,7 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 		mem_free(batch);
 		p->ops->free(p);
 		spooler_free(options->spooler);
+		state_file_free(options->state);
 		outbox_free(ob);
 		return NULL;
 	}
@@ -68,6 +76,10 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->stepping);
 	outbox_on_work(ob, wake, s);
+	s->state = options->state;
+	if (s->state != NULL) {
+		state_file_on_change(s->state, wake_for_state, s);
+	}
 	s->spooler = options->spooler;
 	if (s->spooler != NULL) {
 		outbox_expect(ob, true);
@@ -80,6 +92,14 @@ void sender_begin(struct sender *s)
 {
 	if (s->spooler != NULL && atomic_load(&s->drive) != DRIVE_THREAD && !sender_has_reached(s, SENDER_DRAINING)) {
 		wake(s);
+	}
+}
+
+void sender_close_state(struct sender *s)
+{
+	if (s->state != NULL && !sender_is_parents(s) && sender_has_reached(s, SENDER_FINISHED)) {
+		sender_save_state(s);
+		state_file_close(s->state);
 	}
 }
 
@@ -259,6 +279,7 @@ void sender_release(struct sender *s)
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (!going_on) {
+		sender_save_state(s);
 		sender_tell_losses(s);
 		sender_free_parts(s);
 		mem_free(s);

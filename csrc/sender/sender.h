@@ -27,18 +27,20 @@
 
 #include "outbox/protocol.h"
 #include "spool/spooler.h"
+#include "spool/state_file.h"
 
 #pragma GCC visibility push(hidden)
 
 struct sender_options {
 	evrec_clock *clock; /* retained; its monotonic time decides what is due */
 	bool threadless;
-	struct spooler *spooler; /* keeps what is left at the end; NULL: it is dropped */
-	const char *name;        /* the sink's, copied */
+	struct spooler *spooler;  /* keeps what is left at the end; NULL: it is dropped */
+	struct state_file *state; /* NULL: none. Written by whoever drives, and at the end */
+	const char *name;         /* the sink's, copied */
 	bool loud; /* tells on standard error what it loses without its owner: after release, and at exit */
 };
 
-/* Owns `ob`, `p` and the spooler from here on, even if it fails. NULL: no memory. */
+/* Owns `ob`, `p`, the spooler and the state from here on, even if it fails. NULL: no memory. */
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options);
 
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */
@@ -72,6 +74,8 @@ bool sender_has_ended(const struct sender *s);
  * nothing. Idempotent.
  */
 bool sender_join(struct sender *s, int64_t deadline);
+/* After sender_join, or if sender_has_ended: writes what has changed since, and gives up the state. Idempotent. */
+void sender_close_state(struct sender *s);
 /*
  * Never blocks. The sender, its outbox and protocol are gone for the caller. Writes that wait for a protocol that calls
  * the embedder's functions are lost.

@@ -158,6 +158,15 @@ static void end_one(struct sender *s, const struct ending_plan *plan)
 	}
 }
 
+/* Of a sender that calls the embedder's functions, which exit() ends not. Nothing if exit() runs inside of its step. */
+static void save_state(struct sender *s)
+{
+	if (is_stepped(s) && !atomic_flag_test_and_set(&s->stepping)) {
+		sender_save_state(s);
+		atomic_flag_clear(&s->stepping);
+	}
+}
+
 /* Its thread is past its last round: it tells the losses, and frees the outbox, without the lock. */
 static bool is_told_by_thread(const struct sender *s)
 {
@@ -187,6 +196,8 @@ static void end_all(int64_t timeout, bool by_signal)
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (is_concerned(s, &plan)) {
 			end_one(s, &plan);
+		} else {
+			save_state(s);
 		}
 		if (!is_told_by_thread(s)) {
 			sender_tell_losses(s);

@@ -51,7 +51,8 @@ struct throttle_view {
 struct sender {
 	struct outbox *outbox;
 	struct protocol *protocol;
-	struct spooler *spooler; /* or NULL */
+	struct spooler *spooler;  /* or NULL */
+	struct state_file *state; /* or NULL */
 	evrec_clock *clock;
 	char name[EVREC_SINK_NAME_SIZE]; /* the sink's */
 	bool loud;                       /* until it has told its losses */
@@ -145,12 +146,14 @@ void sender_step_once(struct sender *s, int64_t send_deadline);
 void sender_publish_throttle(struct sender *s);
 /* After the last round: what is left goes to the spool, if there is one; if that fails, it stays pending. */
 void sender_save_kept(struct sender *s);
+/* After the last round: writes the state, if there is one. */
+void sender_save_state(struct sender *s);
 /*
  * Of a sender without a thread that is SENDER_STOPPING: waits until nobody steps it, saves what is left, and is
  * SENDER_FINISHED. False: it is still stepped, and the deadline (CLOCK_MONOTONIC) has passed, and it is not at its spool.
  */
 bool sender_end_steps(struct sender *s, int64_t deadline);
-/* Frees the outbox, the protocol, the spooler and the clock; the sender itself stays. */
+/* Frees the outbox, the protocol, the spooler, the state and the clock; the sender itself stays. */
 void sender_free_parts(struct sender *s);
 
 /* ---- sender_losses.c: whoever drives, or with the lock held at the end of the process ---- */

@@ -60,6 +60,11 @@ static int64_t waiting_time(const struct sender *s, int64_t expiry, int64_t max)
 
 		due = row_due < due ? row_due : due;
 	}
+	if (s->state != NULL) {
+		int64_t state_due = state_file_next_due(s->state);
+
+		due = state_due < due ? state_due : due;
+	}
 	if (due == INT64_MAX) {
 		return max;
 	}
@@ -76,6 +81,14 @@ static void step_spool(struct sender *s)
 		atomic_store(&s->on_disk, true);
 		spooler_step(s->spooler, s->outbox, s->clock, atomic_load(&s->drive) == DRIVE_STEPS);
 		atomic_store(&s->on_disk, false);
+	}
+}
+
+/* Not as `on_disk`: at the end nobody waits for a disk for the state's sake. */
+static void step_state(struct sender *s)
+{
+	if (s->state != NULL) {
+		state_file_step(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
 	}
 }
 
@@ -122,6 +135,7 @@ void sender_go_round(struct sender *s, int64_t max_wait, int64_t send_deadline)
 	int64_t expiry = outbox_expire(s->outbox, read_clock(s));
 
 	step_spool(s);
+	step_state(s);
 	send_due(s, send_deadline);
 	if (s->protocol->ops->step != NULL) {
 		s->protocol->ops->step(s->protocol, s, waiting_time(s, expiry, max_wait));
@@ -185,6 +199,17 @@ void sender_save_kept(struct sender *s)
 	}
 }
 
+void sender_save_state(struct sender *s)
+{
+	struct signals signals;
+
+	if (s->state != NULL) {
+		signals_block(&signals);
+		state_file_save(s->state, s->outbox);
+		signals_unblock(&signals);
+	}
+}
+
 bool sender_end_steps(struct sender *s, int64_t deadline)
 {
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
@@ -192,6 +217,7 @@ bool sender_end_steps(struct sender *s, int64_t deadline)
 	while (!sender_has_reached(s, SENDER_FINISHED)) {
 		if (!atomic_flag_test_and_set(&s->stepping)) {
 			sender_save_kept(s);
+			sender_save_state(s);
 			sender_enter(s, SENDER_FINISHED);
 		} else if (sender_real_now() >= deadline && !atomic_load(&s->on_disk)) {
 			return false;
@@ -238,6 +264,7 @@ void sender_free_parts(struct sender *s)
 {
 	s->protocol->ops->free(s->protocol);
 	spooler_free(s->spooler);
+	state_file_free(s->state);
 	outbox_free(s->outbox);
 	evrec_clock_release(s->clock);
 	mem_free(s->batch);

@@ -65,6 +65,7 @@ static void *run(void *ctx)
 		}
 		sender_go_round(s, max_wait, INT64_MAX);
 	}
+	sender_save_state(s);
 	if (s->spooler != NULL) {
 		save_kept(s);
 	}

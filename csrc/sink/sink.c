@@ -41,13 +41,39 @@ static int check_enums(const evrec_sink_options *o, evrec_error *err)
 	return 0;
 }
 
+bool sink_has_series(const evrec_sink_options *options)
+{
+	return options->correlate == EVREC_CORRELATE_SERIES ||
+	       (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1);
+}
+
+static bool is_path(evrec_str path)
+{
+	return path.len == 0 || memchr(path.data, '\0', path.len) == NULL;
+}
+
+static int check_state_file(const evrec_sink_options *options, evrec_error *err)
+{
+	if (!is_path(options->state_file)) {
+		return error_set(err, EVREC_EINVALID, "state_file: must be the name of a file");
+	}
+	if (options->state_file.len != 0 && sink_has_series(options)) {
+		return error_set(err, EVREC_EINVALID,
+		                 "state_file: only with correlate = \"record\"; a series has resume");
+	}
+	return 0;
+}
+
 int sink_check_options(const evrec_sink_options *options, evrec_error *err)
 {
-	if (options->spool.len != 0 && memchr(options->spool.data, '\0', options->spool.len) != NULL) {
+	if (!is_path(options->spool)) {
 		return error_set(err, EVREC_EINVALID, "spool: must be the name of a folder");
 	}
 	if (options->spool_after < 0) {
 		return error_set(err, EVREC_EINVALID, "spool_after: must not be negative");
+	}
+	if (check_state_file(options, err) != 0) {
+		return EVREC_EINVALID;
 	}
 	if (check_text(options->name, "name", EVREC_SINK_NAME_SIZE - 1, false, err) != 0) {
 		return EVREC_EINVALID;
@@ -68,10 +94,14 @@ enum evrec_api sink_api(const evrec_sink_options *options)
 	return options->api == EVREC_SINK_CORE_V1 ? EVREC_CORE_V1 : EVREC_EVENTS_V1;
 }
 
-bool sink_has_series(const evrec_sink_options *options)
+/* Copies a path of the options, which is unset or has a copy then. False: no memory. */
+static bool copy_path(evrec_str *path, char **copy)
 {
-	return options->correlate == EVREC_CORRELATE_SERIES ||
-	       (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1);
+	if (path->len != 0) {
+		*copy = str_dup(*path);
+		path->data = *copy;
+	}
+	return path->len == 0 || *copy != NULL;
 }
 
 void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
@@ -97,14 +127,12 @@ void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 		memcpy(sink->name, options->name.data, options->name.len);
 		sink->options.name.data = sink->name;
 	}
-	if (options->spool.len != 0) {
-		sink->spool = str_dup(options->spool);
-		sink->options.spool.data = sink->spool;
-		if (sink->spool == NULL) {
-			mem_free(sink);
-			error_set(err, EVREC_ENOMEM, "no memory");
-			return NULL;
-		}
+	if (!copy_path(&sink->options.spool, &sink->spool) ||
+	    !copy_path(&sink->options.state_file, &sink->state_file)) {
+		mem_free(sink->spool);
+		mem_free(sink);
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
 	}
 	return sink;
 }
@@ -124,5 +152,6 @@ void evrec_sink_release(evrec_sink *sink)
 		sink->free(sink);
 	}
 	mem_free(sink->spool);
+	mem_free(sink->state_file);
 	mem_free(sink);
 }

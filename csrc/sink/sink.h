@@ -21,6 +21,7 @@ struct evrec_sink {
 	const char *kind; /* its name unless `options` have one; static */
 	evrec_sink_options options;
 	char *spool;                     /* what options.spool points to */
+	char *state_file;                /* what options.state_file points to */
 	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
 	bool shows_states;               /* its readers see whether a series is finished; an API server's do not */
 	evrec_str secret;                /* a token that no line for people may show; may be empty */
@@ -38,7 +39,7 @@ void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 const char *sink_name(const evrec_sink *sink);
 /* The API in which the sink's events are written, and first tried, if the sink falls back (EVREC_SINK_AUTO). */
 enum evrec_api sink_api(const evrec_sink_options *options);
-/* True: its events are combined by series. */
+/* True if a sink of these options correlates by series, false if as client-go's tools/record. */
 bool sink_has_series(const evrec_sink_options *options);
 /* The checks of sink_new. */
 int sink_check_options(const evrec_sink_options *options, evrec_error *err);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the oracle, which runs client-go's correlator, and compares evrec's with it; or writes the vectors anew. See
-# README.md. DIR has evrec's program, `trace_runner`, and gets the oracle and all output.
+# Builds the oracle, which runs client-go, and compares evrec with it; or writes the vectors anew. See README.md. DIR has
+# evrec's programs, `trace_runner` and `series_runner`, and gets the oracle and all output.
 #
 # usage: conformance.sh DIR compare [NAME=VALUE]...    (the settings of run.lua)
 #        conformance.sh DIR replay FILE
@@ -31,8 +31,8 @@ same_vectors() {
 }
 
 # Adds the traces that run.lua counted to this script's tally.
-compare() {
-	lua5.4 "$here/run.lua" "programs=$dir" "$@" | tee "$dir/compare.log"
+compare() { # KIND [NAME=VALUE]...
+	lua5.4 "$here/run.lua" "programs=$dir" "kind=$1" "${@:2}" | tee "$dir/compare.log"
 	read -r passed failed <<<"$(sed -n 's/^traces: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$dir/compare.log")"
 	tally_passed=$((tally_passed + ${passed:-0}))
 	tally_failed=$((tally_failed + ${failed:-1}))
@@ -46,5 +46,6 @@ esac
 tally_begin "$dir/log"
 tally_check "gofmt and go vet" go_form
 tally_check "make vectors would write the same vectors" same_vectors
-compare "jobs=$(nproc)" "$@"
+compare record "jobs=$(nproc)" "$@"
+compare series "jobs=$(nproc)" "$@"
 tally_end

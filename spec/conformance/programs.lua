@@ -1,21 +1,22 @@
--- Runs the two programs, `oracle` (client-go) and `trace_runner` (evrec), and compares their answers.
+-- Runs two programs, the oracle (client-go) and evrec's, and compares their answers.
 
 local cjson = require "cjson"
 local trace = require "trace"
 
 local FIELDS = { "skip", "why", "name", "count", "resourceVersion", "firstTimestamp", "lastTimestamp", "message",
-	"patch", "kept" }
+	"patch", "kept", "requests" }
 
 local COLLISION = '{"collision":true}'
 
 local Programs = {}
 Programs.__index = Programs
 
---- The programs are in `dir`. The files there for their input and output begin with `name`, until close() removes them.
-local function new(dir, name)
+--- The programs for traces of a kind (kinds.lua) are in `dir`. The files there for their input and output begin with
+--- `name`, until close() removes them.
+local function new(kind, dir, name)
 	local path = ("%s/%s"):format(dir, name)
 	return setmetatable({
-		dir = dir, input = path .. ".traces", errors = path .. ".errors",
+		kind = kind, dir = dir, input = path .. ".traces", errors = path .. ".errors",
 		outputs = { oracle = path .. ".oracle", evrec = path .. ".evrec" },
 	}, Programs)
 end
@@ -32,9 +33,9 @@ function Programs:run(text)
 	local file = assert(io.open(self.input, "w"))
 	assert(file:write(text))
 	file:close()
-	local command = "exec 2>'%s'; '%s/oracle' <'%s' >'%s' & '%s/trace_runner' <'%s' >'%s'; s=$?; wait $! && exit $s"
-	local ok = os.execute(command:format(self.errors, self.dir, self.input, self.outputs.oracle, self.dir, self.input,
-		self.outputs.evrec))
+	local command = "exec 2>'%s'; '%s/%s' <'%s' >'%s' & '%s/%s' <'%s' >'%s'; s=$?; wait $! && exit $s"
+	local ok = os.execute(command:format(self.errors, self.dir, self.kind.oracle, self.input, self.outputs.oracle,
+		self.dir, self.kind.runner, self.input, self.outputs.evrec))
 	if not ok then
 		local errors = assert(io.open(self.errors))
 		local message = errors:read(2000) or "a program failed without an error message"

@@ -1,7 +1,8 @@
--- Compares evrec's correlator with client-go's on random traces, line by line. Shrinks, prints and keeps a trace on
--- which the two differ.
+-- Compares evrec with client-go on random traces, line by line. Shrinks, prints and keeps a trace on which the two
+-- differ.
 --
 -- usage: run.lua [NAME=VALUE]...
+--   kind=NAME      the kind of the traces, of kinds.lua (record)
 --   seed=N         the seed of the first trace; each following trace has the next seed (default: from the time)
 --   traces=N       run at least N traces (500)
 --   steps=N        and at least N steps (150000)
@@ -13,7 +14,7 @@ local here = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 
 local cjson = require "cjson"
-local generate = require "generate"
+local kinds = require "kinds"
 local programs = require "programs"
 local shrink = require "shrink"
 local trace = require "trace"
@@ -22,14 +23,8 @@ local BATCH = 20000 -- lines of traces in one run of the programs
 local SHOWN = 40 -- how many steps of a differing trace are printed: the last ones
 local ENOUGH = 100000 -- steps; a run of as many must reach every case
 
-local WHYS = { "new", "duplicate", "aggregated", "rate_limited" }
-local CASES = { "event_evicted", "aggregate_evicted", "bucket_evicted", "event_evicted_of_4096", "at_interval",
-	"just_past_interval", "interval_over", "local_key_forgotten", "aggregate_counted", "skipped_and_counted",
-	"token_again", "clock_back", "late_answer", "answer_to_aggregate", "answer_by_handle", "answer_to_evicted",
-	"answer_makes_entry", "key_func", "message_func", "spam_key_func" }
-
 local settings = { seed = os.time() % 1000000 * 1000, traces = 500, steps = 150000, jobs = 1, programs = ".",
-	worker = 0, replay = "" }
+	worker = 0, replay = "", kind = "record" }
 for _, word in ipairs(arg) do
 	local name, value = word:match("^(%l+)=(.*)$")
 	if not name or settings[name] == nil then
@@ -96,7 +91,8 @@ end
 local function shrink_and_show(run, seed, t, found)
 	print(("at step %d of the trace of seed %d:"):format(found.line - 1, seed))
 	local small = shrink(run, t, found.fields)
-	show(small, run:compare({ small })[1], ("%s/differs-%d.jsonl"):format(settings.programs, seed))
+	show(small, run:compare({ small })[1], ("%s/differs-%s-%d.jsonl"):format(settings.programs, settings.kind,
+		seed))
 end
 
 local function work(run)
@@ -108,7 +104,7 @@ local function work(run)
 	while tally.differ == 0 and wanted(tally.traces, tally.steps) do
 		local traces, seeds, lines = {}, {}, 0
 		while lines < BATCH and wanted(tally.traces + #traces, tally.steps + lines) do
-			local t = generate.trace(seed)
+			local t = run.kind.generate.trace(seed)
 			traces[#traces + 1], seeds[#seeds + 1] = t, seed
 			lines, seed = lines + #t.steps, seed + jobs
 		end
@@ -134,8 +130,9 @@ end
 -- ---- all workers ----
 
 local function start(worker)
-	return assert(io.popen(("'%s' '%s' worker=%d jobs=%d seed=%d traces=%d steps=%d programs='%s' 2>&1"):format(
-		arg[-1], arg[0], worker, settings.jobs, settings.seed, settings.traces, settings.steps, settings.programs)))
+	local command = "'%s' '%s' kind=%s worker=%d jobs=%d seed=%d traces=%d steps=%d programs='%s' 2>&1"
+	return assert(io.popen(command:format(arg[-1], arg[0], settings.kind, worker, settings.jobs, settings.seed,
+		settings.traces, settings.steps, settings.programs)))
 end
 
 -- Sums the workers' counts, and prints every other line of their output. The second result is false if a worker failed.
@@ -170,15 +167,15 @@ end
 
 local function search()
 	io.stdout:setvbuf "line"
-	print(("seed %d; to repeat this run: make conformance SEED=%d TRACES=%d STEPS=%d"):format(settings.seed, settings.seed,
-		settings.traces, settings.steps))
+	print(("%s: seed %d; to repeat this run: make conformance SEED=%d TRACES=%d STEPS=%d"):format(settings.kind,
+		settings.seed, settings.seed, settings.traces, settings.steps))
 	local workers = {}
 	for i = 1, settings.jobs do
 		workers[i] = start(i)
 	end
 	local sum, complete = gather(workers)
-	local missing = report(WHYS, sum)
-	for _, name in ipairs(report(CASES, sum)) do
+	local missing = report(kinds[settings.kind].counted, sum)
+	for _, name in ipairs(report(kinds[settings.kind].cases, sum)) do
 		missing[#missing + 1] = name
 	end
 	local failed = sum.differ
@@ -190,7 +187,9 @@ local function search()
 		failed = failed + 1
 		print("no step came to: " .. table.concat(missing, ", "))
 	end
-	print(("%d traces were cut because two of client-go's keys collide"):format(sum.cut))
+	if sum.cut > 0 then
+		print(("%d traces were cut because two of client-go's keys collide"):format(sum.cut))
+	end
 	print(("seeds %d, steps %d, differences %d"):format(sum.traces, sum.steps, sum.differ))
 	print(("traces: %d passed, %d failed"):format(sum.traces - sum.differ, failed))
 	return failed == 0
@@ -215,7 +214,8 @@ local function replay(run, path)
 end
 
 local function with_programs(f, ...)
-	local run = programs.new(settings.programs, ("run-%d-%d"):format(settings.seed, settings.worker))
+	local run = programs.new(assert(kinds[settings.kind], "no such kind"), settings.programs,
+		("run-%s-%d-%d"):format(settings.kind, settings.seed, settings.worker))
 	local ok, result = pcall(f, run, ...)
 	run:close()
 	if not ok then
@@ -226,6 +226,7 @@ end
 
 local good
 if settings.replay ~= "" then
+	settings.kind = io.lines(settings.replay)():find "max_series" and "series" or "record"
 	good = with_programs(replay, settings.replay)
 elseif settings.worker > 0 then
 	good = with_programs(work)

@@ -5,26 +5,6 @@ local trace = require "trace"
 
 local BATCH = 20000 -- lines of traces in one run of the programs
 local PATIENCE = 120 -- seconds; a difference that needs a full large cache has no short trace
-local T0 = "1700000000000000000"
-
--- The values to try for each option, the plainest first.
-local PLAIN = {
-	lru_cache_size = { 4096, 1, 2, 3, 4, 8 },
-	burst_size = { 1000, 1, 2, 3, 25 },
-	qps = { 1.0, 1 / 300 },
-	max_events = { 10, 1, 2, 3 },
-	max_interval_in_seconds = { 600, 1 },
-	key_func = { false }, message_func = { false }, spam_key_func = { false },
-}
-
--- The fields to leave out of all events of a trace.
-local EVERYWHERE = {
-	{ "firstTimestamp" }, { "lastTimestamp" }, { "action" }, { "reportingComponent" }, { "reportingInstance" },
-	{ "source" }, { "source", "host" }, { "source", "component" }, { "involvedObject", "uid" },
-	{ "involvedObject", "fieldPath" }, { "involvedObject", "apiVersion" }, { "involvedObject", "kind" },
-	{ "involvedObject", "namespace" }, { "metadata", "namespace" }, { "metadata", "resourceVersion" }, { "type" },
-	{ "reason" }, { "count" },
-}
 
 local function event_of(step)
 	return step.event or step.update
@@ -33,9 +13,9 @@ end
 -- Each of the following functions returns a list of candidates. A candidate is a function that returns a changed copy
 -- of the trace.
 
-local function plainer_options(t)
+local function plainer_options(t, kind)
 	local out = {}
-	for name, values in pairs(PLAIN) do
+	for name, values in pairs(kind.plain) do
 		for _, value in ipairs(values) do
 			if t.options[name] == value then
 				break
@@ -61,9 +41,9 @@ local function without_answers(t)
 end
 
 -- Candidates that leave one field out of all events.
-local function without_a_field(t)
+local function without_a_field(t, kind)
 	local out = {}
-	for _, path in ipairs(EVERYWHERE) do
+	for _, path in ipairs(kind.everywhere) do
 		local c, changed = trace.copied(t), false
 		for _, step in ipairs(c.steps) do
 			local at = event_of(step) or {}
@@ -81,7 +61,7 @@ local function without_a_field(t)
 end
 
 -- Candidates that leave one value of one step out, or make it plainer.
-local function plainer_steps(t)
+local function plainer_steps(t, kind)
 	local out = {}
 	local function change(i, apply)
 		out[#out + 1] = function()
@@ -91,9 +71,8 @@ local function plainer_steps(t)
 		end
 	end
 	for i, step in ipairs(t.steps) do
-		local before = i > 1 and t.steps[i - 1].t or T0
-		if step.t ~= before then
-			local back = math.tointeger(before) - math.tointeger(step.t)
+		local back = math.tointeger(i > 1 and t.steps[i - 1].t or kind.start) + kind.apart - math.tointeger(step.t)
+		if back ~= 0 then
 			change(i, function(_, c)
 				for k = i, #c.steps do
 					c.steps[k].t = ("%d"):format(math.tointeger(c.steps[k].t) + back)
@@ -105,13 +84,15 @@ local function plainer_steps(t)
 		end
 		for key, value in pairs(event_of(step) or {}) do
 			if type(value) ~= "table" then
-				change(i, function(s) event_of(s)[key] = nil end)
+				if not kind.needed[key] then
+					change(i, function(s) event_of(s)[key] = nil end)
+				end
 				if key == "message" and #value ~= 1 then
 					change(i, function(s) event_of(s)[key] = "x" end)
 				end
 			else
 				for inner in pairs(value) do
-					if inner ~= "name" then
+					if inner ~= "name" and not kind.needed[inner] then
 						change(i, function(s) event_of(s)[key][inner] = nil end)
 					end
 				end
@@ -175,17 +156,18 @@ end
 --- Returns a smaller trace. `fields`: the fields in which the programs differ on `t`, as programs.difference returns
 --- them.
 return function(programs, t, fields)
+	local kind = programs.kind
 	local self = setmetatable({
 		programs = programs, trace = t, field = first_of(fields), deadline = os.time() + PATIENCE,
 	}, Shrink)
 	self:try { function() return t end }
 	repeat
 		local before = self.trace
-		repeat until not self:try(plainer_options(self.trace))
+		repeat until not self:try(plainer_options(self.trace, kind))
 		self:try(without_answers(self.trace))
 		self:shorten()
 		for _, plainer in ipairs(#self.trace.steps < 300 and { without_a_field, plainer_steps } or {}) do
-			repeat until not self:try(plainer(self.trace))
+			repeat until not self:try(plainer(self.trace, kind))
 		end
 	until self.trace == before
 	return self.trace

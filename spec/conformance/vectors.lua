@@ -1,15 +1,17 @@
--- Writes the vectors: traces with client-go's answers, which vectors_spec.lua checks without client-go. The traces are
--- the scenarios, and the random traces of the seeds in vector_seeds.lua. Fails if the two programs differ on a trace,
--- or if a scenario contradicts client-go's tests.
+-- Writes the vectors: traces with client-go's answers, which vectors_spec.lua and series_vectors_spec.lua check
+-- without client-go. The traces are the scenarios, and the random traces of the seeds in vector_seeds.lua. Fails if two
+-- programs differ on a trace, or if a scenario contradicts client-go's tests.
 --
--- usage: vectors.lua DIR OUT    (DIR has the programs `oracle` and `trace_runner`; OUT gets the vectors)
+-- usage: vectors.lua DIR OUT    (DIR has the programs; OUT gets the vectors)
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 
 local cjson = require "cjson"
-local generate = require "generate"
+local kinds = require "kinds"
 local programs = require "programs"
+local seeds = require "vector_seeds"
+local series_vector = require "series_vector"
 local trace = require "trace"
 
 -- ---- the format of a vector, which README.md defines ----
@@ -94,12 +96,15 @@ end
 
 -- ---- running the traces ----
 
-local run = programs.new(arg[1], "vectors")
+local runs = {
+	record = programs.new(kinds.record, arg[1], "vectors"),
+	series = programs.new(kinds.series, arg[1], "vectors-series"),
+}
 
 -- The oracle's answers to the steps, and the trace, cut before the step in which two of client-go's keys collide.
-local function answered(t)
+local function answered(kind, t)
 	local answers = {}
-	local found = run:compare({ t }, function(_, line) answers[#answers + 1] = cjson.decode(line) end)[1]
+	local found = runs[kind]:compare({ t }, function(_, line) answers[#answers + 1] = cjson.decode(line) end)[1]
 	if found == "collision" then
 		return answers, trace.without(t, #answers + 1, math.huge)
 	elseif found then
@@ -127,21 +132,25 @@ end
 local function write_vectors()
 	local lines = {}
 	for i, scenario in ipairs(require "scenarios") do
-		local answers, t = answered { options = scenario.options, steps = scenario.steps }
+		local answers, t = answered("record", { options = scenario.options, steps = scenario.steps })
 		check(scenario, answers)
 		lines[i] = vector(scenario.name, t, answers)
 	end
 	write(arg[2] .. "/scenarios.jsonl", lines)
-	lines = {}
-	for i, seed in ipairs(require "vector_seeds") do
-		local answers, t = answered(generate.trace(seed, true))
-		lines[i] = vector("seed " .. seed, t, answers)
+	for kind, write_one in pairs { record = vector, series = series_vector } do
+		lines = {}
+		for i, seed in ipairs(seeds[kind]) do
+			local answers, t = answered(kind, kinds[kind].generate.trace(seed, true))
+			lines[i] = write_one("seed " .. seed, t, answers)
+		end
+		write(arg[2] .. (kind == "series" and "/series.jsonl" or "/random.jsonl"), lines)
 	end
-	write(arg[2] .. "/random.jsonl", lines)
 end
 
 local ok, why = pcall(write_vectors)
-run:close()
+for _, run in pairs(runs) do
+	run:close()
+end
 if not ok then
 	io.stderr:write("vectors: ", tostring(why), "\n")
 	os.exit(false)

@@ -21,7 +21,7 @@ formatted() {
 }
 
 compiles() { # COMPILER: the Makefile makes warnings errors
-	"${MAKE:-make}" --no-print-directory -j "$(nproc)" CC="$1" BUILD="build/$1" all units examples benches trace_runner
+	"${MAKE:-make}" --no-print-directory -j "$(nproc)" CC="$1" BUILD="build/$1" all units examples benches runners
 }
 
 tidy() {

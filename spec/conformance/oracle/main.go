@@ -63,6 +63,10 @@ type collision struct {
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("oracle: ")
+	if len(os.Args) == 2 && os.Args[1] == "series" {
+		seriesMain()
+		return
+	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	encoder := json.NewEncoder(out)

@@ -270,6 +270,30 @@ static void test_a_dropped_create_is_created_again(void **state)
 	series_world_close(&w);
 }
 
+/* So is one for which a full outbox had no room. */
+static void test_a_create_without_room_is_created_again(void **state)
+{
+	struct series_world w = { .max_pending = 1 };
+
+	(void)state;
+	series_world_open(&w, NULL);
+	w.status = 503;
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	series_world_record(&w, "web-1", "a");
+	assert_string_equal(w.cause, "queue_full");
+	w.status = 201;
+	w.creates = 0;
+	series_world_advance(&w, 60 * EVREC_SECOND);
+	checked_poll(w.b);
+	series_world_record(&w, "web-1", "a");
+	checked_poll(w.b);
+	assert_int_equal(w.creates, 2);
+	assert_int_equal(w.patches, 0);
+	assert_int_equal(w.last.series_count, 2);
+	series_world_close(&w);
+}
+
 /* A forked child begins series of its own, and leaves its parent's alone. */
 static void test_a_forked_child_begins_anew(void **state)
 {
@@ -343,6 +367,21 @@ static void test_bad_options_are_refused_by_name(void **state)
 	check_refused(&bad, "max_series");
 }
 
+static void test_extreme_options_are_taken(void **state)
+{
+	const evrec_series_options least = { EVREC_SECOND, EVREC_SECOND, 1, false, false },
+				   most = { INT64_MAX, INT64_MAX, 1U << 24, true, true };
+	struct series_world w = { 0 };
+
+	(void)state;
+	series_world_open(&w, &least);
+	count_two(&w);
+	series_world_close(&w);
+	series_world_open(&w, &most);
+	count_two(&w);
+	series_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,8 +396,10 @@ int main(void)
 		cmocka_unit_test(test_written_events_are_fit),
 		cmocka_unit_test(test_new_style_without_series),
 		cmocka_unit_test(test_a_dropped_create_is_created_again),
+		cmocka_unit_test(test_a_create_without_room_is_created_again),
 		cmocka_unit_test(test_a_forked_child_begins_anew),
 		cmocka_unit_test(test_bad_options_are_refused_by_name),
+		cmocka_unit_test(test_extreme_options_are_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

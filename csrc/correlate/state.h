@@ -1,0 +1,63 @@
+/*
+ * state.h - the caches of a correlator as bytes, for a file that outlives the process: which entries have changed, their
+ * bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a time.
+ *
+ *   state_observed, state_answered   note the entries that an event or an answer has changed: a few instructions
+ *   state_take_changes               the entries that have changed and were not taken since, the oldest change first
+ *   state_take_all                   all entries, in portions: a file that begins with them needs nothing older
+ *   state_load                       from such bytes into the caches
+ *
+ * Each entry is a record: its length, a checksum, which cache it is of, when it was used last, its key and its value. A
+ * later record of a key takes the place of an earlier one. A record also has the number of its last use, and state_load
+ * goes by the order of these numbers. So it needs no record of evictions: what is too old falls out of a full cache in the
+ * order in which it did before.
+ *
+ * Numbers are in the machine's byte order: the bytes are for the same machine.
+ */
+#ifndef EVREC_STATE_H
+#define EVREC_STATE_H
+
+#include "correlate/correlator.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Changes with each change of a record, of a key or of a key's hash. */
+#define STATE_VERSION 1
+
+struct state;
+
+/* Of this correlator, which must outlive it. NULL: no memory. */
+struct state *state_new(evrec_correlator *correlator);
+void state_free(struct state *s); /* NULL is fine */
+
+/*
+ * After correlator_observe was successful: its three entries have changed. If there is no memory to note that, the entry
+ * is saved after its next change.
+ */
+void state_observed(struct state *s, const struct observed *o, int64_t now);
+/* After correlator_answered. */
+void state_answered(struct state *s, uint64_t handle);
+
+/* The number of entries that state_take_changes has not taken yet. */
+size_t state_changes(const struct state *s);
+/*
+ * Append up to `max` records to `out`, and return how many entries they took; fewer than `max`: no more are left. If
+ * out->failed, these entries are lost to state_take_changes. *cursor begins at 0.
+ */
+size_t state_take_changes(struct state *s, size_t max, struct buf *out);
+size_t state_take_all(struct state *s, uint64_t *cursor, size_t max, struct buf *out);
+
+struct state_loaded {
+	size_t records;   /* put into a cache */
+	size_t old;       /* not used for longer than max_age, and so left out */
+	size_t valid_len; /* the bytes before the first damaged record; all of them: none is */
+};
+/*
+ * Puts the records before the first damaged one into the caches; none of them counts as changed. False: no memory for all
+ * of them.
+ */
+bool state_load(struct state *s, evrec_str bytes, int64_t now, int64_t max_age, struct state_loaded *loaded);
+
+#pragma GCC visibility pop
+
+#endif

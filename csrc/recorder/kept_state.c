@@ -1,0 +1,180 @@
+#include "recorder/kept_state.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "correlate/state.h"
+
+struct kept_state {
+	pthread_mutex_t lock;
+	evrec_correlator *correlator;
+	struct correlator_watch watch;
+	struct state *state;
+	struct state_file *file;
+};
+
+/* ---- the driver's side ---- */
+
+#define LOCK_TRIES 100
+#define LOCK_PAUSE (EVREC_SECOND / 20000)
+
+static bool lock_for_driver(struct kept_state *kept)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE };
+
+	for (int tries = 0; pthread_mutex_trylock(&kept->lock) != 0; tries++) {
+		if (tries == LOCK_TRIES) {
+			return false;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+static bool take_changes(void *ctx, size_t max, struct buf *out, size_t *taken, size_t *left)
+{
+	struct kept_state *kept = ctx;
+
+	if (!lock_for_driver(kept)) {
+		return false;
+	}
+	*taken = state_take_changes(kept->state, max, out);
+	*left = state_changes(kept->state);
+	(void)pthread_mutex_unlock(&kept->lock);
+	return true;
+}
+
+static bool take_all(void *ctx, uint64_t *cursor, size_t max, struct buf *out, size_t *taken)
+{
+	struct kept_state *kept = ctx;
+
+	if (!lock_for_driver(kept)) {
+		return false;
+	}
+	*taken = state_take_all(kept->state, cursor, max, out);
+	(void)pthread_mutex_unlock(&kept->lock);
+	return true;
+}
+
+static void free_state(void *ctx)
+{
+	struct kept_state *kept = ctx;
+
+	(void)pthread_mutex_destroy(&kept->lock);
+	evrec_correlator_free(kept->correlator);
+	state_free(kept->state);
+	mem_free(kept);
+}
+
+static const struct state_source source = { take_changes, take_all, free_state };
+
+/* ---- the embedder's side ---- */
+
+static void begin(void *ctx)
+{
+	(void)pthread_mutex_lock(&((struct kept_state *)ctx)->lock);
+}
+
+static void end(struct kept_state *kept)
+{
+	(void)pthread_mutex_unlock(&kept->lock);
+	state_file_changed(kept->file);
+}
+
+static void observed(void *ctx, const struct observed *o, int64_t now)
+{
+	struct kept_state *kept = ctx;
+
+	if (o != NULL) {
+		state_observed(kept->state, o, now);
+	}
+	end(kept);
+}
+
+static void answered(void *ctx, uint64_t handle)
+{
+	struct kept_state *kept = ctx;
+
+	state_answered(kept->state, handle);
+	end(kept);
+}
+
+static void report(struct outbox *ob, const char *what, const char *reason)
+{
+	char message[sizeof(((struct outbox_message *)0)->message)];
+
+	(void)snprintf(message, sizeof(message), "%s: %s", what, reason);
+	outbox_report(ob, "state", message);
+}
+
+/* Tells what the file had that was not taken over. */
+static void report_loaded(evrec_str path, evrec_str records, const struct state_loaded *loaded, bool ok,
+                          struct outbox *ob)
+{
+	char reason[256];
+	const int shown = path.len < 160 ? (int)path.len : 160;
+
+	if (!ok) {
+		(void)snprintf(reason, sizeof(reason), "no memory for all of %.*s", shown, path.data);
+	} else if (loaded->valid_len < records.len) {
+		(void)snprintf(reason, sizeof(reason),
+		               "%.*s is damaged, or its last write was cut off: what is before that is used", shown,
+		               path.data);
+	} else if (loaded->records == 0 && loaded->old != 0) {
+		(void)snprintf(reason, sizeof(reason), "%.*s is too old: nothing in it was used in the last 12 h",
+		               shown, path.data);
+	} else {
+		return;
+	}
+	report(ob, "not all counts of the last process were taken over", reason);
+}
+
+/* False: the sink goes on without the file. */
+static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct outbox *ob)
+{
+	struct buf contents = { 0 };
+	struct state_loaded loaded;
+	enum state_opened opened;
+	evrec_str records;
+	evrec_error err;
+	bool ok;
+
+	opened = state_file_open(kept->file, &contents, &records, &err);
+	if (opened == STATE_REFUSED) {
+		report(ob, "counts are not kept for the next process", err.message);
+	} else if (opened == STATE_IGNORED) {
+		report(ob, "no counts of the last process were taken over", err.message);
+	} else {
+		ok = state_load(kept->state, records, now, KEPT_STATE_MAX_AGE, &loaded);
+		report_loaded(path, records, &loaded, ok, ob);
+	}
+	buf_free(&contents);
+	return opened != STATE_REFUSED;
+}
+
+struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob)
+{
+	struct kept_state *kept = mem_zalloc(sizeof(*kept));
+	struct state *state = state_new(correlator);
+	struct state_file *file = state_file_new(path, STATE_VERSION);
+
+	if (kept != NULL && state != NULL && file != NULL) {
+		kept->state = state;
+		kept->file = file;
+		if (load(kept, path, now, ob)) {
+			(void)pthread_mutex_init(&kept->lock, NULL);
+			kept->correlator = correlator;
+			state_file_use(file, &source, kept);
+			kept->watch = (struct correlator_watch){ begin, observed, answered, kept };
+			correlator_set_watch(correlator, &kept->watch);
+			return file;
+		}
+	} else {
+		report(ob, "counts are not kept for the next process", "no memory");
+	}
+	state_file_free(file);
+	state_free(state);
+	mem_free(kept);
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * kept_state.h - a correlator whose state is kept in a file (the option state_file), so that the next process counts on.
+ *
+ * The embedder's thread observes, and the sender's driver reads what has changed, each with the lock. The driver holds it
+ * for a few entries at a time, and never while it writes; the embedder's thread, while it observes one event. That may
+ * call the embedder's functions, which may end the process: so the driver waits for the lock for some ms at most.
+ */
+#ifndef EVREC_KEPT_STATE_H
+#define EVREC_KEPT_STATE_H
+
+#include "correlate/correlator.h"
+#include "spool/state_file.h"
+
+#pragma GCC visibility push(hidden)
+
+/* An entry that was not used for so long is not taken over: a day's counts are not those of the day before. */
+#define KEPT_STATE_MAX_AGE (12 * 3600 * EVREC_SECOND)
+
+/*
+ * Takes the file's lock, reads it into the correlator, which must be new, and from now on notes what changes. The file
+ * owns all of it from here on: state_file_free frees the correlator too. NULL, and then the correlator is the caller's:
+ * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state".
+ */
+struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * state_file.h - a file with the state of a sink's correlator, so that the next process counts on where this one ended.
+ *
+ *   state_file_open     takes the lock, and reads what an earlier process has left
+ *   state_file_use      from now on there is a state to write
+ *   state_file_changed  the state has changed: wakes the driver, unless that knows; any thread
+ *   state_file_step     the driver, each round: if something has changed, once a second, appends it to the file
+ *   state_file_save     after the last round: writes at once what is left
+ *   state_file_close    ends it, and gives up the lock
+ *
+ * The file is a head and records, whose form is the source's. The first write, and each one after which the file would
+ * have more than twice the bytes of the whole state, makes a new file beside it, with the whole state, which then takes
+ * its name. So the file is bounded, and at any moment there is one file that is whole, but for the end of the last
+ * record. A file that an earlier process has left is never appended to. After a failure a new file is made, at most
+ * every 3 s.
+ *
+ * The lock is a file of its own, path.lock, which stays. A forked child must not use the parent's state file.
+ *
+ * A state file knows no events: the source has the records. It belongs to the driver, and after the last round to the
+ * thread that ended the driver.
+ */
+#ifndef EVREC_STATE_FILE_H
+#define EVREC_STATE_FILE_H
+
+#include "outbox/outbox.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Whose state it is. The functions are called by the driver. */
+struct state_source {
+	/*
+	 * Append the records of up to `max` entries, those that have changed, or of all, by a cursor that begins at 0. Set
+	 * *taken to how many entries they took, fewer if no more are left, and *left to how many others have changed. False: the
+	 * state is in use; later. out->failed is no memory.
+	 */
+	bool (*take_changes)(void *ctx, size_t max, struct buf *out, size_t *taken, size_t *left);
+	bool (*take_all)(void *ctx, uint64_t *cursor, size_t max, struct buf *out, size_t *taken);
+	void (*free)(void *ctx);
+};
+
+enum state_opened {
+	STATE_OPENED,  /* *records are the earlier process's; empty: there were none */
+	STATE_IGNORED, /* the same, without records: see *err; the next write replaces the file */
+	STATE_REFUSED, /* it is another process's or sink's, or cannot be used: see *err */
+};
+
+struct state_file;
+
+/* `version` is that of the records. No I/O. NULL: no memory. */
+struct state_file *state_file_new(evrec_str path, uint32_t version);
+void state_file_free(struct state_file *f); /* NULL is fine; frees the source, writes nothing */
+/* Waits for the disk. `contents` has the bytes, *records the part of them that are records. */
+enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err);
+/* Owns the source from here on. */
+void state_file_use(struct state_file *f, const struct state_source *source, void *ctx);
+
+/* From now on `wake` is called if something has changed that the driver does not know of yet. */
+void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *ctx);
+/* The state has changed. Cheap; any thread. */
+void state_file_changed(struct state_file *f);
+/*
+ * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".
+ */
+void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
+/* When the driver has to call state_file_step again: monotonic, INT64_MAX if never. */
+int64_t state_file_next_due(const struct state_file *f);
+void state_file_save(struct state_file *f, struct outbox *ob);
+/* After that all functions do nothing. */
+void state_file_close(struct state_file *f);
+
+#pragma GCC visibility pop
+
+#endif

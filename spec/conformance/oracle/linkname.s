@@ -1,0 +1,1 @@
+// A package with an assembly file may declare functions without a body, as go:linkname needs.

@@ -1,0 +1,110 @@
+-- The option state_file: a sink's correlator counts on after a restart.
+local evrec = require "evrec"
+local fixtures = require "fixtures"
+
+describe("a state file", function()
+	local path
+	before_each(function()
+		path = os.tmpname()
+	end)
+	after_each(function()
+		os.remove(path)
+		os.remove(path .. ".lock")
+	end)
+
+	--- A process that records with a sink of these options and is shut down. Returns the writes that the sink got, and
+	--- what on_error was told.
+	local function live(now, names)
+		local writes, errors = {}, {}
+		local sink = evrec.sink.lua {
+			state_file = path,
+			create = function(event)
+				writes[#writes + 1] = { verb = "create", name = event.metadata.name, count = event.count }
+			end,
+			patch = function(event, patch)
+				writes[#writes + 1] = { verb = "patch", name = event.metadata.name, count = event.count, patch = patch }
+			end,
+		}
+		local broadcaster = evrec.broadcaster {
+			clock = evrec.fake_clock(now),
+			on_error = function(message, name) errors[#errors + 1] = { message = message, name = name } end,
+		}
+		broadcaster:start_recording_to_sink(sink)
+		local recorder = broadcaster:new_recorder { component = "spec" }
+		for _, name in ipairs(names) do
+			assert.is_true(recorder:event(fixtures.pod(name), "Warning", "BackOff", "restarting failed container"))
+			broadcaster:poll()
+		end
+		assert.is_true(broadcaster:shutdown(10))
+		return writes, errors
+	end
+
+	it("makes a crash loop over restarts one event", function()
+		local now, event = fixtures.now, nil
+		for count = 1, 5 do
+			local writes, errors = live(now, { "web-0" })
+			assert.same({}, errors)
+			assert.equal(1, #writes)
+			event = event or writes[1].name
+			assert.equal(event, writes[1].name)
+			assert.equal(count == 1 and "create" or "patch", writes[1].verb)
+			assert.equal(count, writes[1].count)
+			now = now + 300
+		end
+	end)
+
+	it("counts what had no token, and gives no new tokens", function()
+		local names = {}
+		for i = 1, 30 do
+			names[i] = "web-0"
+		end
+		assert.equal(25, #live(fixtures.now, names))
+		assert.equal(0, #live(fixtures.now + 1, names))
+		local writes = live(fixtures.now + 301, { "web-0" })
+		assert.equal(1, #writes)
+		assert.equal(61, writes[1].count)
+	end)
+
+	it("that is damaged is told and replaced", function()
+		live(fixtures.now, { "web-0" })
+		local file = assert(io.open(path, "r+b"))
+		file:seek("set", 30)
+		file:write("XX")
+		file:close()
+		local writes, errors = live(fixtures.now, { "web-0" })
+		assert.equal(1, writes[1].count)
+		assert.equal(1, #errors)
+		assert.equal("state", errors[1].name)
+		assert.truthy(errors[1].message:find("damaged", 1, true))
+		writes, errors = live(fixtures.now, { "web-0" })
+		assert.equal(2, writes[1].count)
+		assert.same({}, errors)
+	end)
+
+	it("of another sink is told once", function()
+		local errors = {}
+		local broadcaster = evrec.broadcaster {
+			on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end,
+		}
+		local create = function() end
+		broadcaster:start_recording_to_sink(evrec.sink.lua { state_file = path, create = create })
+		broadcaster:start_recording_to_sink(evrec.sink.lua { state_file = path, create = create, name = "second" })
+		local recorder = broadcaster:new_recorder { component = "spec" }
+		for _ = 1, 5 do
+			assert.is_true(recorder:event(fixtures.pod(), "Normal", "Started", "started"))
+			broadcaster:poll()
+		end
+		assert.is_true(broadcaster:shutdown(10))
+		assert.equal(1, #errors)
+		assert.truthy(errors[1]:find("^state: second: .*in use by another process or sink"))
+	end)
+
+	it("is an option of every sink", function()
+		evrec.sink.file { path = "-", state_file = path }
+		evrec.sink.kubernetes { server = "https://127.0.0.1:1", token = "t", state_file = path }
+		for _, value in ipairs { 5, true, {} } do
+			assert.has_error(function() evrec.sink.file { path = "-", state_file = value } end)
+		end
+		assert.has_error(function() evrec.sink.file { path = "-", state_file = "a\0b" } end)
+	end)
+end)
