@@ -510,6 +510,19 @@ typedef struct evrec_kubernetes_options {
 	bool insecure_skip_tls_verify;
 	unsigned max_in_flight; /* 32 requests at once, as streams of one connection; at most 4 without HTTP/2 */
 	int64_t timeout;        /* of one request: 10 s, in ns */
+	/*
+	 * With series only. Before the first event of a controller is created, the sink lists the controller's events in
+	 * all namespaces: those that an earlier process wrote under the same reporting instance, or under one of
+	 * `resume_instances`, within refresh_interval + finish_time, go on, with their names and counts. A `*` at the end
+	 * of an instance stands for any text ("web-*", "*"). No two processes may resume the same events at a time.
+	 *
+	 * The account needs the right to list events in the whole cluster. If it lacks that, or no list comes within
+	 * 10 s, on_error gets "forbidden" or "resume", and series begin anew. At most 16 pairs of controllers and instances
+	 * are resumed, and 256 instances may be given, copied by the sink.
+	 */
+	bool resume;
+	const evrec_str *resume_instances;
+	size_t resume_instances_len;
 } evrec_kubernetes_options;
 /* Sets the defaults. Any thread. */
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options);

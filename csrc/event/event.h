@@ -65,6 +65,15 @@ void json_patch(struct buf *out, const evrec_fields *fields);
  */
 evrec_event *event_from_json(evrec_str json);
 
+/* An event of a list, borrowed for the call. False ends the reading: there is no memory. */
+typedef bool event_found_func(void *ctx, const evrec_fields *event);
+/*
+ * Reads a list of events in the JSON of this API, whose items do not name it: calls `found` for each one that has a name
+ * and a namespace, and sets *next to the token of the next page, empty if this is the last one. False: it is no list,
+ * or there was no memory.
+ */
+bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next);
+
 #pragma GCC visibility pop
 
 #endif

@@ -164,3 +164,40 @@ evrec_event *event_from_json(evrec_str json)
 	json_decref(root);
 	return event;
 }
+
+static bool read_item(const json_t *item, enum evrec_api api, event_found_func *found, void *ctx)
+{
+	struct reader r = { .api = api };
+	evrec_fields fields;
+	bool ok = true;
+
+	evrec_fields_init(&fields);
+	read_fields(&r, item, evrec_event_schema, (char *)&fields);
+	if (r.failed) {
+		ok = false;
+	} else if (fields.name.len != 0 && fields.ns.len != 0) {
+		ok = found(ctx, &fields);
+	}
+	free_room(&r);
+	return ok;
+}
+
+bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next)
+{
+	json_t *root, *items, *item;
+	bool ok;
+	size_t i;
+
+	json_init();
+	root = json_loadb(json.data, json.len, JSON_ALLOW_NUL, NULL);
+	items = json_object_get(root, "items");
+	ok = json_is_array(items) || json_is_null(items); /* Go's empty list may be null */
+	json_array_foreach(items, i, item)
+	{
+		ok = ok && read_item(item, api, found, ctx);
+	}
+	buf_clear(next);
+	buf_put_str(next, text(json_object_get(json_object_get(root, "metadata"), "continue")));
+	json_decref(root);
+	return ok && !next->failed;
+}

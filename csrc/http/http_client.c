@@ -214,6 +214,7 @@ static void end(struct http_client *client, struct transfer *t)
 	transfer_finish(t, &response);
 	client->stale = client->stale || (response.timed_out && !response.unsent);
 	client->events.done(client->owner, t->ctx, &response);
+	transfer_forget(t);
 	make_idle(client, t);
 }
 

@@ -32,14 +32,14 @@ struct http_options {
 	int64_t timeout;        /* ns, of one request */
 };
 
-/* A request with a body. */
 struct http_request {
 	const char *method;
 	const char *path;         /* below the server's URL, from "/" on, escaped */
 	const char *content_type; /* static */
-	char *body;               /* of mem_alloc; the client owns it from http_client_send on */
+	char *body;               /* of mem_alloc, the client owns it from http_client_send on; NULL: none, for a GET */
 	size_t body_len;
-	void *ctx; /* given back to `done` */
+	void *ctx;         /* given back to `done` */
+	size_t max_answer; /* bytes of the answer's body that are kept, 4 MiB at most; 0: 256 KiB */
 };
 
 struct http_response {
@@ -50,9 +50,9 @@ struct http_response {
 	bool old_credentials; /* other ones have taken the place of those that it was sent with */
 	bool sent_again;      /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
 	int64_t retry_after;  /* ns, of the Retry-After header; 0: not said */
-	evrec_str body;       /* of the answer, or of that 401: its first 256 KiB; borrowed until `done` returns */
-	bool body_cut;        /* there was more of it */
-	char message[256];    /* of status 0: UTF-8, for people */
+	evrec_str body; /* of the answer, or of that 401: its first max_answer bytes; borrowed until `done` returns */
+	bool body_cut;  /* there was more of it */
+	char message[256]; /* of status 0: UTF-8, for people */
 };
 
 struct http_events {

@@ -50,6 +50,7 @@ struct transfer {
 	CURLcode result;
 	int port;         /* local, of the connection that it was sent on */
 	size_t received;  /* bytes of body, stored or not */
+	size_t max_body;  /* how many of them are stored */
 	unsigned starts;  /* how often libcurl began to send it */
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
@@ -68,6 +69,8 @@ bool transfer_is_lost(const struct transfer *t);
  * until the next request or 401.
  */
 void transfer_finish(struct transfer *t, struct http_response *response);
+/* The response is not needed any more: frees a body that was longer than most. */
+void transfer_forget(struct transfer *t);
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@ static long milliseconds(int64_t ns)
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
-	size_t len = size * n, room = STORED_MAX - t->body.len;
+	size_t len = size * n, room = t->max_body - t->body.len;
 
 	guard_rewind(&t->client->guard);
 	t->received += len;
@@ -211,8 +211,12 @@ static bool set_request(struct transfer *t, const struct http_request *request)
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_URL, buf_cstr(&url));
 	failed |= url.failed;
 	buf_free(&url);
-	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->sent);
-	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+	if (t->sent == NULL) {
+		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_HTTPGET, 1L);
+	} else {
+		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->sent);
+		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+	}
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	failed |= set_credentials(t, &client->credentials);
@@ -227,6 +231,7 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 	t->port = 0;
 	t->breaks = t->client->guard.breaks;
 	t->received = 0;
+	t->max_body = request->max_answer != 0 ? request->max_answer : STORED_MAX;
 	t->error[0] = '\0';
 	buf_clear(&t->body);
 	return (!is_used_up(t) || renew(t)) && set_request(t, request);
@@ -328,4 +333,11 @@ void transfer_finish(struct transfer *t, struct http_response *response)
 	}
 	mem_free(t->sent);
 	t->sent = NULL;
+}
+
+void transfer_forget(struct transfer *t)
+{
+	if (t->body.cap > 2 * STORED_MAX) {
+		buf_free(&t->body);
+	}
 }

@@ -21,6 +21,12 @@ int event_request_create(struct event_request *request, enum evrec_api api, cons
 int event_request_patch(struct event_request *request, enum evrec_api api, const char *ns, const char *name,
                         evrec_error *err);
 
+/*
+ * The path of a list of this controller's Events in all namespaces, a page of at most `limit`; `token` is what the page
+ * before said of how to go on, empty for the first one. Freed with mem_free. NULL: no memory.
+ */
+char *event_list_path(enum evrec_api api, const char *controller, unsigned limit, evrec_str token);
+
 #pragma GCC visibility pop
 
 #endif

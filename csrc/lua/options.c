@@ -154,6 +154,46 @@ static void read_copied_table(const struct reading *r, const struct option *o, c
 	read_table(r, o, into);
 }
 
+static size_t count_keys(lua_State *L, int index)
+{
+	size_t n = 0;
+
+	lua_pushnil(L);
+	while (lua_next(L, index) != 0) {
+		lua_pop(L, 1);
+		n++;
+	}
+	return n;
+}
+
+/* Likewise a list. The copy also keeps the block of its strings. */
+static void read_strings(const struct reading *r, const struct option *o, struct option_strings *strings)
+{
+	lua_State *L = r->L;
+	const int list = lua_gettop(L);
+	evrec_str *items;
+
+	expect(r, o, LUA_TTABLE, "a list of strings");
+	luaL_checkstack(L, LUA_MINSTACK, "options");
+	copy_table(L, list);
+	strings->len = lua_rawlen(L, list);
+	if (count_keys(L, list) != strings->len) {
+		refuse(r, o->name, "a list of strings", "a table with other keys");
+	}
+	items = lua_newuserdata(L, (strings->len + 1) * sizeof(*items));
+	strings->items = items;
+	for (size_t i = 0; i < strings->len; i++) {
+		lua_rawgeti(L, list, (int)(i + 1));
+		expect(r, o, LUA_TSTRING, "a list of strings");
+		items[i].data = lua_tolstring(L, -1, &items[i].len);
+		lua_pop(L, 1);
+	}
+	lua_setfield(L, list, "block");
+	lua_pushstring(L, o->name);
+	lua_pushvalue(L, list);
+	lua_rawset(L, list - 2);
+}
+
 static void read_function(const struct reading *r, const struct option *o, const char *expected)
 {
 	expect(r, o, LUA_TFUNCTION, expected);
@@ -209,6 +249,9 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 		break;
 	case OPTION_MAP:
 		read_map(r, o, at);
+		break;
+	case OPTION_STRINGS:
+		read_strings(r, o, at);
 		break;
 	case OPTION_FUNCTION:
 		read_function(r, o, "a function");

@@ -26,11 +26,17 @@ enum option_type {
 	OPTION_DURATION, /* int64_t, nanoseconds: given as seconds from min to max */
 	OPTION_CLOCK,    /* evrec_clock *, borrowed from the copy of the table */
 	OPTION_MAP,      /* evrec_map: a table of strings, borrowed like a string */
+	OPTION_STRINGS,  /* struct option_strings: a list of strings, borrowed likewise */
 	OPTION_FUNCTION, /* stored in the table `functions` under its name; the offset is unused */
 	OPTION_FUNCTION_OR_FALSE, /* likewise; of false, sets the bool at the offset */
 	OPTION_TABLE,             /* a table of options, described by `rows`, whose offsets count from this offset */
 	OPTION_STRING_OR_TABLE, /* a string, or a table as OPTION_TABLE, which may have strings; both count from this offset */
 	OPTION_ROWS,            /* no option: includes `rows`, whose offsets count from this offset */
+};
+
+struct option_strings {
+	const evrec_str *items;
+	size_t len;
 };
 
 struct option {

@@ -301,6 +301,7 @@ int sink_new_file(lua_State *L)
 
 struct kubernetes_settings {
 	evrec_kubernetes_options options;
+	struct option_strings resume_instances;
 	bool thread;
 };
 
@@ -317,6 +318,9 @@ static const struct option kubernetes_rows[] = {
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
 	{ "common", OPTION_ROWS, AT(common), 0, 0, common_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
+	{ "resume", OPTION_BOOLEAN, AT(resume), 0, 0, NULL, false },
+	{ "resume_instances", OPTION_STRINGS, offsetof(struct kubernetes_settings, resume_instances), 0, 0, NULL,
+	  false },
 	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
@@ -333,6 +337,8 @@ int sink_new_kubernetes(lua_State *L)
 	evrec_kubernetes_options_init(&settings.options);
 	options_read(L, 1, function, kubernetes_rows, &settings, 0);
 	settings.options.common.threadless = !settings.thread;
+	settings.options.resume_instances = settings.resume_instances.items;
+	settings.options.resume_instances_len = settings.resume_instances.len;
 	sink = push_sink(L);
 	if (!lua_isnil(L, 2)) {
 		luaL_checktype(L, 2, LUA_TTABLE);

@@ -91,6 +91,13 @@ static void rename_and_send(struct outbox *ob, struct entry *entry, const struct
 	}
 }
 
+static void wait_again(struct outbox *ob, struct entry *entry)
+{
+	outbox_absorb_follow_up(ob, entry);
+	entry_enter(entry, ENTRY_WAITING);
+	list_append(&ob->waiting, entry);
+}
+
 static void remember_name(struct entry *entry, const struct outcome *outcome)
 {
 	if (outcome->name[0] != '\0') {
@@ -134,6 +141,9 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		break;
 	case VERDICT_RENAME:
 		rename_and_send(ob, entry, outcome, now);
+		break;
+	case VERDICT_AGAIN:
+		wait_again(ob, entry);
 		break;
 	case VERDICT_DROP:
 		outbox_drop(ob, entry, outcome->cause);

@@ -29,6 +29,7 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 	ob->random = seed;
 	ob->now = INT64_MIN;
 	ob->rows_after = INT64_MAX;
+	ob->brought_end = &ob->brought;
 	(void)pthread_mutex_init(&ob->lock, NULL);
 	wait_init(&ob->progress);
 	return ob;
@@ -57,6 +58,7 @@ static void free_list(struct outbox *ob, struct entry_list *list)
 void outbox_free(struct outbox *ob)
 {
 	struct entry *entry;
+	void *item;
 
 	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = heap_pop(&ob->deferred)) != NULL) {
 		list_append(&ob->waiting, entry);
@@ -65,6 +67,9 @@ void outbox_free(struct outbox *ob)
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
 	free_list(ob, &ob->kept);
+	while ((item = outbox_next_brought(ob)) != NULL) {
+		ob->ops.free(item);
+	}
 	mem_free(ob->rows_answered);
 	backoff_free(&ob->backoff);
 	heap_free(&ob->deferred);
@@ -301,7 +306,7 @@ bool outbox_next_message(struct outbox *ob, struct outbox_message *report)
 
 	(void)pthread_mutex_lock(&ob->lock);
 	found = messages_next(&ob->messages, report);
-	if (!found && ob->answered.head == NULL) {
+	if (!found && ob->answered.head == NULL && ob->brought == NULL) {
 		atomic_store_explicit(&ob->news, false, memory_order_relaxed);
 	}
 	(void)pthread_mutex_unlock(&ob->lock);

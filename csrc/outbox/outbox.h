@@ -139,6 +139,13 @@ struct outbox_message {
 bool outbox_next_message(struct outbox *ob, struct outbox_message *report);
 
 /*
+ * A way back for what a protocol has found besides answers. The outbox owns the item, also if there is no memory; the
+ * pipeline gives what it takes to outbox_discard. NULL: there is no more.
+ */
+void outbox_bring(struct outbox *ob, void *item);
+void *outbox_next_brought(struct outbox *ob);
+
+/*
  * The dropped occurrences that nobody collected, by cause, and the message that was queued last, whoever took it; its
  * name is NULL if there was none.
  */
@@ -168,6 +175,11 @@ bool outbox_empty(struct outbox *ob);
 /* True if all pending entries back off until after `now`. */
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
+
+/* True: a spool has, or may have, writes of earlier processes that were not answered yet. */
+bool outbox_awaits_rows(struct outbox *ob);
+/* True: the entry, in flight, is one of them. */
+bool outbox_is_restored(const struct entry *entry);
 
 /* ---- with a spool: for the spooler alone (spooler.h has the order of the calls) ---- */
 

@@ -7,6 +7,7 @@
  *   restore.c  from and to the spool       /          pending.c  what counts as pending: bytes, age
  *   rows.c     which rows are to be written          row_queue.c  the queues of rows
  *   deferred.c the writes whose time is to come
+ *   brought.c  what a protocol has found, for the pipeline
  *
  * All functions here are called with the lock held.
  */
@@ -56,6 +57,7 @@ struct outbox {
 	struct outbox_stats stats;
 	uint64_t uncollected[EVREC_CAUSES]; /* dropped occurrences of entries that were not collected */
 	struct messages messages;
+	struct brought *brought, **brought_end; /* what outbox_bring was given, in order */
 	/* With a spool: */
 	bool keeps;             /* at the end entries are kept for the spool, not dropped */
 	bool more;              /* rows are expected of the spool */

@@ -33,6 +33,7 @@ enum verdict {
 	VERDICT_CREATE, /* the object to be patched is gone: create it, at once */
 	VERDICT_RENAME, /* the name belongs to another object: create it under a new one, at once */
 	VERDICT_ADOPT, /* an earlier process created the object, as `name` with `base` occurrences: patch that, at once */
+	VERDICT_AGAIN, /* it was held back, and not sent: it waits again, which is no try */
 	VERDICT_DROP,
 };
 
@@ -79,7 +80,8 @@ struct protocol_ops {
 	bool (*ready)(struct protocol *p);
 	/*
 	 * Begins one request for n entries, 1 to max_batch, in their order. Later, or before it returns, sender_answered
-	 * is called once for each of them, then sender_request_ended once.
+	 * is called once for each of them, then sender_request_ended once. A write that the protocol holds back, until it
+	 * answers VERDICT_AGAIN, keeps no request: it may be answered after sender_request_ended.
 	 */
 	void (*send)(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n);
 	/* Carries on with what was begun; waits for I/O or wake for up to `timeout` ns, 0 to an hour. NULL: nothing to do. */

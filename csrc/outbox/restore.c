@@ -13,6 +13,21 @@ void outbox_expect(struct outbox *ob, bool more)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
+bool outbox_awaits_rows(struct outbox *ob)
+{
+	bool awaits;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	awaits = ob->more || ob->rows_waiting != 0;
+	(void)pthread_mutex_unlock(&ob->lock);
+	return awaits;
+}
+
+bool outbox_is_restored(const struct entry *entry)
+{
+	return (entry->id & RESTORED) != 0;
+}
+
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 {
 	const size_t writes = (ob->limits.max_pending + 1) / 2, bytes = (ob->limits.max_pending_bytes + 1) / 2;

@@ -29,11 +29,26 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 	}
 }
 
+/* Takes up to `max` events that earlier processes wrote into the series, which go on with them. */
+static void take_over(struct pipeline *pipeline, size_t max)
+{
+	void *item;
+
+	while (max-- > 0 && (item = outbox_next_brought(pipeline->outbox)) != NULL) {
+		evrec_fields event = write_fields(item, BODY_WHOLE);
+
+		/* Without memory it is created, and then adopted. */
+		(void)series_resume(pipeline->series, &event, evrec_clock_now(pipeline->clock));
+		outbox_discard(pipeline->outbox, item);
+	}
+}
+
 void pipeline_take_news(struct pipeline *pipeline, size_t max)
 {
 	struct outbox_message message;
 	struct entry *entry;
 
+	take_over(pipeline, max);
 	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
 		if (entry->dropped) {
 			show_drop(pipeline, entry);

@@ -1,11 +1,13 @@
 #include "http/credentials.h"
 #include "http/http_client.h"
+#include "sink/resume_instances.h"
 #include "sink/sink.h"
 
 struct kubernetes_sink {
 	evrec_sink base;
 	evrec_kubernetes_options options;
 	char *strings; /* what `options` points to */
+	evrec_str *resume_instances;
 	struct exec_command *command;
 };
 
@@ -39,7 +41,10 @@ int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_erro
 	const struct http_options http = kubernetes_http_options(options);
 	int code = http_check_options(&http, err);
 
-	return code != 0 ? code : sink_check_options(&options->common, err);
+	if (code == 0) {
+		code = sink_check_options(&options->common, err);
+	}
+	return code != 0 ? code : resume_check_options(options, err);
 }
 
 static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
@@ -58,6 +63,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 static void free_kind(evrec_sink *sink)
 {
 	mem_free(((struct kubernetes_sink *)sink)->strings);
+	mem_free(((struct kubernetes_sink *)sink)->resume_instances);
 	exec_command_release(((struct kubernetes_sink *)sink)->command);
 }
 
@@ -122,7 +128,9 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 		}
 	}
 	sink->strings = own_strings(&sink->options);
-	if (sink->strings == NULL) {
+	sink->resume_instances = resume_instances_copy(options->resume_instances, options->resume_instances_len);
+	sink->options.resume_instances = sink->resume_instances;
+	if (sink->strings == NULL || sink->resume_instances == NULL) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 		evrec_sink_release(&sink->base);
 		return NULL;

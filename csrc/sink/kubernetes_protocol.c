@@ -7,6 +7,7 @@
 #include "kubernetes/request.h"
 #include "outbox/outbox.h"
 #include "sender/sender.h"
+#include "sink/kubernetes_resume.h"
 #include "sink/sink.h"
 #include "sink/write.h"
 
@@ -37,6 +38,7 @@ struct kubernetes {
 	struct api_choice choice;
 	struct sent *requests; /* max_in_flight of them */
 	struct sent *free, *again;
+	struct resume *resume; /* NULL: series begin anew */
 };
 
 static struct kubernetes *kubernetes_of(struct protocol *p)
@@ -131,11 +133,30 @@ static void answered(struct kubernetes *k, struct sent *sent, evrec_answer *answ
 	end(k, sent, &try, answer, timed_out);
 }
 
+/* The answer to a list. */
+static void listed(struct kubernetes *k, void *ctx, const struct http_response *response)
+{
+	evrec_answer answer = { .status = response->status };
+
+	if (!kubernetes_is_success(response->status)) {
+		answer_read(&answer, response);
+		http_client_hide_token(k->client, answer.message);
+	}
+	if (!response->old_credentials) {
+		judge_credentials(k, answer.status);
+	}
+	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer), sender_outbox(k->sender));
+}
+
 static void on_done(void *owner, void *ctx, const struct http_response *response)
 {
 	struct kubernetes *k = owner;
 	evrec_answer answer = { 0 };
 
+	if (k->resume != NULL && resume_is_own(k->resume, ctx)) {
+		listed(k, ctx, response);
+		return;
+	}
 	answer_read(&answer, response);
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
@@ -188,8 +209,8 @@ static bool begin(struct kubernetes *k, struct sent *sent, evrec_answer *answer)
 	if (code != 0) {
 		refuse(answer, code, err.message);
 	} else {
-		request = (struct http_request){ how.method,   how.path,         how.content_type,
-			                         encoded.body, encoded.body_len, sent };
+		request = (struct http_request){ how.method, how.path, how.content_type, encoded.body, encoded.body_len,
+			                         sent,       0 };
 		encoded.body = NULL;
 		begun = http_client_send(k->client, &request, &response);
 		if (!begun) {
@@ -210,6 +231,24 @@ static void send_one(struct kubernetes *k, struct sent *sent)
 	}
 }
 
+/* True: the create is held, or patches an event of an earlier process instead. */
+static bool resumes(struct kubernetes *k, struct entry *entry)
+{
+	struct outcome outcome = { 0 };
+
+	switch (resume_ask(k->resume, entry, k->choice.api, k->choice.falls_back, sender_outbox(k->sender), &outcome)) {
+	case RESUME_SEND:
+		return false;
+	case RESUME_ADOPT:
+		sender_answered(k->sender, entry, &outcome);
+		break;
+	case RESUME_HOLD:
+		break;
+	}
+	sender_request_ended(k->sender, REQUEST_OTHER, 0);
+	return true;
+}
+
 static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
 {
 	struct kubernetes *k = kubernetes_of(p);
@@ -217,6 +256,9 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 	(void)n;
 	k->sender = s;
+	if (k->resume != NULL && entries[0]->verb == VERB_CREATE && resumes(k, entries[0])) {
+		return;
+	}
 	k->free = sent->next;
 	*sent = (struct sent){ .entry = entries[0] };
 	send_one(k, sent);
@@ -266,9 +308,34 @@ static bool step_plugin(struct kubernetes *k)
 	return news != PLUGIN_NO_NEWS;
 }
 
+/* True: what was held waits to be sent. */
+static bool step_resume(struct kubernetes *k)
+{
+	const struct outcome again = { .verdict = VERDICT_AGAIN };
+	struct entry *entry;
+	bool any = false;
+
+	if (k->resume != NULL) {
+		resume_step(k->resume, k->client, sender_outbox(k->sender), kubernetes_ready(&k->base));
+		while ((entry = resume_take_held(k->resume)) != NULL) {
+			sender_answered(k->sender, entry, &again);
+			any = true;
+		}
+	}
+	return any;
+}
+
+static int64_t next_step(struct kubernetes *k)
+{
+	const int64_t plugin = k->plugin == NULL ? INT64_MAX : plugin_next_step(k->plugin);
+	const int64_t resume = k->resume == NULL ? INT64_MAX : resume_next_step(k->resume, kubernetes_ready(&k->base));
+
+	return plugin < resume ? plugin : resume;
+}
+
 static void wait_for_news(struct kubernetes *k, int64_t timeout)
 {
-	int64_t due = k->plugin == NULL ? INT64_MAX : plugin_next_step(k->plugin);
+	const int64_t due = next_step(k);
 	int fds[2];
 	size_t n = k->plugin == NULL ? 0 : plugin_descriptors(k->plugin, fds);
 
@@ -279,6 +346,7 @@ static bool step_once(struct kubernetes *k)
 {
 	bool any = step_plugin(k);
 
+	any = step_resume(k) || any;
 	any = http_client_step(k->client) || any;
 	send_again(k);
 	return any;
@@ -304,6 +372,7 @@ static void kubernetes_free(struct protocol *p)
 {
 	plugin_free(kubernetes_of(p)->plugin);
 	http_client_free(kubernetes_of(p)->client);
+	resume_free(kubernetes_of(p)->resume);
 	mem_free(kubernetes_of(p)->requests);
 	mem_free(p);
 }
@@ -347,15 +416,15 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 	k->encode = encode;
 	k->choice = (struct api_choice){ .api = sink_api(&options->common),
 		                         .falls_back = options->common.api == EVREC_SINK_AUTO };
-	if (!make_requests(k)) {
-		mem_free(k);
+	k->resume = options->resume ? resume_new(options) : NULL;
+	if (!make_requests(k) || (options->resume && k->resume == NULL)) {
+		kubernetes_free(&k->base);
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
 	k->client = http_client_new(&http, &events, k, err);
 	if (k->client == NULL) {
-		mem_free(k->requests);
-		mem_free(k);
+		kubernetes_free(&k->base);
 		return NULL;
 	}
 	return &k->base;

@@ -16,7 +16,7 @@ local core_options = {
 	max_in_flight = true, timeout = true, thread = true, spool = true, state_file = true,
 	max_pending = true, max_pending_bytes = true, max_age = true, max_tries = true, full = true,
 	name = true, api = true, correlate = true, refresh_interval = true, finish_time = true, max_series = true,
-	note_in_key = true, rate_limit = true,
+	note_in_key = true, rate_limit = true, resume = true, resume_instances = true,
 }
 
 -- All options, those that this file handles with their types.

@@ -52,13 +52,13 @@ describe("evrec.sink.kubernetes", function()
 			max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false, api = "v1",
 			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
 			correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
-			rate_limit = true, context = cjson.null,
+			rate_limit = true, resume = true, resume_instances = { "a", "b*" }, context = cjson.null,
 		}
 		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
 			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false,
 			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
 			api = "v1", correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
-			rate_limit = true }, given)
+			rate_limit = true, resume = true, resume_instances = { "a", "b*" } }, given)
 		sink { server = "https://s", token_file = "/t" }
 		assert.same({ server = "https://s", token_file = "/t" }, given)
 	end)
@@ -159,6 +159,19 @@ describe("evrec.sink.kubernetes", function()
 			{ { server = "https://s", timeout = 1 / 0 }, "option 'timeout'" },
 			{ { server = "https://s", api = "v2" }, [[option 'api': expected "v1", "events.k8s.io/v1" or "auto", got "v2"]] },
 			{ { server = "https://s", correlate = "x" }, [[option 'correlate': expected "record" or "series", got "x"]] },
+			{ { server = "https://s", resume = true }, "option 'resume': only with series" },
+			{ { server = "https://s", api = "auto", correlate = "record", resume = true }, "option 'resume': only with series" },
+			{ { server = "https://s", resume = "yes" }, "option 'resume': expected a boolean, got string" },
+			{ { server = "https://s", api = "auto", resume_instances = { "a" } },
+				"option 'resume_instances': only together with resume" },
+			{ { server = "https://s", api = "auto", resume = true, resume_instances = "a" },
+				"option 'resume_instances': expected a list of strings, got string" },
+			{ { server = "https://s", api = "auto", resume = true, resume_instances = { "a", 5 } },
+				"option 'resume_instances': expected a list of strings, got number" },
+			{ { server = "https://s", api = "auto", resume = true, resume_instances = { a = "b" } },
+				"option 'resume_instances': expected a list of strings, got a table with other keys" },
+			{ { server = "https://s", api = "auto", resume = true, resume_instances = { "a*b" } },
+				"option 'resume_instances': must have 1 to 128 bytes each" },
 			{ { server = "https://s", refresh_interval = 0.5 }, "option 'refresh_interval': expected a number of seconds >= 1" },
 		}
 		for _, case in ipairs(cases) do
@@ -168,6 +181,9 @@ describe("evrec.sink.kubernetes", function()
 			assert.is_false(fixtures.has(message, "a\nb"))
 		end
 		assert.equal("userdata", type(evrec.sink.kubernetes { server = "https://s" }))
+		assert.equal("userdata", type(evrec.sink.kubernetes {
+			server = "https://s", api = "auto", resume = true, resume_instances = { "*", ("a"):rep(128), "web-*" },
+		}))
 		for _, api in ipairs { "v1", "events.k8s.io/v1", "auto" } do
 			assert.equal("userdata", type(evrec.sink.kubernetes {
 				server = "https://s", api = api, correlate = "series", refresh_interval = 1, finish_time = 1, max_series = 1,

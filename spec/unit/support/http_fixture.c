@@ -58,7 +58,7 @@ void http_fixture_close(struct http_fixture *f)
 
 bool http_fixture_send_sized(struct http_fixture *f, const char *method, const char *path, size_t len, void *ctx)
 {
-	struct http_request request = { method, path, "text/plain", mem_alloc(len), len, ctx };
+	struct http_request request = { method, path, "text/plain", mem_alloc(len), len, ctx, 0 };
 
 	memset(request.body, 'x', len);
 	return http_client_send(f->client, &request, &f->response);

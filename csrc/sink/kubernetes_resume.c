@@ -1,0 +1,420 @@
+#include "sink/kubernetes_resume.h"
+
+#include "base/clock.h"
+#include "event/event.h"
+#include "kubernetes/answer.h"
+#include "kubernetes/request.h"
+#include "kubernetes/verdict.h"
+#include "sink/resume_found.h"
+#include "sink/resume_instances.h"
+#include "sink/write.h"
+
+#include <stdio.h>
+
+#define LISTINGS_MAX 16
+#define GIVE_UP_AFTER (10 * EVREC_SECOND)
+#define PAGE_LIMIT 500
+#define PAGE_BYTES ((size_t)4 * 1024 * 1024)
+#define RETRY_FIRST (EVREC_SECOND / 4)
+#define RETRY_MAX (2 * EVREC_SECOND)
+#define SPOOL_LOOK (EVREC_SECOND / 50)
+
+enum listing_state {
+	LISTING_DUE,   /* its next page is to be asked for at `due` */
+	LISTING_ASKED, /* a request is under way */
+	LISTING_OVER,  /* with a result or without; a late answer says nothing any more */
+};
+
+/* The events of one controller that one reporting instance takes over. */
+struct listing {
+	enum listing_state state;
+	struct resume *resume;
+	char *controller, *instance;
+	enum evrec_api api;
+	bool falls_back;       /* to core/v1 */
+	bool restarted;        /* after a token that had expired */
+	struct buf token;      /* of the next page */
+	int64_t due, deadline; /* monotonic */
+	unsigned tries;        /* failed, since the last answer that was none */
+	char problem[160];     /* of the last failure */
+};
+
+struct resume {
+	evrec_str *instances;
+	size_t instances_len;
+	int64_t active_for; /* ns after its last occurrence */
+	struct resume_found found;
+	struct listing listings[LISTINGS_MAX];
+	size_t listings_len;
+	bool told_full, forbidden;
+	bool ended; /* a listing has, so what is held can be asked about again */
+	struct entry **held;
+	size_t held_len, held_cap;
+	size_t held_taken; /* of them, by resume_take_held */
+};
+
+static int64_t mono_now(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+struct resume *resume_new(const evrec_kubernetes_options *options)
+{
+	const evrec_series_options *series = &options->common.series;
+	struct resume *r = mem_zalloc(sizeof(*r));
+
+	if (r == NULL) {
+		return NULL;
+	}
+	r->instances = resume_instances_copy(options->resume_instances, options->resume_instances_len);
+	r->instances_len = options->resume_instances_len;
+	if (__builtin_add_overflow(series->refresh_interval, series->finish_time, &r->active_for)) {
+		r->active_for = INT64_MAX;
+	}
+	if (!resume_found_init(&r->found, series) || r->instances == NULL) {
+		resume_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void resume_free(struct resume *r)
+{
+	if (r == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < r->listings_len; i++) {
+		mem_free(r->listings[i].controller);
+		mem_free(r->listings[i].instance);
+		buf_free(&r->listings[i].token);
+	}
+	resume_found_destroy(&r->found);
+	mem_free(r->instances);
+	mem_free(r->held);
+	mem_free(r);
+}
+
+/* ---- a page ---- */
+
+static bool takes_over(const struct listing *l, evrec_str instance)
+{
+	const struct resume *r = l->resume;
+
+	return str_eq(str_from(l->instance), instance) ||
+	       resume_instances_match(r->instances, r->instances_len, instance);
+}
+
+static bool on_event(void *ctx, const evrec_fields *event)
+{
+	struct listing *l = ctx;
+	evrec_fields mine = *event;
+	const int64_t now = evrec_clock_now(evrec_clock_real());
+
+	if (event->event_time == EVREC_UNSET || !str_eq(event->controller, str_from(l->controller)) ||
+	    !takes_over(l, event->instance) || time_since(now, resume_found_last(event)) > l->resume->active_for) {
+		return true;
+	}
+	mine.instance = str_from(l->instance);
+	return resume_found_add(&l->resume->found, &mine, l);
+}
+
+/* ---- the end of a listing ---- */
+
+static void over(struct listing *l)
+{
+	l->state = LISTING_OVER;
+	l->resume->ended = true;
+}
+
+static void give_up(struct listing *l, struct outbox *ob, const char *why)
+{
+	char message[512];
+
+	(void)snprintf(message, sizeof(message),
+	               "resume: the events of %.128s were not listed (%s); its series begin anew", l->controller, why);
+	outbox_report(ob, "resume", message);
+	over(l);
+}
+
+/* It is the same for all controllers: the rest of them is not asked about. */
+static void forbid(struct listing *l, struct outbox *ob)
+{
+	if (!l->resume->forbidden) {
+		l->resume->forbidden = true;
+		outbox_report(
+			ob, "forbidden",
+			l->api == EVREC_CORE_V1 && !l->falls_back
+				? "resume: listing events is forbidden (list events); series begin anew"
+				: "resume: listing events is forbidden (list events.events.k8s.io); series begin anew");
+	}
+	over(l);
+}
+
+static void finish(struct listing *l, struct outbox *ob)
+{
+	resume_found_bring(&l->resume->found, l, ob);
+	over(l);
+}
+
+/* ---- answers ---- */
+
+static void start_over(struct listing *l, int64_t now)
+{
+	buf_clear(&l->token);
+	l->state = LISTING_DUE;
+	l->due = now;
+	l->tries = 0;
+}
+
+static void retry(struct listing *l, const evrec_answer *answer, int64_t now)
+{
+	int64_t delay = l->tries < 4 ? RETRY_FIRST << l->tries : RETRY_MAX;
+
+	if (answer->retry_after > delay) {
+		delay = answer->retry_after < GIVE_UP_AFTER ? answer->retry_after : GIVE_UP_AFTER;
+	}
+	l->tries++;
+	l->state = LISTING_DUE;
+	l->due = now + (delay < RETRY_MAX || answer->retry_after != 0 ? delay : RETRY_MAX);
+}
+
+static void describe(struct listing *l, const evrec_answer *answer)
+{
+	if (answer->status == 0) {
+		(void)snprintf(l->problem, sizeof(l->problem), "%.150s", answer->message);
+	} else {
+		(void)snprintf(l->problem, sizeof(l->problem), "%d: %.140s", answer->status, answer->message);
+	}
+}
+
+/* A failure that the same request would meet again. */
+static bool is_final(int status)
+{
+	return status >= 300 && status < 500 && status != 401 && status != 403 && status != 408 && status != 409 &&
+	       status != 429;
+}
+
+static void read_page(struct listing *l, const struct http_response *response, struct outbox *ob, int64_t now)
+{
+	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token)) {
+		give_up(l, ob,
+		        response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
+	} else if (l->token.len == 0) {
+		finish(l, ob);
+	} else {
+		l->state = LISTING_DUE;
+		l->due = now;
+		l->tries = 0;
+	}
+}
+
+void resume_answered(struct resume *r, void *ctx, const struct http_response *response, const evrec_answer *answer,
+                     bool just_started, struct outbox *ob)
+{
+	struct listing *l = ctx;
+	const bool forbidden = answer->status == 403 && !just_started;
+	const int64_t now = mono_now();
+
+	(void)r;
+	if (l->state != LISTING_ASKED) {
+		return;
+	}
+	describe(l, answer);
+	if (kubernetes_is_success(answer->status)) {
+		read_page(l, response, ob, now);
+	} else if (answer->status == 410 && !l->restarted) {
+		l->restarted = true;
+		start_over(l, now);
+	} else if ((forbidden || answer->status == 404) && l->falls_back && l->api == EVREC_EVENTS_V1) {
+		l->api = EVREC_CORE_V1;
+		start_over(l, now);
+	} else if (forbidden) {
+		forbid(l, ob);
+	} else if (is_final(answer->status)) {
+		give_up(l, ob, l->problem);
+	} else {
+		retry(l, answer, now);
+	}
+}
+
+bool resume_is_own(const struct resume *r, const void *ctx)
+{
+	for (size_t i = 0; i < r->listings_len; i++) {
+		if (ctx == &r->listings[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- requests ---- */
+
+static void ask(struct listing *l, struct http_client *client, int64_t now)
+{
+	struct http_request request = {
+		.method = "GET", .content_type = "application/json", .ctx = l, .max_answer = PAGE_BYTES
+	};
+	char *path = event_list_path(l->api, l->controller, PAGE_LIMIT, buf_str(&l->token));
+	evrec_answer answer = { 0 };
+	struct http_response response;
+	bool begun = false;
+
+	request.path = path;
+	if (path == NULL) {
+		(void)snprintf(answer.message, sizeof(answer.message), "no memory");
+	} else {
+		begun = http_client_send(client, &request, &response);
+		if (!begun) {
+			answer_read(&answer, &response);
+		}
+	}
+	mem_free(path);
+	l->state = LISTING_ASKED;
+	if (!begun) {
+		describe(l, &answer);
+		retry(l, &answer, now);
+	}
+}
+
+void resume_step(struct resume *r, struct http_client *client, struct outbox *ob, bool ready)
+{
+	const int64_t now = mono_now();
+
+	for (size_t i = 0; i < r->listings_len; i++) {
+		struct listing *l = &r->listings[i];
+
+		if (l->state == LISTING_OVER) {
+			continue;
+		}
+		if (now >= l->deadline) {
+			give_up(l, ob, l->problem[0] != '\0' ? l->problem : "no answer within 10 s");
+		} else if (l->state == LISTING_DUE && ready && now >= l->due && !outbox_awaits_rows(ob)) {
+			ask(l, client, now);
+		}
+	}
+}
+
+int64_t resume_next_step(const struct resume *r, bool ready)
+{
+	const int64_t now = mono_now();
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < r->listings_len; i++) {
+		const struct listing *l = &r->listings[i];
+		int64_t wait = time_since(l->deadline, now);
+
+		if (l->state == LISTING_DUE && ready && time_since(l->due, now) < wait) {
+			wait = time_since(l->due, now);
+			wait = wait < SPOOL_LOOK ? SPOOL_LOOK : wait;
+		}
+		if (l->state != LISTING_OVER && wait < next) {
+			next = wait;
+		}
+	}
+	return next;
+}
+
+/* ---- creates ---- */
+
+static struct listing *find_listing(struct resume *r, const evrec_fields *event)
+{
+	for (size_t i = 0; i < r->listings_len; i++) {
+		struct listing *l = &r->listings[i];
+
+		if (str_eq(str_from(l->controller), event->controller) &&
+		    str_eq(str_from(l->instance), event->instance)) {
+			return l;
+		}
+	}
+	return NULL;
+}
+
+/* NULL: no memory. */
+static struct listing *add_listing(struct resume *r, const evrec_fields *event, enum evrec_api api, bool falls_back)
+{
+	struct listing *l = &r->listings[r->listings_len];
+	const int64_t now = mono_now();
+
+	*l = (struct listing){ .resume = r,
+		               .controller = str_dup(event->controller),
+		               .instance = str_dup(event->instance),
+		               .api = api,
+		               .falls_back = falls_back,
+		               .due = now,
+		               .deadline = now + GIVE_UP_AFTER };
+	if (l->controller == NULL || l->instance == NULL) {
+		mem_free(l->controller);
+		mem_free(l->instance);
+		return NULL;
+	}
+	r->listings_len++;
+	return l;
+}
+
+static bool hold(struct resume *r, struct entry *entry)
+{
+	if (r->held_len == r->held_cap) {
+		const size_t cap = r->held_cap == 0 ? 32 : 2 * r->held_cap;
+		struct entry **held = mem_realloc(r->held, cap * sizeof(struct entry *));
+
+		if (held == NULL) {
+			return false;
+		}
+		r->held = held;
+		r->held_cap = cap;
+	}
+	r->held[r->held_len++] = entry;
+	return true;
+}
+
+struct entry *resume_take_held(struct resume *r)
+{
+	if (r->ended && r->held_taken < r->held_len) {
+		return r->held[r->held_taken++];
+	}
+	if (r->ended) {
+		r->ended = false;
+		r->held_taken = r->held_len = 0;
+	}
+	return NULL;
+}
+
+static bool is_full(struct resume *r, struct outbox *ob)
+{
+	char message[160];
+
+	if (r->listings_len < LISTINGS_MAX) {
+		return false;
+	}
+	if (!r->told_full) {
+		r->told_full = true;
+		(void)snprintf(message, sizeof(message),
+		               "resume: more than %d controllers and instances; the series of the others begin anew",
+		               LISTINGS_MAX);
+		outbox_report(ob, "resume", message);
+	}
+	return true;
+}
+
+enum resume_answer resume_ask(struct resume *r, struct entry *entry, enum evrec_api api, bool falls_back,
+                              struct outbox *ob, struct outcome *outcome)
+{
+	evrec_fields event;
+	struct listing *l;
+
+	if (entry->maybe_received != 0 || outbox_is_restored(entry)) {
+		return RESUME_SEND;
+	}
+	event = write_fields(entry->item, BODY_CREATE);
+	l = find_listing(r, &event);
+	if (l == NULL && !r->forbidden && !is_full(r, ob)) {
+		l = add_listing(r, &event, api, falls_back);
+	}
+	if (l == NULL) {
+		return RESUME_SEND;
+	}
+	if (l->state != LISTING_OVER) {
+		return hold(r, entry) ? RESUME_HOLD : RESUME_SEND;
+	}
+	return resume_found_adopt(&r->found, &event, outcome) ? RESUME_ADOPT : RESUME_SEND;
+}

@@ -1,0 +1,147 @@
+#include "sink/resume_found.h"
+
+#include "base/clock.h"
+#include "event/event.h"
+#include "sink/write.h"
+
+struct found {
+	evrec_event *event;
+	const void *finder;
+	int64_t last;
+	int64_t valid_until; /* monotonic */
+};
+
+static void recycle(void *value)
+{
+	struct found *f = value;
+
+	evrec_event_release(f->event);
+	*f = (struct found){ 0 };
+}
+
+static const struct lru_type found_type = { sizeof(struct found), recycle, recycle };
+
+static int64_t mono_now(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+bool resume_found_init(struct resume_found *found, const evrec_series_options *options)
+{
+	*found = (struct resume_found){ .events = lru_new(&found_type, options->max_series),
+		                        .note_in_key = options->note_in_key,
+		                        .valid_for = options->finish_time };
+	return found->events != NULL;
+}
+
+void resume_found_destroy(struct resume_found *found)
+{
+	lru_free(found->events);
+	buf_free(&found->key);
+}
+
+int64_t resume_found_last(const evrec_fields *event)
+{
+	return event->series_count != 0 && event->series_last != EVREC_UNSET ? event->series_last : event->event_time;
+}
+
+bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder)
+{
+	const int64_t last = resume_found_last(event);
+	evrec_event *copy;
+	struct found *f;
+	struct key key;
+	bool fresh;
+
+	if (!key_series(&key, &found->key, event, found->note_in_key)) {
+		return false;
+	}
+	f = lru_put(found->events, &key, &fresh);
+	if (f == NULL) {
+		return false;
+	}
+	if (!fresh && f->last > last) {
+		return true;
+	}
+	copy = evrec_event_new(event);
+	if (copy == NULL) {
+		lru_remove(found->events, f);
+		return false;
+	}
+	evrec_event_release(f->event);
+	*f = (struct found){ copy, finder, last, mono_now() };
+	if (__builtin_add_overflow(f->valid_until, found->valid_for, &f->valid_until)) {
+		f->valid_until = INT64_MAX;
+	}
+	return true;
+}
+
+static uint32_t count_of(const evrec_fields *event)
+{
+	return event->series_count > 1 ? (uint32_t)event->series_count : 1;
+}
+
+static void get_event(const void *source, evrec_fields *event)
+{
+	*event = *(const evrec_fields *)source;
+}
+
+struct bringing {
+	const void *finder;
+	struct outbox *ob;
+};
+
+static bool bring(void *ctx, evrec_str key, void *value)
+{
+	const struct bringing *b = ctx;
+	const struct found *f = value;
+	const evrec_fields *event = evrec_event_fields(f->event);
+	const struct write_draft draft = {
+		.new_style = true,
+		.note = event->note,
+		.last = f->last,
+		.count = (int32_t)count_of(event),
+		.get_event = get_event,
+		.source = event,
+	};
+	void *item = f->finder == b->finder ? write_ops.make(&draft) : NULL;
+
+	(void)key;
+	if (item != NULL) {
+		outbox_bring(b->ob, item);
+	}
+	return true;
+}
+
+void resume_found_bring(struct resume_found *found, const void *finder, struct outbox *ob)
+{
+	struct bringing bringing = { finder, ob };
+
+	lru_each(found->events, bring, &bringing);
+}
+
+bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, struct outcome *outcome)
+{
+	const evrec_fields *old;
+	struct found *f;
+	struct key key;
+	bool adopted;
+
+	if (lru_len(found->events) == 0 || !key_series(&key, &found->key, event, found->note_in_key)) {
+		return false;
+	}
+	f = lru_find(found->events, &key);
+	if (f == NULL) {
+		return false;
+	}
+	old = evrec_event_fields(f->event);
+	adopted = mono_now() < f->valid_until && old->name.len < sizeof(outcome->name);
+	if (adopted) {
+		outcome->verdict = VERDICT_ADOPT;
+		outcome->base = count_of(old);
+		memcpy(outcome->name, old->name.data, old->name.len);
+		outcome->name[old->name.len] = '\0';
+	}
+	lru_remove(found->events, f);
+	return adopted;
+}

@@ -1,0 +1,40 @@
+/*
+ * resume_found.h - the events of earlier processes that go on, by the key of their series, until they are adopted. One
+ * thread at a time.
+ */
+#ifndef EVREC_RESUME_FOUND_H
+#define EVREC_RESUME_FOUND_H
+
+#include "event/key.h"
+#include "outbox/outbox.h"
+
+#pragma GCC visibility push(hidden)
+
+struct resume_found {
+	struct lru *events; /* series key -> struct found */
+	struct buf key;
+	bool note_in_key;
+	int64_t valid_for; /* ns */
+};
+
+bool resume_found_init(struct resume_found *found, const evrec_series_options *options); /* false: no memory */
+void resume_found_destroy(struct resume_found *found);
+
+/* The last occurrence of an event in the new style. */
+int64_t resume_found_last(const evrec_fields *event);
+/*
+ * Adds a copy of the event, which has the instance that its key is to have, found by `finder`. Of events with one key, as
+ * processes that do not resume leave them, the latest stays. False: no memory.
+ */
+bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder);
+/* Gives those that `finder` found to the pipeline (outbox_bring), as far as there is memory. */
+void resume_found_bring(struct resume_found *found, const void *finder, struct outbox *ob);
+/*
+ * True: the event that a create begins is there already; removes it, and fills *outcome, which was all zero. Only for
+ * finish_time after it was found: from then on the pipeline may have finished it.
+ */
+bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, struct outcome *outcome);
+
+#pragma GCC visibility pop
+
+#endif
