@@ -215,8 +215,9 @@ static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const 
 	return code;
 }
 
-int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys, int64_t now,
-                       struct observed *o)
+/* Else the compiler splits it, for the sake of observe_watched, and each call jumps once more. */
+__attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
+                                                 int64_t now, struct observed *o)
 {
 	bool combined, known, ok;
 	struct key *key;

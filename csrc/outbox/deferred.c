@@ -108,6 +108,37 @@ int64_t deferred_look(const struct outbox *ob)
 	return row < look ? row : look;
 }
 
+bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	const uint32_t n = !occurrence->silent;
+	struct entry *target;
+	bool wake, deferred;
+	int64_t look;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->stats.submitted += n;
+	wake = ob->waiting.head == NULL;
+	look = deferred_look(ob);
+	target = outbox_admit(ob, occurrence, cause);
+	deferred = target != NULL && target->deferred;
+	if (target != NULL) {
+		target->count += n;
+		*(deferred ? &ob->stats.counted : &ob->stats.pending) += n;
+	} else {
+		outbox_count_refused(ob, *cause, n);
+	}
+	wake = (wake && ob->waiting.head != NULL) || (occurrence->due != 0 && deferred_look(ob) < look);
+	if (occurrence->due != 0 && occurrence->deferred != NULL) {
+		*occurrence->deferred = deferred;
+	}
+	wake = wake && ob->wake != NULL;
+	(void)pthread_mutex_unlock(&ob->lock);
+	if (wake) {
+		ob->wake(ob->wake_ctx);
+	}
+	return target != NULL;
+}
+
 /* Wakes the driver if there is something to take now, and there was not before. Gives the lock back. */
 static void unlock_and_wake(struct outbox *ob, bool had_none)
 {

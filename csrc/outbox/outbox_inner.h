@@ -78,6 +78,13 @@ struct outbox {
 /* An entry's own memory: its block with malloc's overhead, and its slots in the id table and the backoff's heaps. */
 #define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
 
+/* ---- outbox.c ---- */
+
+/* Folds the occurrence into what waits under its id, or makes that; counts nothing. NULL: *cause says why. */
+struct entry *outbox_admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
+/* Counts occurrences that were not admitted. */
+void outbox_count_refused(struct outbox *ob, enum evrec_cause cause, uint32_t occurrences);
+
 /* ---- pending.c ---- */
 
 /* From now on the entry counts as pending: writes, bytes, age. Its count is the caller's affair. */
@@ -94,6 +101,8 @@ void pending_recount_bytes(struct outbox *ob, struct entry *entry);
 
 /* ---- deferred.c ---- */
 
+/* outbox_submit, without the lock, of an occurrence that has a time or is silent. */
+bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 /* Room for one deferred entry more. False: no memory. */
 bool deferred_reserve(struct outbox *ob);
 /* The new entry is deferred: to be followed by deferred_follow or deferred_wait. Its count is the caller's affair. */
@@ -146,8 +155,14 @@ static inline bool outbox_idle(const struct outbox *ob)
 
 /* The entry, on no queue, was made at `now`: it is to have a row if it is pending for too long. */
 void rows_add(struct outbox *ob, struct entry *entry, int64_t now);
+void rows_queue_change(struct outbox *ob, struct entry *entry, int64_t now); /* of an entry with a row */
 /* The entry, or its follow-up, has changed: its row, if it has one, is to be brought up to date. */
-void rows_change(struct outbox *ob, struct entry *entry, int64_t now);
+static inline void rows_change(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	if (entry->row != 0) {
+		rows_queue_change(ob, entry, now);
+	}
+}
 /* Off its queue. */
 void rows_remove(struct outbox *ob, struct entry *entry);
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);

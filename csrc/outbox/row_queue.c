@@ -53,9 +53,9 @@ void rows_add(struct outbox *ob, struct entry *entry, int64_t now)
 	}
 }
 
-void rows_change(struct outbox *ob, struct entry *entry, int64_t now)
+void rows_queue_change(struct outbox *ob, struct entry *entry, int64_t now)
 {
-	if (entry->row != 0 && (entry->row_queue == ROW_QUEUE_NONE || entry->row_queue == ROW_QUEUE_WRITING)) {
+	if (entry->row_queue == ROW_QUEUE_NONE || entry->row_queue == ROW_QUEUE_WRITING) {
 		rows_remove(ob, entry);
 		entry->row_due = time_after(now, CHANGE_WAITS);
 		rows_append(ob, entry, ROW_QUEUE_CHANGED);

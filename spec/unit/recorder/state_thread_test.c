@@ -89,6 +89,26 @@ static void test_written_without_a_poll(void **state)
 	assert_int_equal(life.errors, 0);
 }
 
+/* Under the real clock a thread with nothing else to do sleeps until the state is due, a second after the last write. */
+static void test_the_thread_wakes_for_the_state_alone(void **state)
+{
+	const char *path = tmpdir_path(*state, "state"), *out = tmpdir_path(*state, "out");
+	struct state_life life = { 0 };
+	off_t size, out_size;
+
+	state_life_begin_under(&life, file_sink(out, path), evrec_clock_real());
+	record(&life, "a", "m");
+	wait_for_size(path, 0);
+	wait_for_size(out, 0);
+	size = size_of(path);
+	out_size = size_of(out);
+	record(&life, "b", "m");
+	wait_for_size(out, out_size);
+	wait_for_size(path, size);
+	state_life_end(&life);
+	assert_int_equal(life.errors, 0);
+}
+
 static void test_written_while_events_are_recorded(void **state)
 {
 	const char *path = tmpdir_path(*state, "state"), *out = tmpdir_path(*state, "out");
@@ -143,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_written_without_a_poll),
+		TMPDIR_TEST(test_the_thread_wakes_for_the_state_alone),
 		TMPDIR_TEST(test_written_while_events_are_recorded),
 		TMPDIR_TEST(test_freed_without_a_shutdown),
 	};

@@ -186,6 +186,7 @@ const struct stored_event *world_find_to_adopt(struct outbox_world *w, const str
 	snprintf(name, sizeof(name), "%c/found-%u", (char)('a' + namespace_of(id)), ++w->chosen);
 	event = world_store(w, name, id, 0);
 	event->base = 1 + world_below(w, 9);
+	w->acknowledged[id] = 0; /* those were occurrences in another object, which is gone */
 	return event;
 }
 

@@ -64,12 +64,12 @@ static void start(struct state_life *life, evrec_sink *sink)
 	evrec_sink_release(sink);
 }
 
-void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t now)
+void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("test"), .host = EVREC_STR("host") };
 	evrec_broadcaster_options options;
 
-	life->clock = evrec_clock_fake(now);
+	life->clock = clock;
 	evrec_broadcaster_options_init(&options);
 	options.clock = life->clock;
 	options.on_error = on_error;
@@ -78,6 +78,11 @@ void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t no
 	life->r = evrec_recorder_new(life->b, &source, NULL);
 	start(life, sink);
 	evrec_broadcaster_poll(life->b);
+}
+
+void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t now)
+{
+	state_life_begin_under(life, sink, evrec_clock_fake(now));
 }
 
 void state_life_begin(struct state_life *life, const char *path, int64_t now)

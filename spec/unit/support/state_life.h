@@ -21,6 +21,8 @@ struct state_life {
 void state_life_begin(struct state_life *life, const char *path, int64_t now);
 /* The same with another sink, of which it takes the reference. */
 void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t now);
+/* The same under a clock, of which it takes the reference. */
+void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock);
 /* Starts one more sink with that state file. */
 void state_life_add_sink(struct state_life *life, const char *path);
 /* Records a Normal event of the pod shop/`object`. */
