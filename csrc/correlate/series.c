@@ -2,22 +2,7 @@
 
 #include "event/event.h"
 
-#define SERIES_MAX (1U << 24)            /* the largest max_series */
 #define CREATE_AGAIN (30 * EVREC_SECOND) /* after a dropped create */
-int series_check_options(const evrec_series_options *o, evrec_error *err)
-{
-	if (o->refresh_interval < EVREC_SECOND) {
-		return error_set(err, EVREC_EINVALID, "refresh_interval: must be at least 1");
-	}
-	if (o->finish_time < EVREC_SECOND) {
-		return error_set(err, EVREC_EINVALID, "finish_time: must be at least 1");
-	}
-	if (o->max_series < 1 || o->max_series > SERIES_MAX) {
-		return error_set(err, EVREC_EINVALID, "max_series: must be 1 to %u", SERIES_MAX);
-	}
-	return 0;
-}
-
 struct series *series_new(const evrec_series_options *options, const evrec_correlator_options *limits, int64_t now,
                           series_tell_func *tell, void *ctx)
 {

@@ -38,7 +38,8 @@ struct series_told {
 	uint64_t handle;
 	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
 	const evrec_fields *event;
-	bool evicted; /* before its time, to make room */
+	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
+	bool evicted;  /* before its time, to make room */
 	/*
 	 * The write that carried the last count could not say that the series is finished: a sink that shows states
 	 * (not an API server) is to be told by a write of its own.
@@ -48,10 +49,6 @@ struct series_told {
 
 typedef void series_tell_func(void *ctx, const struct series_told *told);
 
-/*
- * Checks the options: 0, or EVREC_EINVALID and a message that begins with the option's name.
- */
-int series_check_options(const evrec_series_options *options, evrec_error *err);
 /*
  * `limits` are the options of rate_limit, copied; both were checked. The ticks count from `now`. `tell` is called from
  * inside series_observe and series_tick, and must not call them; single events that are forgotten are not told. NULL: no

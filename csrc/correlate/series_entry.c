@@ -104,7 +104,13 @@ static bool is_series(const struct series_entry *e)
 static void tell(struct series *s, const struct series_entry *e, evrec_str state, bool evicted, bool untold)
 {
 	evrec_fields event = *evrec_event_fields(e->event);
-	const struct series_told told = { lru_handle(e), &event, evicted, untold };
+	const struct series_told told = {
+		.handle = lru_handle(e),
+		.event = &event,
+		.base = e->base,
+		.evicted = evicted,
+		.untold = untold,
+	};
 	const bool busy = s->busy;
 
 	event.note = note_of(e);
@@ -139,7 +145,9 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 
 bool series_entry_is_over(const struct series *s, const struct series_entry *e)
 {
-	return series_finish_tick(s, e->seen) <= s->now;
+	const int64_t tick = series_finish_tick(s, e->seen);
+
+	return tick != INT64_MAX && tick <= s->now; /* a tick beyond 64 bits never comes */
 }
 
 bool series_entry_reserve_note(struct series_entry *e, evrec_str note)

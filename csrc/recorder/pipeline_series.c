@@ -13,7 +13,8 @@ static void write_finished(const struct pipeline *pipeline, const struct series_
 		.finished = true,
 		.note = told->event->note,
 		.last = told->event->series_last,
-		.count = told->event->series_count,
+		.count = told->event->series_count - (int32_t)told->base,
+		.base = told->base,
 		.get_event = get_event,
 		.source = told->event,
 	};

@@ -178,10 +178,6 @@ static bool write_fold(void *item, const void *draft)
 	const struct write_draft *d = draft;
 	struct write *w = item;
 
-	if (d->finished) {
-		w->finished = true;
-		return true;
-	}
 	if (d->note_changes && !set_note(w, d->note)) {
 		return false;
 	}
@@ -190,7 +186,7 @@ static bool write_fold(void *item, const void *draft)
 	if (d->new_style) {
 		write_set_base(w, d->base);
 		w->finishes = d->finishes;
-		w->finished = false;
+		w->finished = d->finished;
 	}
 	return true;
 }

@@ -34,7 +34,7 @@ struct write_draft {
 	 * `base` + `count` occurrences, and without source, timestamps and count. Its fields fit (event/fit.h).
 	 */
 	bool new_style;
-	bool finished; /* its series is finished, and nothing else has changed since the last write */
+	bool finished; /* its series is finished */
 	bool finishes; /* if the write is deferred and its time comes, its series is finished */
 	uint32_t base; /* occurrences that earlier processes wrote; 0: as the write has it */
 	evrec_str note;

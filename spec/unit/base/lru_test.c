@@ -148,6 +148,46 @@ static void test_hint_is_valid_for_its_entry_only(void **state)
 	lru_free(other);
 }
 
+static void test_entries_can_be_removed(void **state)
+{
+	struct lru *lru = lru_new(&type, 3);
+	struct key b = key_of(EVREC_STR("b"), EVREC_STR(""));
+	uint64_t handle;
+	bool fresh;
+
+	(void)state;
+	assert_null(lru_find(lru, &b));
+	assert_null(lru_oldest(lru));
+	put(lru, "a", &fresh)->number = 1;
+	put(lru, "b", &fresh)->number = 2;
+	put(lru, "c", &fresh)->number = 3;
+	assert_int_equal(((struct value *)lru_find(lru, &b))->number, 2);
+	assert_int_equal(((struct value *)lru_oldest(lru))->number, 1); /* a search for it is no use of it */
+	(void)get(lru, "a");
+	assert_ptr_equal(lru_oldest(lru), lru_find(lru, &b));
+	handle = lru_handle(lru_put(lru, &b, &fresh));
+	lru_remove(lru, lru_at(lru, handle));
+	assert_int_equal(lru_len(lru), 2);
+	assert_null(lru_at(lru, handle));
+	assert_null(get(lru, "b"));
+	/* The key's hint leads nowhere; its place is taken by the next entry, which evicts nothing. */
+	assert_int_equal(put(lru, "d", &fresh)->number, 0);
+	assert_true(fresh);
+	assert_int_equal(lru_len(lru), 3);
+	assert_null(lru_at(lru, handle));
+	assert_int_equal(((struct value *)lru_put(lru, &b, &fresh))->number, 0); /* evicts c */
+	assert_true(fresh);
+	assert_non_null(get(lru, "a"));
+	assert_null(get(lru, "c"));
+	while (lru_oldest(lru) != NULL) {
+		lru_remove(lru, lru_oldest(lru));
+	}
+	assert_int_equal(lru_len(lru), 0);
+	put(lru, "a", &fresh)->number = 1;
+	assert_int_equal(lru_len(lru), 1);
+	lru_free(lru);
+}
+
 static void test_full_cache_allocates_nothing(void **state)
 {
 	struct unit_allocator memory = { 0 };
@@ -219,7 +259,7 @@ static void test_random_operations_match_the_model(void **state)
 	(void)state;
 	for (step = 0; step < 20000; step++) {
 		int k = (int)(unit_random(&seed) % 12), at = 0, expected;
-		bool insert = unit_random(&seed) % 2 == 0, fresh = false;
+		bool insert = unit_random(&seed) % 2 == 0, removes = unit_random(&seed) % 4 == 0, fresh = false;
 		char key[16];
 		struct value *value;
 
@@ -241,7 +281,13 @@ static void test_random_operations_match_the_model(void **state)
 		}
 		memmove(model + 1, model, (size_t)at * sizeof(model[0]));
 		model[0] = k;
+		if (removes) {
+			lru_remove(lru, value);
+			memmove(model, model + 1, (size_t)--len * sizeof(model[0]));
+		}
 		assert_int_equal(lru_len(lru), len);
+		value = lru_oldest(lru);
+		assert_true(len == 0 ? value == NULL : value->number == (uint64_t)model[len - 1] + 1);
 	}
 	lru_free(lru);
 }
@@ -254,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_keys_are_compared),
 		cmocka_unit_test(test_handle_ends_with_its_entry),
 		cmocka_unit_test(test_hint_is_valid_for_its_entry_only),
+		cmocka_unit_test(test_entries_can_be_removed),
 		cmocka_unit_test(test_full_cache_allocates_nothing),
 		cmocka_unit_test(test_insertion_may_fail_without_memory),
 		cmocka_unit_test(test_random_operations_match_the_model),

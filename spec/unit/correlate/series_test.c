@@ -3,31 +3,6 @@
 
 #define S EVREC_SECOND
 
-static void test_options_are_checked(void **state)
-{
-	const evrec_series_options good = { S, S, 1, false, false },
-				   most = { INT64_MAX, INT64_MAX, 1U << 24, true, true };
-	const struct {
-		evrec_series_options options;
-		const char *name;
-	} bad[] = {
-		{ { S - 1, S, 1, false, false }, "refresh_interval: " },
-		{ { S, S - 1, 1, false, false }, "finish_time: " },
-		{ { S, S, 0, false, false }, "max_series: " },
-		{ { S, S, (1U << 24) + 1, false, false }, "max_series: " },
-	};
-	evrec_error err;
-	size_t i;
-
-	(void)state;
-	assert_int_equal(series_check_options(&good, &err), 0);
-	assert_int_equal(series_check_options(&most, &err), 0);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(series_check_options(&bad[i].options, &err), EVREC_EINVALID);
-		assert_memory_equal(err.message, bad[i].name, strlen(bad[i].name));
-	}
-}
-
 static void test_second_begins_a_series_and_further_ones_wait(void **state)
 {
 	const evrec_series_options options = series_options(10);
@@ -391,7 +366,6 @@ static void test_keys_are_unambiguous(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_options_are_checked),
 		cmocka_unit_test(test_second_begins_a_series_and_further_ones_wait),
 		cmocka_unit_test(test_due_is_the_next_heartbeat_or_the_end),
 		cmocka_unit_test(test_ticks_finish_what_is_older_than_finish_time),

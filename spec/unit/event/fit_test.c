@@ -254,6 +254,9 @@ static void long_event(void)
 		assert_true(code != 0 || (f.instance.len == 128 && f.note.len == 1024 && f.action.len == 128));
 	}
 	alloc_failure_disarm();
+	f = sample(); /* which needs no memory, or little: a failure before does not count */
+	f.action = EVREC_STR("A");
+	check_fits(&fit, &f);
 	fit_free(&fit);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Property test of the outbox: random submissions, answers, faults, expiry, restarts with a spool, and jumps in time, with
- * tiny limits. Beside the outbox are a model (outbox_model.h) and a server that knows its events (outbox_world.h). After
+ * Property test of the outbox: random submissions, deferred or not, answers, faults, adoptions, expiry, restarts with a
+ * spool, and jumps in time, with tiny limits. Beside the outbox are a model (outbox_model.h) and a server that knows its events (outbox_world.h). After
  * every step the counters equal the model's; an event has one request in flight at most, is never created twice, and its
  * count decreases only by a late PATCH that a repeat repairs. A restart keeps each pending event once. In the end the
  * server has each event once, with all occurrences.
@@ -15,28 +15,25 @@
 
 static uint64_t failing; /* seed of the current run, for the teardown; 0: none */
 
-static void answer_one(struct outbox_world *w, size_t slot)
-{
-	struct entry *entry = w->in_flight[slot];
-	const unsigned id = (unsigned)entry->id;
-	const enum verb verb = entry->verb;
-	evrec_answer answer = { 0 };
-	struct stored_event *there;
+/* The time of a deferred write has come: the model's is pending too. */
+static struct outbox_world *world;
 
-	w->in_flight[slot] = NULL;
-	world_try(w, entry, &answer);
-	there = world_find(w, ((struct fake_write *)entry->item)->name);
-	fake_writes.no_memory = !w->healthy && world_below(w, 20) == 0;
-	model_answered(w, id, verb, &answer, there != NULL && there->id == id, !fake_writes.no_memory);
-	answer_entry_as_kubernetes(w->ob, entry, &answer, w->now);
-	fake_writes.no_memory = false;
+static void on_time(const struct fake_write *item)
+{
+	const struct model_write *write = model_find(&world->m, item->id, false);
+
+	assert_true(write != NULL && write->deferred && write->due <= world->now);
+	model_release(&world->m, item->id, world->now);
 }
 
-/* The pipeline learns the names of entries that it submitted, not of restored ones. */
+/* The pipeline learns the names and bases of entries that it submitted, not of restored ones. */
 static void learn_name(struct outbox_world *w, const struct entry *entry)
 {
 	if (entry->name[0] != '\0' && entry->row == 0) {
 		memcpy(w->pipeline[entry->id - world_id(w, 0)].name, entry->name, sizeof(w->pipeline[0].name));
+		if (entry->base != 0) {
+			w->pipeline[entry->id - world_id(w, 0)].base = entry->base;
+		}
 	}
 }
 
@@ -134,20 +131,33 @@ static void take_one(struct outbox_world *w)
 	}
 }
 
+/* No two are equal, as the order of equal ones is not told. 0: the write is not deferred. */
+static int64_t random_due(struct outbox_world *w)
+{
+	if (world_below(w, 3) != 0) {
+		return 0;
+	}
+	return w->now + world_below(w, 20000) * (EVREC_SECOND / 1000) + (int64_t)w->m.submitted + 1;
+}
+
 static bool submit_one(struct outbox_world *w, unsigned n)
 {
-	struct fake_write draft = { .count = ++w->pipeline[n].count, .size = world_below(w, 300) };
 	const unsigned id = world_id(w, n);
+	struct fake_write draft = {
+		.count = ++w->pipeline[n].count, .size = world_below(w, 300), .base = w->pipeline[n].base, .id = id
+	};
 	const struct occurrence occurrence = { .id = id,
 		                               .verb = w->pipeline[n].accepted ? VERB_PATCH : VERB_CREATE,
 		                               .important = world_is_important(w, id),
 		                               .now = w->now,
+		                               .due = random_due(w),
 		                               .draft = &draft };
 	enum evrec_cause cause;
 	bool accepted, expected;
 
 	memcpy(draft.name, w->pipeline[n].name, sizeof(draft.name));
-	expected = model_submit(&w->m, id, occurrence.important, draft.size, w->now, !fake_writes.no_memory);
+	expected = model_submit(&w->m, id, occurrence.important, draft.size, w->now, occurrence.due,
+	                        !fake_writes.no_memory);
 	accepted = outbox_submit(w->ob, &occurrence, &cause);
 	assert_int_equal(accepted, expected);
 	w->pipeline[n].accepted = w->pipeline[n].accepted || accepted;
@@ -160,6 +170,27 @@ static void submit_some(struct outbox_world *w)
 		(void)submit_one(w, 1 + world_below(w, WORLD_IDS));
 		model_check(&w->m, w->ob);
 	}
+}
+
+static void release_some(struct outbox_world *w)
+{
+	const unsigned id = world_id(w, 1 + world_below(w, WORLD_IDS));
+
+	if (world_below(w, 3) == 0) {
+		outbox_release_all(w->ob, w->now);
+		model_release_all(&w->m, w->now);
+	} else {
+		outbox_release(w->ob, id, w->now);
+		model_release(&w->m, id, w->now);
+	}
+}
+
+static bool has_deferred(struct outbox_world *w)
+{
+	struct outbox_stats stats;
+
+	outbox_get_stats(w->ob, &stats);
+	return stats.counted != 0;
 }
 
 static void step(struct outbox_world *w)
@@ -184,7 +215,7 @@ static void step(struct outbox_world *w)
 	case 7:
 	case 8:
 		if (w->in_flight[slot] != NULL) {
-			answer_one(w, slot);
+			world_answer(w, slot);
 		}
 		break;
 	case 9:
@@ -202,6 +233,8 @@ static void step(struct outbox_world *w)
 			world_apply_patch(w, &w->late[world_below(w, WORLD_LATE)]);
 		} else if (world_below(w, 8) == 0) {
 			outbox_make_due_now(w->ob);
+		} else if (world_below(w, 4) == 0) {
+			release_some(w);
 		} else {
 			collect_all(w);
 		}
@@ -214,12 +247,16 @@ static void step(struct outbox_world *w)
 static void settle(struct outbox_world *w)
 {
 	w->healthy = true;
-	for (unsigned rounds = 0; !outbox_empty(w->ob); rounds++) {
+	if (world_below(w, 2) == 0) {
+		outbox_release_all(w->ob, w->now);
+		model_release_all(&w->m, w->now);
+	}
+	for (unsigned rounds = 0; !outbox_empty(w->ob) || has_deferred(w); rounds++) {
 		assert_true(rounds < 2000); /* no write waits forever */
 		take_one(w);
 		for (size_t i = 0; i < WORLD_IN_FLIGHT; i++) {
 			if (w->in_flight[i] != NULL) {
-				answer_one(w, i);
+				world_answer(w, i);
 			}
 		}
 		world_release_dropped(w);
@@ -323,7 +360,7 @@ static void next_life(struct outbox_world *w)
 	/* A lost answer about another client's name cannot be told from success: answer these first. */
 	for (size_t i = 0; i < WORLD_IN_FLIGHT; i++) {
 		if (w->in_flight[i] != NULL && world_is_taken(w, (unsigned)w->in_flight[i]->id)) {
-			answer_one(w, i);
+			world_answer(w, i);
 		}
 	}
 	collect_all(w);
@@ -339,6 +376,8 @@ static void run(uint64_t seed, size_t bytes)
 	static struct outbox_world w;
 
 	w = (struct outbox_world){ .random = seed };
+	world = &w;
+	fake_writes.on_time = on_time;
 	begin(&w, bytes);
 	for (unsigned lives = 1 + world_below(&w, 3); lives > 0; lives--) {
 		for (unsigned n = 0; n < STEPS / 2; n++) {

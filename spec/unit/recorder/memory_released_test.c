@@ -72,15 +72,20 @@ static int tear_down(void **state)
 	return f->allocator.live != 0;
 }
 
-static evrec_watch *start(struct released_fixture *f)
+static evrec_watch *start_with(struct released_fixture *f, const evrec_sink_options *options)
 {
 	static const evrec_sink_ops ops = { .create = create, .free = sink_free };
-	evrec_sink *sink = evrec_sink_new(&ops, f, NULL, NULL);
+	evrec_sink *sink = evrec_sink_new(&ops, f, options, NULL);
 	evrec_watch *watch = evrec_broadcaster_start_recording_to_sink(f->b, sink, NULL, NULL);
 
 	assert_non_null(watch);
 	evrec_sink_release(sink);
 	return watch;
+}
+
+static evrec_watch *start(struct released_fixture *f)
+{
+	return start_with(f, NULL);
 }
 
 static void record(struct released_fixture *f, unsigned n)
@@ -144,6 +149,41 @@ static void test_stopped_sinks_keep_only_counters(void **state)
 	assert_int_equal(f->allocator.live, before);
 	assert_int_equal(checked_shutdown(f->b, 0), 0);
 	assert_int_equal(stats_of_all(f->b).ended.created, 100 * 1000);
+}
+
+/* Series leave nothing when they are finished, and their sinks nothing but counters. */
+static void test_series_are_forgotten(void **state)
+{
+	struct released_fixture *f = *state;
+	evrec_sink_options options;
+	size_t before = 0;
+
+	evrec_sink_options_init(&options);
+	options.api = EVREC_SINK_EVENTS_V1;
+	for (unsigned i = 1; i <= 20; i++) {
+		evrec_watch *watch = start_with(f, &options);
+
+		for (unsigned turn = 0; turn < 3; turn++) {
+			record(f, 1000);
+			checked_poll(f->b);
+		}
+		assert_int_equal(stats_of(watch).counted, 1000);
+		evrec_clock_set(f->clock, evrec_clock_now(f->clock) + 720 * EVREC_SECOND);
+		checked_poll(f->b);
+		assert_int_equal(stats_of(watch).series.series, 0);
+		assert_int_equal(stats_of(watch).series.finished, 1000);
+		assert_int_equal(stats_of(watch).counted, 0);
+		evrec_watch_stop(watch);
+		checked_poll(f->b);
+		checked_poll(f->b);
+		assert_int_equal(stats_of_all(f->b).ended.series.finished, 1000 * i);
+		assert_int_equal(stats_of_all(f->b).sinks, 0);
+		evrec_watch_free(watch);
+		if (i == 1) {
+			before = f->allocator.live;
+		}
+	}
+	assert_int_equal(f->allocator.live, before);
 }
 
 /* A stopped sink leaves only its part of the sums. */
@@ -385,6 +425,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RELEASED_TEST(test_stopped_sinks_keep_only_counters),
+		RELEASED_TEST(test_series_are_forgotten),
 		RELEASED_TEST(test_sinks_one_after_the_other_take_constant_memory),
 		RELEASED_TEST(test_stopped_sinks_are_not_visited),
 		RELEASED_TEST(test_numbers_are_never_reused),

@@ -100,7 +100,7 @@ static bool any_suppressed(void *ctx, const evrec_suppressed *suppressed)
 
 /* ---- sinks and watchers ---- */
 
-static void start_sink(struct scenario *f, unsigned burst)
+static void start_sink(struct scenario *f, unsigned burst, bool series)
 {
 	static const evrec_sink_ops ops = { .name = "test", .create = answer, .patch = answer_patch };
 	evrec_correlator_options options;
@@ -114,6 +114,11 @@ static void start_sink(struct scenario *f, unsigned burst)
 	options.burst_size = burst;
 	options.max_events = 3;
 	evrec_sink_options_init(&common);
+	if (series) {
+		common.api = EVREC_SINK_EVENTS_V1;
+		common.series.max_series = 2;
+		common.series.rate_limit = true;
+	}
 	sink = evrec_sink_new(&ops, f, &common, &err);
 	alloc_failure_check_error(sink != NULL, &err);
 	if (sink != NULL) {
@@ -258,10 +263,10 @@ static void sinks_and_watchers(void)
 
 	alloc_failure_arm();
 	if (open_recorder(&f)) {
-		start_sink(&f, 3);
+		start_sink(&f, 3, false);
 		watcher = start_watcher(&f);
 		queue = start_queue(&f);
-		start_sink(&f, 100);
+		start_sink(&f, 100, false);
 		record_some(&f);
 		read_queue(queue);
 		poll_some(&f);
@@ -291,11 +296,38 @@ static void sink_alone(void)
 
 	alloc_failure_arm();
 	if (open_recorder(&f)) {
-		start_sink(&f, 5);
+		start_sink(&f, 5, false);
 		record_some(&f);
 		poll_some(&f);
 		go_on_with_memory(&f, "b");
 		assert_int_equal(evrec_broadcaster_shutdown(f.base.b, 0, NULL), 0);
+	}
+	close_recorder(&f);
+}
+
+/* Series that begin, are evicted and finish, with a watcher and a queue that are told. */
+static void series(void)
+{
+	struct scenario f = { 0 };
+	evrec_watch *watcher, *queue;
+
+	alloc_failure_arm();
+	if (open_recorder(&f)) {
+		start_sink(&f, 100, true);
+		watcher = start_watcher(&f);
+		queue = start_queue(&f);
+		record_some(&f);
+		read_queue(queue);
+		poll_some(&f);
+		evrec_clock_set(f.base.clock, T0 + 1800 * EVREC_SECOND);
+		record_some(&f);
+		evrec_clock_set(f.base.clock, T0 + 3600 * EVREC_SECOND);
+		poll_some(&f);
+		go_on_with_memory(&f, "b");
+		assert_int_equal(evrec_broadcaster_shutdown(f.base.b, 0, NULL), 0);
+		stats_check_equations(f.base.b);
+		evrec_watch_free(watcher);
+		evrec_watch_free(queue);
 	}
 	close_recorder(&f);
 }
@@ -347,11 +379,18 @@ static void test_sink_alone_loses_nothing_uncounted(void **state)
 	alloc_failure_run(sink_alone, LEAST / 2);
 }
 
+static void test_series_lose_nothing_uncounted(void **state)
+{
+	(void)state;
+	alloc_failure_run(series, LEAST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sinks_and_watchers_lose_nothing_uncounted),
 		cmocka_unit_test(test_sink_alone_loses_nothing_uncounted),
+		cmocka_unit_test(test_series_lose_nothing_uncounted),
 		cmocka_unit_test(test_lines_need_no_memory),
 	};
 

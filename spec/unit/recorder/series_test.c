@@ -343,6 +343,21 @@ static void test_bad_options_are_refused_by_name(void **state)
 	check_refused(&bad, "max_series");
 }
 
+static void test_extreme_options_are_taken(void **state)
+{
+	const evrec_series_options least = { EVREC_SECOND, EVREC_SECOND, 1, false, false },
+				   most = { INT64_MAX, INT64_MAX, 1U << 24, true, true };
+	struct series_world w = { 0 };
+
+	(void)state;
+	series_world_open(&w, &least);
+	count_two(&w);
+	series_world_close(&w);
+	series_world_open(&w, &most);
+	count_two(&w);
+	series_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_a_dropped_create_is_created_again),
 		cmocka_unit_test(test_a_forked_child_begins_anew),
 		cmocka_unit_test(test_bad_options_are_refused_by_name),
+		cmocka_unit_test(test_extreme_options_are_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

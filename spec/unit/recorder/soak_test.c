@@ -371,7 +371,7 @@ static void assert_covered(const struct soak *s)
 		assert_int_equal(stats.correlator.buckets, CACHE);
 		for (int cause = 0; cause < EVREC_CAUSES; cause++) {
 			bool never = cause == EVREC_CAUSE_CLOSED || cause == EVREC_CAUSE_MEMORY ||
-			             (i == 1 && cause == EVREC_CAUSE_MAX_TRIES) ||
+			             cause == EVREC_CAUSE_UNFIT || (i == 1 && cause == EVREC_CAUSE_MAX_TRIES) ||
 			             (i == 2 && cause == EVREC_CAUSE_EXPIRED);
 
 			if ((stats.dropped[cause] == 0) != never) {

@@ -264,6 +264,7 @@ static void submit(struct sink *sink, unsigned n)
 		                               .verb = event->n == 0 ? VERB_CREATE : VERB_PATCH,
 		                               .important = draft.important,
 		                               .now = w->now,
+		                               .due = below(3) == 0 ? w->now + below(8000) * (EVREC_SECOND / 1000) : 0,
 		                               .draft = &draft };
 	enum evrec_cause cause;
 
@@ -319,7 +320,12 @@ static void act(struct sink *sinks, evrec_clock *clock, unsigned life)
 	const unsigned s = below(SINKS);
 	struct sink *sink = &sinks[s];
 
-	switch (below(8)) {
+	switch (below(9)) {
+	case 8:
+		if (below(6) == 0) {
+			outbox_release_all(sink->ob, w->now);
+		}
+		break;
 	case 0:
 	case 1:
 		submit(sink, (life * SINKS + s) * IDS + below(IDS));

@@ -54,6 +54,9 @@ static void fake_write_set_base(void *item, uint32_t base)
 static void fake_write_on_time(void *item)
 {
 	((struct fake_write *)item)->on_time++;
+	if (fake_writes.on_time != NULL) {
+		fake_writes.on_time(item);
+	}
 }
 
 static size_t fake_write_size(const void *item)

@@ -17,6 +17,7 @@ struct fake_write {
 	bool important;
 	uint32_t base;    /* of an adoption */
 	unsigned on_time; /* how often it was told that its time has come */
+	unsigned id;      /* for the test */
 };
 
 /* State of all fake writes of a test program; global, because the functions of struct outbox_ops have no context. */
@@ -24,6 +25,7 @@ struct fake_writes {
 	long alive;       /* made and not freed yet; read and written atomically if threads run */
 	unsigned renamed; /* the last rename made the name "renamed-<renamed>" */
 	bool no_memory;   /* every function that allocates fails */
+	void (*on_time)(const struct fake_write *item); /* the time of a deferred one has come; NULL: nobody asks */
 };
 
 extern struct fake_writes fake_writes;

@@ -24,12 +24,10 @@ static bool encode(const void *item, enum body body, enum evrec_api api, enum re
 
 void kubernetes_fixture_options(evrec_kubernetes_options *options, const char *url)
 {
-	*options = (evrec_kubernetes_options){
-		.server = str_from(url),
-		.max_in_flight = 32,
-		.common.limits = limits_without_age(1000),
-		.timeout = SOON,
-	};
+	evrec_kubernetes_options_init(options);
+	options->server = str_from(url);
+	options->common.limits = limits_without_age(1000);
+	options->timeout = SOON;
 }
 
 void kubernetes_fixture_open_sender(struct kubernetes_fixture *f, bool threadless)

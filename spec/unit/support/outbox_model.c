@@ -15,9 +15,20 @@ static size_t model_bytes(const struct model *m)
 	size_t sum = 0;
 
 	for (size_t i = 0; i < m->len; i++) {
-		sum += m->writes[i].bytes;
+		sum += m->writes[i].deferred ? 0 : m->writes[i].bytes;
 	}
 	return sum;
+}
+
+/* The number of writes that count for the limits. */
+static size_t model_len(const struct model *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->len; i++) {
+		n += !m->writes[i].deferred;
+	}
+	return n;
 }
 
 static void model_remove(struct model *m, struct model_write *w)
@@ -76,7 +87,7 @@ static struct model_write *model_victim(struct model *m, bool important)
 	for (size_t i = 0; i < m->len; i++) {
 		struct model_write *w = &m->writes[i];
 
-		if (w->in_flight || (w->important && !important)) {
+		if (w->in_flight || w->deferred || (w->important && !important)) {
 			continue;
 		}
 		if (m->limits.full == EVREC_DROP_NEWEST) {
@@ -90,7 +101,7 @@ static struct model_write *model_victim(struct model *m, bool important)
 
 bool model_has_room(const struct model *m, size_t bytes)
 {
-	return m->len < m->limits.max_pending && model_bytes(m) + bytes <= m->limits.max_pending_bytes;
+	return model_len(m) < m->limits.max_pending && model_bytes(m) + bytes <= m->limits.max_pending_bytes;
 }
 
 /* Drops writes until a new one has room. False, with nothing dropped, if that cannot be. */
@@ -110,24 +121,100 @@ static bool model_make_room(struct model *m, size_t bytes, bool important)
 	return true;
 }
 
-bool model_submit(struct model *m, unsigned id, bool important, size_t size, int64_t now, bool memory)
+/* The write, now pending, is the newest. */
+static struct model_write *model_undefer(struct model *m, struct model_write *w, int64_t now)
+{
+	struct model_write pending = *w;
+
+	model_remove(m, w);
+	pending.deferred = false;
+	pending.due = 0;
+	pending.last = now;
+	m->writes[m->len] = pending;
+	m->over = true;
+	return &m->writes[m->len++];
+}
+
+void model_release(struct model *m, unsigned id, int64_t now)
 {
 	struct model_write *w = model_find(m, id, false);
-	struct model_write next = { .id = id, .important = important };
 
-	m->submitted++;
-	if (w != NULL && memory) {
-		next = *w;
-		model_remove(m, w);
-	} else if (!memory) {
-		bool full = w == NULL && !model_has_room(m, m->entry_bytes) && model_victim(m, important) == NULL;
+	if (w != NULL && w->deferred) {
+		(void)model_undefer(m, w, now);
+	}
+}
+
+/* It came while another request of its id was under way. */
+static bool model_follows(const struct model *m, const struct model_write *w)
+{
+	for (size_t i = 0; i < m->len; i++) {
+		if (&m->writes[i] != w && m->writes[i].id == w->id) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Those that follow in the order in which they were made, then the others by their time. */
+void model_release_all(struct model *m, int64_t now)
+{
+	for (int follows = 1; follows >= 0; follows--) {
+		struct model_write *first;
+
+		do {
+			first = NULL;
+			for (size_t i = 0; i < m->len; i++) {
+				struct model_write *w = &m->writes[i];
+
+				if (w->deferred && model_follows(m, w) == follows &&
+				    (first == NULL || (follows ? w->made < first->made : w->due < first->due))) {
+					first = w;
+				}
+			}
+			if (first != NULL) {
+				(void)model_undefer(m, first, now);
+			}
+		} while (first != NULL);
+	}
+}
+
+/* The outbox has no room for a write, or no memory. */
+static bool model_accepts(struct model *m, const struct model_write *w, bool important, size_t bytes, bool deferred,
+                          bool memory)
+{
+	if (!memory) {
+		bool full = w == NULL && !deferred && !model_has_room(m, m->entry_bytes) &&
+		            model_victim(m, important) == NULL;
 
 		m->dropped[full ? EVREC_CAUSE_QUEUE_FULL : EVREC_CAUSE_MEMORY]++;
 		return false;
-	} else if (!model_make_room(m, m->entry_bytes + size, important)) {
+	}
+	if (w == NULL && !deferred && !model_make_room(m, bytes, important)) {
 		m->dropped[EVREC_CAUSE_QUEUE_FULL]++;
 		return false;
 	}
+	return true;
+}
+
+bool model_submit(struct model *m, unsigned id, bool important, size_t size, int64_t now, int64_t due, bool memory)
+{
+	struct model_write *w = model_find(m, id, false);
+	struct model_write next = { .id = id, .important = important, .deferred = due != 0, .made = m->submitted };
+
+	m->submitted++;
+	if (!model_accepts(m, w, important, m->entry_bytes + size, due != 0, memory)) {
+		return false;
+	}
+	if (w != NULL) {
+		next = *w;
+		m->over = m->over || (w->deferred && due == 0);
+		model_remove(m, w);
+		if (next.deferred && due == 0) {
+			next.deferred = false;
+			next.due = 0;
+		}
+	}
+	next.due = next.deferred ? due : next.due;
 	next.n++;
 	next.last = now;
 	next.bytes = m->entry_bytes + size;
@@ -151,13 +238,14 @@ void model_restore(struct model *m, const struct model_write *w)
 void model_expire(struct model *m, int64_t now)
 {
 	for (size_t i = m->len; i-- > 0;) {
-		if (m->limits.max_age != 0 && !m->writes[i].in_flight && now - m->writes[i].last > m->limits.max_age) {
+		if (m->limits.max_age != 0 && !m->writes[i].in_flight && !m->writes[i].deferred &&
+		    now - m->writes[i].last > m->limits.max_age) {
 			model_drop(m, &m->writes[i], EVREC_CAUSE_EXPIRED);
 		}
 	}
 }
 
-struct model_write *model_return(struct model *m, unsigned id, bool memory)
+struct model_write *model_return(struct model *m, unsigned id, int64_t now, bool memory)
 {
 	struct model_write *w = model_find(m, id, true);
 	struct model_write *later = model_find(m, id, false);
@@ -166,6 +254,10 @@ struct model_write *model_return(struct model *m, unsigned id, bool memory)
 	if (later == NULL || !memory) {
 		w->in_flight = false;
 		return w;
+	}
+	if (later->deferred) {
+		later = model_undefer(m, later, now);
+		w = model_find(m, id, true);
 	}
 	n = later->n;
 	later->n = w->n + n;
@@ -179,27 +271,29 @@ struct model_write *model_return(struct model *m, unsigned id, bool memory)
 	return model_find(m, id, false);
 }
 
-void model_check(const struct model *m, struct outbox *ob)
+void model_check(struct model *m, struct outbox *ob)
 {
 	struct outbox_stats s;
-	uint64_t pending = 0, in_flight = 0;
+	uint64_t pending = 0, counted = 0, in_flight = 0;
 
 	outbox_check_equation(ob);
 	outbox_get_stats(ob, &s);
 	for (size_t i = 0; i < m->len; i++) {
-		pending += m->writes[i].n;
+		*(m->writes[i].deferred ? &counted : &pending) += m->writes[i].n;
 		in_flight += m->writes[i].in_flight;
 	}
 	assert_int_equal(s.submitted, m->submitted);
 	assert_int_equal(s.pending, pending);
-	assert_int_equal(s.writes, m->len);
+	assert_int_equal(s.counted, counted);
+	assert_int_equal(s.writes, model_len(m));
 	assert_int_equal(s.in_flight, in_flight);
 	assert_int_equal(s.bytes, model_bytes(m));
 	assert_int_equal(s.created + s.patched + s.coalesced, m->written);
 	for (int i = 0; i < EVREC_CAUSES; i++) {
 		assert_int_equal(s.dropped[i], m->dropped[i]);
 	}
-	assert_true(s.writes <= m->limits.max_pending);
+	m->over = m->over && s.writes > m->limits.max_pending;
+	assert_true(s.writes <= m->limits.max_pending || m->over);
 }
 
 void model_collect(struct model *m, const struct entry *entry)

@@ -21,7 +21,9 @@ struct model_write {
 	bool renamed;
 	bool maybe_late; /* the server may still carry out a PATCH of it */
 	unsigned acked;  /* acknowledged occurrences that a further PATCH repeats */
-	int64_t due;     /* earliest time of that PATCH */
+	bool deferred;   /* not pending yet */
+	uint64_t made;   /* a number that grows from write to write */
+	int64_t due;     /* earliest time of that PATCH, or of the deferred write */
 	size_t bytes;
 	int64_t last; /* time of the last occurrence */
 };
@@ -36,6 +38,7 @@ struct model {
 	struct model_write gone[256]; /* dropped, not collected yet */
 	enum evrec_cause causes[256];
 	size_t gone_len;
+	bool over;                   /* released writes have exceeded the limits since there was room */
 	bool forgot_late[MODEL_IDS]; /* a write with `maybe_late` ended, and no other took that over */
 	/* Namespaces that are known to refuse POSTs [0] or PATCHes [1]. */
 	struct {
@@ -51,8 +54,15 @@ struct model_write *model_find(struct model *m, unsigned id, bool in_flight);
 
 bool model_has_room(const struct model *m, size_t bytes);
 
-/* An occurrence. `memory`: whether allocations succeed. Returns whether the outbox must accept it. */
-bool model_submit(struct model *m, unsigned id, bool important, size_t size, int64_t now, bool memory);
+/*
+ * An occurrence, deferred until `due` unless that is 0. `memory`: whether allocations succeed. Returns whether the outbox
+ * must accept it.
+ */
+bool model_submit(struct model *m, unsigned id, bool important, size_t size, int64_t now, int64_t due, bool memory);
+
+/* The deferred write of that id, if there is one, or all of them are pending from `now` on. */
+void model_release(struct model *m, unsigned id, int64_t now);
+void model_release_all(struct model *m, int64_t now);
 
 /* Inserts a write from a spool by its age, behind writes of the same age. */
 void model_restore(struct model *m, const struct model_write *w);
@@ -67,10 +77,10 @@ void model_drop(struct model *m, struct model_write *w, enum evrec_cause cause);
 void model_expire(struct model *m, int64_t now);
 
 /* Ends a try without success: the write waits again, merged with its follow-up if there is memory. Returns it. */
-struct model_write *model_return(struct model *m, unsigned id, bool memory);
+struct model_write *model_return(struct model *m, unsigned id, int64_t now, bool memory);
 
 /* Fails the test unless the outbox's counters are the model's. */
-void model_check(const struct model *m, struct outbox *ob);
+void model_check(struct model *m, struct outbox *ob);
 
 /* A collected entry that was dropped: fails the test unless the model dropped it too, for the same cause. */
 void model_collect(struct model *m, const struct entry *entry);

@@ -8,7 +8,7 @@ static void apply_success(struct outbox_world *w, unsigned id, enum verb verb, b
 		write->maybe_late = false;
 		write->acked = write->n;
 		write->due = w->now + WORLD_MAYBE_LATE_FOR;
-		(void)model_return(&w->m, id, memory);
+		(void)model_return(&w->m, id, w->now, memory);
 	} else {
 		(void)model_acknowledge(&w->m, write, write->n);
 	}
@@ -22,7 +22,7 @@ static void apply_retry(struct outbox_world *w, unsigned id, bool memory)
 	if (w->m.limits.max_tries != 0 && write->tries == w->m.limits.max_tries) {
 		model_drop(&w->m, write, EVREC_CAUSE_MAX_TRIES);
 	} else {
-		(void)model_return(&w->m, id, memory);
+		(void)model_return(&w->m, id, w->now, memory);
 	}
 }
 
@@ -35,14 +35,14 @@ static void apply_conflict(struct outbox_world *w, unsigned id, bool is_own, boo
 		unsigned received = write->maybe_received;
 
 		assert_true(received != 0);
-		write = model_return(&w->m, id, memory);
+		write = model_return(&w->m, id, w->now, memory);
 		(void)model_acknowledge(&w->m, write, received);
 	} else if (write->renamed) {
 		model_drop(&w->m, write, EVREC_CAUSE_CONFLICT);
 	} else if (!memory) {
 		apply_retry(w, id, memory);
 	} else {
-		model_return(&w->m, id, memory)->renamed = true;
+		model_return(&w->m, id, w->now, memory)->renamed = true;
 	}
 }
 
@@ -67,8 +67,8 @@ static void learn_block(struct outbox_world *w, unsigned id, enum verb verb, con
 	}
 }
 
-void model_answered(struct outbox_world *w, unsigned id, enum verb verb, const evrec_answer *answer, bool is_own,
-                    bool memory)
+static void model_answered(struct outbox_world *w, unsigned id, enum verb verb, const evrec_answer *answer, bool is_own,
+                           bool memory)
 {
 	struct model_write *write = model_find(&w->m, id, true);
 	bool may_be_received =
@@ -89,7 +89,7 @@ void model_answered(struct outbox_world *w, unsigned id, enum verb verb, const e
 		break;
 	case 404:
 		assert_int_equal(verb, VERB_PATCH);
-		write = model_return(&w->m, id, memory);
+		write = model_return(&w->m, id, w->now, memory);
 		(void)model_acknowledge(&w->m, write, write->acked);
 		break;
 	case 409:
@@ -106,4 +106,44 @@ void model_answered(struct outbox_world *w, unsigned id, enum verb verb, const e
 		apply_retry(w, id, memory);
 		break;
 	}
+}
+
+static void model_adopted(struct outbox_world *w, unsigned id, bool memory)
+{
+	const evrec_answer taken = { .status = 409 };
+
+	learn_block(w, id, VERB_CREATE, &taken);
+	model_return(&w->m, id, w->now, memory)->maybe_received = 0;
+}
+
+static void answer_adopt(struct outbox_world *w, struct entry *entry, const struct stored_event *found)
+{
+	struct outcome outcome = { .verdict = VERDICT_ADOPT, .base = found->base };
+
+	snprintf(outcome.name, sizeof(outcome.name), "%s", found->name);
+	model_adopted(w, (unsigned)entry->id, !fake_writes.no_memory);
+	outbox_answer(w->ob, entry, &outcome, w->now);
+}
+
+void world_answer(struct outbox_world *w, size_t slot)
+{
+	struct entry *entry = w->in_flight[slot];
+	const unsigned id = (unsigned)entry->id;
+	const enum verb verb = entry->verb;
+	evrec_answer answer = { 0 };
+	const struct stored_event *there, *found = world_find_to_adopt(w, entry);
+
+	w->in_flight[slot] = NULL;
+	if (found == NULL) {
+		world_try(w, entry, &answer);
+	}
+	there = world_find(w, ((struct fake_write *)entry->item)->name);
+	fake_writes.no_memory = !w->healthy && world_below(w, 20) == 0;
+	if (found != NULL) {
+		answer_adopt(w, entry, found);
+	} else {
+		model_answered(w, id, verb, &answer, there != NULL && there->id == id, !fake_writes.no_memory);
+		answer_entry_as_kubernetes(w->ob, entry, &answer, w->now);
+	}
+	fake_writes.no_memory = false;
 }

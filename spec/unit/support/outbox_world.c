@@ -35,7 +35,7 @@ struct stored_event *world_find(struct outbox_world *w, const char *name)
 	return NULL;
 }
 
-void world_store(struct outbox_world *w, const char *name, unsigned id, unsigned count)
+struct stored_event *world_store(struct outbox_world *w, const char *name, unsigned id, unsigned count)
 {
 	struct stored_event *free_slot = NULL;
 
@@ -49,6 +49,7 @@ void world_store(struct outbox_world *w, const char *name, unsigned id, unsigned
 	assert_non_null(free_slot);
 	*free_slot = (struct stored_event){ .id = id, .count = count, .there = true };
 	snprintf(free_slot->name, sizeof(free_slot->name), "%s", name);
+	return free_slot;
 }
 
 bool world_hold_patch(struct outbox_world *w, const struct entry *entry)
@@ -148,6 +149,7 @@ int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer 
 			return 404;
 		}
 		assert_int_equal(event->id, (unsigned)entry->id);
+		assert_int_equal(event->base, item->base);
 		assert_true(item->count >= event->count);
 		event->count = item->count;
 		return 200;
@@ -162,8 +164,29 @@ int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer 
 		         ++w->chosen);
 		memcpy(answer->name, name, sizeof(name));
 	}
-	world_store(w, name, (unsigned)entry->id, item->count);
+	world_store(w, name, (unsigned)entry->id, item->count)->base = item->base;
 	return 201;
+}
+
+const struct stored_event *world_find_to_adopt(struct outbox_world *w, const struct entry *entry)
+{
+	const unsigned id = (unsigned)entry->id;
+	struct stored_event *event;
+	char name[64];
+
+	if (entry->verb != VERB_CREATE || ((const struct fake_write *)entry->item)->base != 0 ||
+	    w->healthy || world_is_taken(w, id) || world_below(w, 8) != 0) {
+		return NULL;
+	}
+	for (size_t i = 0; i < WORLD_EVENTS; i++) {
+		if (w->server[i].there && w->server[i].id == id) {
+			return NULL;
+		}
+	}
+	snprintf(name, sizeof(name), "%c/found-%u", (char)('a' + namespace_of(id)), ++w->chosen);
+	event = world_store(w, name, id, 0);
+	event->base = 1 + world_below(w, 9);
+	return event;
 }
 
 /* 403: from authorization, admission, or a namespace that is being deleted. */

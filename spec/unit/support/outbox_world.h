@@ -19,6 +19,7 @@ struct stored_event {
 	char name[64];
 	unsigned id; /* 0: another client's event */
 	unsigned count;
+	uint32_t base; /* occurrences of an earlier process, which created it; 0: none did */
 	bool there;
 };
 
@@ -49,13 +50,14 @@ struct outbox_world {
 	struct {
 		char name[64]; /* known to the pipeline */
 		unsigned count;
+		uint32_t base;
 		bool accepted; /* the outbox has accepted an occurrence */
 	} pipeline[WORLD_IDS + 1];
 	struct stored_event server[WORLD_EVENTS];
 	unsigned acknowledged[MODEL_IDS]; /* last count of the event that the server acknowledged */
 	struct late_patch late[WORLD_LATE];
 	struct entry *in_flight[WORLD_IN_FLIGHT];
-	unsigned chosen; /* names that the server chose itself */
+	unsigned chosen; /* names that the server, or an earlier process, chose */
 };
 
 /* A random number below `n`. */
@@ -70,6 +72,12 @@ unsigned namespace_of(unsigned id);
 /* Answers a taken entry's request as the server, at random: success, refusal, fault, or loss of request or answer. */
 void world_try(struct outbox_world *w, const struct entry *entry, evrec_answer *answer);
 
+/*
+ * At random, and if the server may not have this write's event already: it has one that an earlier process created. NULL:
+ * it has not.
+ */
+const struct stored_event *world_find_to_adopt(struct outbox_world *w, const struct entry *entry);
+
 /* Carries out a request. Returns the HTTP status; `answer` gets the name if the server chose one, or is NULL. */
 int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer *answer);
 
@@ -77,7 +85,7 @@ int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer 
 struct stored_event *world_find(struct outbox_world *w, const char *name);
 
 /* Stores an event; fails the test if the server has an event of this id already. */
-void world_store(struct outbox_world *w, const char *name, unsigned id, unsigned count);
+struct stored_event *world_store(struct outbox_world *w, const char *name, unsigned id, unsigned count);
 
 /* Keeps a PATCH for later. False if there are too many. */
 bool world_hold_patch(struct outbox_world *w, const struct entry *entry);

@@ -62,13 +62,21 @@ static evrec_sink *make_sink(struct series_world *w, const evrec_series_options 
 	return sink;
 }
 
+void series_world_start(struct series_world *w, const evrec_series_options *options)
+{
+	evrec_sink *sink = make_sink(w, options);
+
+	w->watch = evrec_broadcaster_start_recording_to_sink(w->b, sink, NULL, NULL);
+	assert_non_null(w->watch);
+	evrec_sink_release(sink);
+}
+
 void series_world_open(struct series_world *w, const evrec_series_options *options)
 {
 	evrec_broadcaster_options broadcaster;
-	evrec_sink *sink;
 
 	*w = (struct series_world){
-		.correlate = w->correlate, .clock = evrec_clock_fake(T0), .now = T0, .status = 201
+		.correlate = w->correlate, .late = w->late, .clock = evrec_clock_fake(T0), .now = T0, .status = 201
 	};
 	evrec_broadcaster_options_init(&broadcaster);
 	broadcaster.clock = w->clock;
@@ -77,10 +85,9 @@ void series_world_open(struct series_world *w, const evrec_series_options *optio
 	broadcaster.ctx = w;
 	w->b = evrec_broadcaster_new(&broadcaster, NULL);
 	w->r = evrec_recorder_new(w->b, &(evrec_recorder_options){ .component = EVREC_STR("kubelet") }, NULL);
-	sink = make_sink(w, options);
-	w->watch = evrec_broadcaster_start_recording_to_sink(w->b, sink, NULL, NULL);
-	assert_non_null(w->watch);
-	evrec_sink_release(sink);
+	if (!w->late) {
+		series_world_start(w, options);
+	}
 }
 
 void series_world_close(struct series_world *w)

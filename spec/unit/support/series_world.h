@@ -12,6 +12,7 @@
 /* The test owns it. */
 struct series_world {
 	enum evrec_correlate correlate; /* set before series_world_open; or BY_API, series */
+	bool late;                      /* likewise: no sink is started */
 	evrec_clock *clock;
 	int64_t now;
 	evrec_broadcaster *b;
@@ -28,8 +29,10 @@ struct series_world {
 	char cause[32];
 };
 
-/* `options` of the series; NULL: the defaults. All of *w but `correlate` is set. */
+/* `options` of the series; NULL: the defaults. All of *w but `correlate` and `late` is set. */
 void series_world_open(struct series_world *w, const evrec_series_options *options);
+/* Starts a sink, as series_world_open does. `watch` is that of the last one; the caller frees others. */
+void series_world_start(struct series_world *w, const evrec_series_options *options);
 void series_world_close(struct series_world *w);
 
 /* evrec_sink_ops, whose context is a struct series_world. */

@@ -1,0 +1,378 @@
+/* Series: what servers answer, earlier processes, tokens, callbacks, and the clock. */
+#include "series_fixture.h"
+
+#define S EVREC_SECOND
+
+static void test_an_answer_sets_name_and_base(void **state)
+{
+	const evrec_series_options options = series_options(10);
+	struct series_fixture f;
+	struct observed *o;
+	uint64_t handle;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	handle = series_see(&f, "a", "m", 0)->handle;
+	series_answered(f.s, handle, f.o.name, 0);
+	series_answered(f.s, handle, EVREC_STR("a.renamed"), 7);
+	series_answered(f.s, handle, EVREC_STR(""), 0);
+	series_answered(f.s, handle + 1, EVREC_STR("other"), 9);
+	series_answered(f.s, 0, EVREC_STR("other"), 9);
+	o = series_see(&f, "a", "m", 1);
+	assert_str(o->name, "a.renamed");
+	assert_true(o->count == 2 && o->base == 7 && o->first == T0 && o->patch && o->due == 0);
+	assert_string_equal(f.told[0].name, "a.renamed");
+	series_check_told(&f, "Ongoing a 9");
+	series_teardown(&f);
+}
+
+static void test_30_s_after_a_dropped_create_it_is_made_again(void **state)
+{
+	const evrec_series_options options = series_options(10);
+	struct series_fixture f;
+	struct observed *o;
+	uint64_t handle;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	handle = series_see(&f, "a", "m", 0)->handle;
+	series_dropped(f.s, handle, T0 + S);
+	o = series_see(&f, "a", "m", 31 * S - 1);
+	assert_true(o->patch && o->count == 2 && o->finishes && o->due == T0 + 720 * S && o->why == EVREC_SERIES);
+	series_check_told(&f, "Ongoing a 2");
+	o = series_see(&f, "a", "m", 31 * S);
+	assert_true(!o->patch && o->count == 3 && o->due == 0 && !o->finishes && o->why == EVREC_NEW);
+	assert_true(o->handle == handle && o->first == T0);
+	o = series_see(&f, "a", "m", 32 * S);
+	assert_true(o->patch && o->due != 0);
+	/* That one was dropped as well. */
+	series_dropped(f.s, handle, T0 + 40 * S);
+	assert_true(series_see(&f, "a", "m", 70 * S - 1)->patch);
+	assert_false(series_see(&f, "a", "m", 70 * S)->patch);
+	/* The deferred patch created the event: then a drop costs one count, and not the event. */
+	series_dropped(f.s, handle, T0 + 70 * S);
+	series_answered(f.s, handle, EVREC_STR(""), 0);
+	assert_true(series_see(&f, "a", "m", 200 * S)->patch);
+	series_dropped(f.s, handle, T0 + 200 * S);
+	o = series_see(&f, "a", "m", 300 * S);
+	assert_true(o->patch && o->due != 0 && o->count == 8);
+	series_dropped(f.s, handle + 1, T0);
+	/* A single event. */
+	handle = series_see(&f, "b", "m", 300 * S)->handle;
+	series_dropped(f.s, handle, T0 + 300 * S);
+	o = series_see(&f, "b", "m", 330 * S);
+	assert_true(!o->patch && o->count == 2);
+	series_check_told(&f, "Ongoing b 2");
+	series_teardown(&f);
+}
+
+static evrec_fields written(const char *object, int32_t count)
+{
+	evrec_fields e = pod_event(object, "R", "m", T0 - 100 * S);
+
+	e.component = EVREC_STR("");
+	e.name = EVREC_STR("x.1");
+	e.first = e.last = EVREC_UNSET;
+	e.event_time = T0 - 100 * S;
+	e.count = 0;
+	e.series_count = count;
+	e.series_last = count == 0 ? EVREC_UNSET : T0 - 50 * S;
+	return e;
+}
+
+static void test_an_earlier_series_goes_on(void **state)
+{
+	const evrec_series_options options = series_options(10);
+	evrec_fields e = written("a", 5);
+	struct series_fixture f;
+	evrec_series_stats stats;
+	struct observed *o;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	assert_true(series_resume(f.s, &e, T0 + S));
+	assert_true(f.told[0].event_time == T0 - 100 * S && f.told[0].last == T0 - 50 * S);
+	assert_string_equal(f.told[0].name, "x.1");
+	series_check_told(&f, "Unknown a 5");
+	series_get_stats(f.s, &stats);
+	assert_true(stats.series == 1 && stats.ongoing == 1 && stats.begun == 1);
+	assert_true(series_resume(f.s, &e, T0 + S)); /* it is known */
+	series_check_told(&f, "");
+	o = series_see(&f, "a", "m", 2 * S);
+	assert_true(o->patch && o->due == 0 && o->count == 1 && o->base == 5 && o->first == T0 - 100 * S);
+	assert_str(o->name, "x.1");
+	series_check_told(&f, "Ongoing a 6");
+	o = series_see(&f, "a", "m", 3 * S);
+	assert_true(o->patch && o->due == T0 + 720 * S && o->count == 2 && o->base == 5);
+	series_get_stats(f.s, &stats);
+	assert_true(stats.ongoing == 1 && stats.begun == 1);
+	/* It is on the server, so a drop does not mean that it must be created. */
+	series_dropped(f.s, o->handle, T0 + 3 * S);
+	assert_true(series_see(&f, "a", "m", 100 * S)->patch);
+	series_teardown(&f);
+}
+
+static void test_an_earlier_series_ends_unseen(void **state)
+{
+	const evrec_series_options options = series_options(2);
+	evrec_fields a = written("a", 5), b = written("b", 0), c = written("c", 3), old = written("d", 0);
+	struct series_fixture f;
+	evrec_series_stats stats;
+	struct observed *o;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	assert_true(series_resume(f.s, &a, T0));
+	assert_true(series_resume(f.s, &b, T0)); /* a single event: not told */
+	assert_true(series_resume(f.s, &c, T0)); /* there is no room */
+	series_check_told(&f, "Unknown a 5");
+	o = series_see(&f, "b", "m", S);
+	assert_true(o->patch && o->due == 0 && o->count == 1 && o->base == 1);
+	series_check_told(&f, "Ongoing b 2");
+	series_tick(f.s, T0 + 720 * S - 1);
+	series_check_told(&f, "");
+	series_tick(f.s, T0 + 720 * S);
+	assert_true(f.told[0].untold && !f.told[0].evicted);
+	series_check_told(&f, "Finished a 5, Finished b 2");
+	series_get_stats(f.s, &stats);
+	assert_true(stats.series == 0 && stats.begun == 2 && stats.finished == 2);
+	/* An event in the old style has its count and times in other fields. */
+	old.count = 4;
+	old.first = T0 - 7 * S;
+	old.event_time = EVREC_UNSET;
+	assert_true(series_resume(f.s, &old, T0 + 800 * S));
+	assert_int_equal(f.told[0].event_time, T0 - 7 * S);
+	series_check_told(&f, "Unknown d 4");
+	series_teardown(&f);
+}
+
+static evrec_correlator_options limits(unsigned burst)
+{
+	evrec_correlator_options options;
+
+	evrec_correlator_options_init(&options);
+	options.burst_size = burst;
+	return options;
+}
+
+/* Creates and the patch that begins a series take a token; what has none is counted, and tried again. */
+static void test_requests_at_once_take_tokens(void **state)
+{
+	evrec_series_options options = series_options(10);
+	const evrec_correlator_options one = limits(1);
+	evrec_suppressed what = { .count = 1 };
+	struct series_fixture f;
+	struct observed *o;
+	evrec_fields e;
+
+	(void)state;
+	options.rate_limit = true;
+	series_setup(&f, &options, &one);
+	o = series_see(&f, "a", "m", 0);
+	assert_true(!o->skip && o->why == EVREC_NEW && o->bucket != 0);
+	o = series_see(&f, "a", "n", 1);
+	assert_true(o->skip && !o->patch && o->why == EVREC_RATE_LIMITED && o->count == 2 && o->due == 0);
+	assert_false(o->merged);
+	series_explain(f.s, o->bucket, T0 + 150 * S, &what);
+	assert_true(what.tokens > 0.49 && what.tokens < 0.51 && what.spam_kind == EVREC_KEY_DEFAULT);
+	assert_true(what.next_token > 149 * S && what.next_token < 151 * S);
+	series_check_told(&f, "");
+	/* A token comes after 300 s. */
+	assert_true(series_see(&f, "a", "m", 200 * S)->skip);
+	o = series_see(&f, "a", "m", 301 * S);
+	assert_true(!o->skip && o->patch && o->due == 0 && o->count == 4);
+	series_check_told(&f, "Ongoing a 4");
+	o = series_see(&f, "a", "m", 302 * S);
+	assert_true(!o->skip && o->due != 0);
+	/* Another reason of the same object has no token for its create; the first one that has creates a series. */
+	e = pod_event("a", "Q", "m", T0 + 302 * S);
+	assert_true(series_see_event(&f, &e, T0 + 302 * S)->skip);
+	assert_true(f.o.count == 1 && !f.o.patch);
+	o = series_see_event(&f, &e, T0 + 602 * S);
+	assert_true(!o->skip && !o->patch && o->why == EVREC_NEW && o->count == 2 && o->first == T0 + 302 * S);
+	series_check_told(&f, "Ongoing a 2");
+	/* After a drop an occurrence without a token is deferred, as those before it. */
+	series_dropped(f.s, o->handle, T0 + 602 * S);
+	o = series_see_event(&f, &e, T0 + 632 * S);
+	assert_true(!o->skip && o->patch && o->due != 0);
+	o = series_see_event(&f, &e, T0 + 903 * S);
+	assert_true(!o->skip && !o->patch && o->due == 0 && o->count == 4);
+	series_teardown(&f);
+}
+
+static void test_without_the_option_there_is_no_limit(void **state)
+{
+	const evrec_series_options options = series_options(100);
+	const evrec_correlator_options one = limits(1);
+	evrec_suppressed what = { .count = 1 };
+	struct series_fixture f;
+
+	(void)state;
+	series_setup(&f, &options, &one);
+	(void)series_see(&f, "a", "m", 0);
+	assert_false(series_see(&f, "a", "m", 0)->skip);
+	series_check_told(&f, "Ongoing a 2");
+	series_explain(f.s, f.o.bucket, T0, &what);
+	assert_true(what.tokens == 1.0 && what.next_token == 0);
+	series_teardown(&f);
+}
+
+/* ---- callbacks ---- */
+
+static struct series *entered;
+
+static void enter(void)
+{
+	evrec_fields e = pod_event("z", "R", "m", T0);
+	struct keys keys = { .made = false };
+	struct observed o;
+
+	assert_true(keys_make(&keys, &e));
+	assert_int_equal(series_observe(entered, &e, &keys, T0, &o), EVREC_EINVALID);
+	series_tick(entered, INT64_MAX);
+	assert_false(series_resume(entered, &e, T0));
+	keys_free(&keys);
+}
+
+static bool choose_spam_key(void *ctx, const evrec_fields *event, evrec_str *key)
+{
+	(void)ctx;
+	assert_true(event->name.len != 0);
+	enter();
+	*key = EVREC_STR("all");
+	return !str_eq(event->note, EVREC_STR("fail"));
+}
+
+static void on_told(void *ctx, const struct series_told *told)
+{
+	series_answered(entered, told->handle, EVREC_STR("no"), 3);
+	series_dropped(entered, told->handle, T0);
+	enter();
+	++*(unsigned *)ctx;
+}
+
+static void test_callbacks_cannot_enter(void **state)
+{
+	evrec_series_options options = series_options(1);
+	evrec_correlator_options one = limits(3);
+	evrec_suppressed what = { .count = 1 };
+	struct series_fixture f = { .s = NULL };
+	evrec_series_stats stats;
+	unsigned told = 0;
+
+	(void)state;
+	options.rate_limit = true;
+	one.spam_key_func = choose_spam_key;
+	entered = f.s = series_new(&options, &one, T0, on_told, &told);
+	(void)series_see(&f, "a", "m", 0);
+	(void)series_see(&f, "a", "m", 1);
+	assert_int_equal(told, 1);
+	(void)series_see(&f, "a", "m", 2);
+	assert_true(f.o.patch && f.o.base == 0 && f.o.name.len > 2);
+	(void)series_see(&f, "b", "m", 3); /* evicts a */
+	assert_int_equal(told, 2);
+	series_explain(f.s, f.o.bucket, T0, &what);
+	assert_int_equal(what.spam_kind, EVREC_KEY_CUSTOM);
+	assert_str(what.spam_key, "all");
+	assert_true(series_see(&f, "c", "m", 4)->skip); /* one bucket for all */
+	assert_false(series_see(&f, "d", "fail", 5)->skip);
+	series_explain(f.s, f.o.bucket, T0, &what);
+	assert_int_equal(what.spam_kind, EVREC_KEY_DEFAULT);
+	assert_false(series_see(&f, "d", "fail", 6)->skip);
+	series_tick(f.s, T0 + 720 * S);
+	assert_int_equal(told, 4);
+	series_get_stats(f.s, &stats);
+	assert_int_equal(stats.series, 0);
+	series_teardown(&f);
+}
+
+/* ---- time ---- */
+
+static void test_timestamps_go_forward_only(void **state)
+{
+	const evrec_series_options options = series_options(10);
+	evrec_fields e = pod_event("a", "R", "m", T0 + 100 * S);
+	struct series_fixture f;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	assert_int_equal(series_see_event(&f, &e, T0)->last, T0 + 100 * S);
+	e.first = e.last = T0 + 50 * S;
+	assert_int_equal(series_see_event(&f, &e, T0 + S)->last, T0 + 100 * S);
+	assert_int_equal(f.o.first, T0 + 100 * S);
+	e.first = e.last = EVREC_UNSET;
+	assert_int_equal(series_see_event(&f, &e, T0 + 101 * S)->last, T0 + 101 * S);
+	assert_int_equal(f.told[0].last, T0 + 100 * S);
+	series_check_told(&f, "Ongoing a 2");
+	/* An event that happened long ago is not old. */
+	e.regarding.name = EVREC_STR("b");
+	e.first = e.last = T0 - 5000 * S;
+	(void)series_see_event(&f, &e, T0 + 101 * S);
+	assert_int_equal(series_see_event(&f, &e, T0 + 102 * S)->count, 2);
+	series_check_told(&f, "Ongoing b 2");
+	series_teardown(&f);
+}
+
+static void test_clock_is_set_back(void **state)
+{
+	const evrec_series_options options = series_options(10);
+	struct series_fixture f;
+	struct observed *o;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	(void)series_see(&f, "a", "m", 1000 * S);
+	series_dropped(f.s, series_see(&f, "b", "m", 1000 * S)->handle, T0 + 1000 * S);
+	o = series_see(&f, "c", "m", -1 * S);
+	(void)series_see(&f, "c", "m", -1 * S);
+	o = series_see(&f, "c", "m", -1 * S);
+	assert_int_equal(o->due, T0); /* the heartbeat; ticks are before the start, too */
+	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
+	assert_false(series_see(&f, "b", "m", 29 * S)->patch); /* 30 s after the drop */
+	series_check_told(&f, "Ongoing c 2, Ongoing b 2");
+	series_tick(f.s, T0 + 360 * S);
+	series_check_told(&f, "Finished c 3");
+	series_tick(f.s, T0 + 720 * S);
+	series_check_told(&f, "Finished b 2");
+	(void)series_see(&f, "d", "m", -360 * S);
+	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
+	series_teardown(&f);
+}
+
+/* Ticks beyond what 64 bits hold never come. */
+static void test_ends_of_time(void **state)
+{
+	evrec_series_options options = series_options(10);
+	evrec_fields e = pod_event("a", "R", "m", T0);
+	struct series_fixture f;
+
+	(void)state;
+	options.refresh_interval = options.finish_time = INT64_MAX;
+	series_setup(&f, &options, NULL);
+	(void)series_see_event(&f, &e, INT64_MAX);
+	(void)series_see_event(&f, &e, INT64_MAX);
+	series_check_told(&f, "Ongoing a 2");
+	assert_int_equal(series_see_event(&f, &e, INT64_MAX)->due, INT64_MAX);
+	assert_true(f.o.finishes);
+	(void)series_see_event(&f, &e, INT64_MIN + 1);
+	assert_int_equal(f.o.count, 4);
+	series_teardown(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_an_answer_sets_name_and_base),
+		cmocka_unit_test(test_30_s_after_a_dropped_create_it_is_made_again),
+		cmocka_unit_test(test_an_earlier_series_goes_on),
+		cmocka_unit_test(test_an_earlier_series_ends_unseen),
+		cmocka_unit_test(test_requests_at_once_take_tokens),
+		cmocka_unit_test(test_without_the_option_there_is_no_limit),
+		cmocka_unit_test(test_callbacks_cannot_enter),
+		cmocka_unit_test(test_timestamps_go_forward_only),
+		cmocka_unit_test(test_clock_is_set_back),
+		cmocka_unit_test(test_ends_of_time),
+	};
+
+	return cmocka_run_group_tests_name("series_answers", tests, NULL, NULL);
+}
