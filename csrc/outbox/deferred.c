@@ -32,7 +32,7 @@ void deferred_wait(struct outbox *ob, struct entry *entry)
 void deferred_fold(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
 {
 	entry->important = entry->important || occurrence->important;
-	if (occurrence->due == 0) {
+	if (occurrence->due == 0 || (entry->due <= occurrence->now && occurrence->now < occurrence->due)) {
 		deferred_end(ob, entry, occurrence->now);
 		return;
 	}

@@ -57,7 +57,8 @@ struct occurrence {
 	/*
 	 * 0: the write is pending. Else, unless a write of this id is pending or follows one, it is deferred until then
 	 * (monotonic ns): it counts as `counted`, not as pending. Each deferred occurrence that folds in sets the time
-	 * anew; one that is not deferred makes the write pending.
+	 * anew; one that is not deferred makes the write pending,
+	 * and so does one that would put off a write whose time has come.
 	 */
 	int64_t due;
 	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */

@@ -58,11 +58,13 @@ static void get_event(const void *observed, evrec_fields *event)
  */
 #define NEWS_WHILE_RECORDING 4
 
-/* An event that no change could make fit for the sink's API. */
-static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, int64_t now)
+/* An event that no change could make fit for the sink's API; `why` is for people. */
+static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, const char *why,
+                       int64_t now)
 {
 	struct observed observed;
 
+	outbox_report(pipeline->outbox, "unfit", why);
 	pipeline->received++;
 	pipeline->dropped_unfit++;
 	observed_init(&observed, event);
@@ -135,12 +137,13 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 {
 	evrec_fields fitted = *event;
 	struct observed observed;
+	evrec_error err;
 	int code;
 
 	pipeline_tick(pipeline, now);
-	code = fit_event(&pipeline->fit, &fitted, str_from(pipeline->host_name), NULL);
+	code = fit_event(&pipeline->fit, &fitted, str_from(pipeline->host_name), &err);
 	if (code == EVREC_EINVALID) {
-		drop_unfit(pipeline, event, keys, now);
+		drop_unfit(pipeline, event, keys, err.message, now);
 	} else if (keys == NULL || code != 0 || observe(pipeline, &fitted, keys, now, &observed) != 0 ||
 	           !bound_note(pipeline, &observed)) {
 		drop_for_memory(pipeline, event, keys, now);

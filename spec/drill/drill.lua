@@ -1,4 +1,6 @@
 -- One fire drill: evrec records into a server while something happens to it; afterwards every event must be there.
+-- Each event is written twice, by a broadcaster of each style: "record" counts as tools/record, by core/v1; "series" as
+-- tools/events, by events.k8s.io/v1.
 --
 --   return {
 --       { name = "the server is frozen for 20 s", perform = function(d)
@@ -15,15 +17,17 @@
 --   before = function() ... end   runs first
 --   flags = { "--flag", ... }     kube-apiserver has these flags too while the drill lasts
 --   account = "admin"             evrec uses this account instead of the recorder's
---   sink = function(d) ... end    makes the sink
+--   styles = { "series" }         the styles, if it is one alone
+--   sink = function(d) ... end    makes the sink of the style d.style
 --   events = function(d) ... end  reads the events that the sink wrote
 --   losses = { cause = true }     events may be dropped for this cause, and for no other
 --   environment = { NAME = value }  variables of the process that performs the drill
 --   skip = "why"                  the drill is not performed
 --
--- A broadcaster, from its start to its shutdown, is a life of the drill. A drill may have several lives:
+-- The broadcasters, from their start to their shutdown, are a life of the drill. A drill may have several lives:
 -- d:end_life(seconds), d:begin_life().
 local Ledger = require "ledger"
+local Pair = require "pair"
 local cluster = require "cluster"
 local evrec = require "evrec"
 local fixtures = require "fixtures"
@@ -33,11 +37,11 @@ local socket = require "socket"
 
 local rate = 100 -- new events a second
 local regulars = 10 -- objects that get the same event again and again
-local cached = 200 -- entries in the correlator's caches
+local cached = 200 -- entries in each of the caches
 local warm_up = 3 * cached -- events that fill the caches and lengthen the queues before memory is measured first
 local settling = 150 -- seconds until everything must be written: several of the longest backoffs
--- Bytes that memory may grow by: libcurl may hold 32 transfers and 4 connections more than before, at most 32 KiB and
--- 88 KiB each.
+-- Bytes that memory may grow by for each sink: libcurl may hold 32 transfers and 4 connections more than before, at
+-- most 32 KiB and 88 KiB each.
 local growth = (32 * 32 + 4 * 88) * 1024
 
 local Drill = {}
@@ -59,7 +63,7 @@ function Drill:emit(name, message, namespace)
 	namespace = namespace or self.namespace
 	local from = seconds_now()
 	local pod = { kind = "Pod", apiVersion = "v1", namespace = namespace, name = name }
-	assert(self.recorder:event(pod, "Normal", "Drill", message or "what happens under fire"))
+	self.pair:event(pod, "Normal", "Drill", message or "what happens under fire")
 	self.ledgers[namespace]:add(name, from, seconds_now())
 	self.recorded = self.recorded + 1
 	if self.recorded % 10 == 0 then
@@ -75,9 +79,11 @@ function Drill:expect(holds, fault)
 end
 
 function Drill:check_equations()
-	local fault = fixtures.fault(self.broadcaster:stats())
-	if fault and not self.faults.equation then
-		self.faults.equation = "the equation does not hold: " .. fault
+	for _, broadcaster in ipairs(self.pair.broadcasters) do
+		local fault = fixtures.fault(broadcaster:stats())
+		if fault and not self.faults.equation then
+			self.faults.equation = "the equation does not hold: " .. fault
+		end
 	end
 end
 
@@ -148,7 +154,7 @@ end
 
 --- Waits until nothing is under way, then `moment` unscaled seconds; returns the stats.
 function Drill:calm(moment)
-	local _, stats = self.broadcaster:flush(settling)
+	local stats = self.pair:flush(settling)
 	socket.sleep(moment or 0)
 	return stats
 end
@@ -161,6 +167,10 @@ local function options_of(d)
 		options.server = "https://127.0.0.1:" .. os.getenv "EVREC_DRILL_PROXY"
 	end
 	options.timeout = math.max(0.5, d:scaled(10))
+	options.name = d.style
+	if d.style == "series" then
+		options.api, options.refresh_interval, options.max_series = "events.k8s.io/v1", 1, cached
+	end
 	return options
 end
 
@@ -170,24 +180,28 @@ Drill.options = options_of
 function Drill:add_namespace()
 	local name = cluster.namespace()
 	table.insert(self.namespaces, name)
-	self.ledgers[name] = Ledger.new()
+	self.ledgers[name] = Ledger.new(self.styles)
 	return name
 end
 
 --- Each life has regular objects of its own, as a new broadcaster does not know the events that are already there.
 function Drill:begin_life()
 	self.life = self.life + 1
-	self.broadcaster = evrec.broadcaster {
-		correlator = { lru_cache_size = cached, burst_size = 1000000 },
-		on_error = function(message, name) self.errors[name] = message end,
-	}
-	self.broadcaster:start_recording_to_sink(self:make_sink())
-	self.recorder = self.broadcaster:new_recorder { component = "drill", host = "here" }
+	local broadcasters = {}
+	for i, style in ipairs(self.styles) do
+		broadcasters[i] = evrec.broadcaster {
+			correlator = { lru_cache_size = cached, burst_size = 1000000 },
+			on_error = function(message, name) self.errors[name] = message end,
+		}
+		self.style = style
+		broadcasters[i]:start_recording_to_sink(self:make_sink())
+	end
+	self.pair = Pair.new(broadcasters)
 end
 
 --- Gives the waiting writes so many unscaled seconds; returns the stats, and adds them to the drill's.
 function Drill:end_life(seconds)
-	local _, stats = self.broadcaster:shutdown(seconds)
+	local stats = self.pair:shutdown(seconds)
 	self:check_equations()
 	for cause, n in pairs(stats.dropped) do
 		self.dropped[cause] = (self.dropped[cause] or 0) + n
@@ -203,6 +217,7 @@ end
 local function start(plan, scale)
 	local d = setmetatable({
 		name = plan.name, through = plan.through, account = plan.account, scale = scale, losses = plan.losses or {},
+		styles = plan.styles or { "record", "series" },
 		ledgers = {}, namespaces = {}, faults = {}, errors = {}, dropped = {},
 		recorded = 0, retries = 0, number = 0, life = 0,
 		make_sink = plan.sink or make_sink, read_events = plan.events,
@@ -216,7 +231,7 @@ local function start(plan, scale)
 	d.namespace = d:add_namespace()
 	d:begin_life()
 	d:burst(warm_up)
-	d.broadcaster:flush(settling)
+	d.pair:flush(settling)
 	d.memory = { before = process.memory() }
 	return d
 end
@@ -228,7 +243,7 @@ end
 -- Waits until nothing is pending, and checks memory and drops. An event dropped for one of the drill's `losses` is no
 -- fault; compare() then checks that all others are there.
 local function settle(d)
-	local _, stats = d.broadcaster:flush(settling)
+	local stats = d.pair:flush(settling)
 	d.memory.after = process.memory()
 	if stats.pending ~= 0 then
 		d.faults.pending = ("%d are still pending"):format(stats.pending)
@@ -265,7 +280,7 @@ local function compare(d)
 	if #inexact > 0 then
 		d.faults.counts = table.concat(inexact, "; ", 1, math.min(3, #inexact))
 	end
-	if d.memory.after and d.memory.after - d.memory.before > growth then
+	if d.memory.after and d.memory.after - d.memory.before > #d.styles * growth then
 		d.faults.memory = "memory has grown"
 	end
 end

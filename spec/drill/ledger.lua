@@ -1,10 +1,34 @@
 -- A list of the recorded events by object, and its comparison with the events that the server has afterwards. Every
--- object has one event.
+-- object has one event of each style: "record" or "series".
+local cjson = require "cjson"
+
 local Ledger = {}
 Ledger.__index = Ledger
 
-function Ledger.new()
-	return setmetatable({ objects = {}, recorded = 0 }, Ledger)
+function Ledger.new(styles)
+	return setmetatable({ objects = {}, recorded = 0, styles = styles }, Ledger)
+end
+
+local function is_set(value)
+	return value ~= nil and value ~= cjson.null
+end
+
+--- The style of the sink that wrote an event, as decoded from core/v1's JSON.
+function Ledger.style_of(event)
+	return is_set(event.eventTime) and "series" or "record"
+end
+
+--- The number of occurrences that such an event says.
+function Ledger.count_of(event)
+	return Ledger.style_of(event) == "record" and event.count or is_set(event.series) and event.series.count or 1
+end
+
+-- When it says that the first and the last one happened.
+local function times_of(event)
+	if Ledger.style_of(event) == "record" then
+		return event.firstTimestamp, event.lastTimestamp
+	end
+	return event.eventTime, is_set(event.series) and event.series.lastObservedTime or event.eventTime
 end
 
 --- Adds one occurrence about the object `name`, which happened from `from` to `to`, in whole seconds.
@@ -21,7 +45,7 @@ end
 
 -- os.time reads local time: the process must run in UTC.
 local function seconds(text)
-	local year, month, day, hour, minute, second = text:match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)Z$"
+	local year, month, day, hour, minute, second = text:match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)[.%d]*Z$"
 	return os.time { year = year, month = month, day = day, hour = hour, min = minute, sec = second }
 end
 
@@ -30,8 +54,9 @@ local function within(time, range)
 end
 
 local function is_exact(object, event)
-	return event.count == object.count and within(seconds(event.firstTimestamp), object.first)
-		and within(seconds(event.lastTimestamp), object.last)
+	local first, last = times_of(event)
+	return Ledger.count_of(event) == object.count and within(seconds(first), object.first)
+		and within(seconds(last), object.last)
 end
 
 --- Compares the list with events as decoded from JSON: counts lost occurrences and duplicate events, and lists the
@@ -39,20 +64,24 @@ end
 function Ledger:compare(events)
 	local found = {}
 	for _, event in ipairs(events) do
-		local name = event.involvedObject.name
-		found[name] = found[name] or {}
-		table.insert(found[name], event)
+		local key = Ledger.style_of(event) .. " " .. event.involvedObject.name
+		found[key] = found[key] or {}
+		table.insert(found[key], event)
 	end
 	local result = { events = #events, lost = 0, duplicates = 0, inexact = {} }
 	for name, object in pairs(self.objects) do
-		local there, count = found[name] or {}, 0
-		for _, event in ipairs(there) do
-			count = count + event.count
-		end
-		result.lost = result.lost + math.max(0, object.count - count)
-		result.duplicates = result.duplicates + math.max(0, #there - 1)
-		if #there ~= 1 or not is_exact(object, there[1]) then
-			table.insert(result.inexact, ("%s: recorded %d, there %d in %d events"):format(name, object.count, count, #there))
+		for _, style in ipairs(self.styles) do
+			local key = style .. " " .. name
+			local there, count = found[key] or {}, 0
+			for _, event in ipairs(there) do
+				count = count + Ledger.count_of(event)
+			end
+			result.lost = result.lost + math.max(0, object.count - count)
+			result.duplicates = result.duplicates + math.max(0, #there - 1)
+			if #there ~= 1 or not is_exact(object, there[1]) then
+				local text = "%s: recorded %d, there %d in %d events"
+				table.insert(result.inexact, text:format(key, object.count, count, #there))
+			end
 		end
 	end
 	return result

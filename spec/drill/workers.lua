@@ -2,20 +2,23 @@
 --
 --   init_worker_by_lua_block { require("workers").start(OPTIONS, NAMESPACE, EVENTS) }
 --
--- OPTIONS: a file with the sink's options as JSON.
+-- OPTIONS: a file with a list of sinks' options as JSON.
 local cjson = require "cjson"
 local evrec = require "evrec"
 
 local workers = {}
 
-function workers.start(options, namespace, events)
-	local file = assert(io.open(options))
+-- A broadcaster with such a sink.
+local function broadcaster_with(sink)
 	local broadcaster = evrec.broadcaster {
 		correlator = { burst_size = 1000000 },
 		on_error = function(message, name) ngx.log(ngx.ERR, name, ": ", message) end,
 	}
-	broadcaster:start_recording_to_sink(evrec.sink.kubernetes(cjson.decode(file:read "*a")))
-	file:close()
+	broadcaster:start_recording_to_sink(evrec.sink.kubernetes(sink))
+	return broadcaster
+end
+
+local function record(broadcaster, namespace, events)
 	local recorder, n = broadcaster:new_recorder { component = "workers" }, 0
 	ngx.timer.every(0.05, function()
 		for _ = 1, 5 do
@@ -30,6 +33,14 @@ function workers.start(options, namespace, events)
 		end
 		broadcaster:poll()
 	end)
+end
+
+function workers.start(options, namespace, events)
+	local file = assert(io.open(options))
+	for _, sink in ipairs(cjson.decode(file:read "*a")) do
+		record(broadcaster_with(sink), namespace, events)
+	end
+	file:close()
 end
 
 return workers

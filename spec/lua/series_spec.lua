@@ -454,6 +454,23 @@ describe("an event of a sink in the new style", function()
 		assert.truthy(fixtures.has(message, "unfit"), message)
 	end)
 
+	it("that is unfit is told with the reason", function()
+		local errors = {}
+		local b = evrec.broadcaster {
+			clock = evrec.fake_clock(fixtures.now),
+			on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end,
+		}
+		b:start_recording_to_sink(evrec.sink.lua { api = "events.k8s.io/v1", create = function() end })
+		local r = b:new_recorder { component = "not a name" }
+		for _ = 1, 3 do
+			assert.is_true(r:event(pod, "Normal", "R", "m"))
+		end
+		b:poll()
+		assert.same({ 'unfit: lua: reportingController: "not a name" is no qualified name' }, errors)
+		local _, _, message = b:flush(1)
+		assert.truthy(fixtures.has(message, "is no qualified name"), message)
+	end)
+
 	it("is whole for update, and for create alone", function()
 		local updates = {}
 		local s = setup { patch = false, update = function(event) updates[#updates + 1] = event:to_table() end }

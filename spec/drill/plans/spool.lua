@@ -2,20 +2,21 @@
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
+local Ledger = require "ledger"
 local process = require "process"
 local socket = require "socket"
 
-local spool = cluster.scratch .. "/spool"
+local spools = { record = cluster.scratch .. "/spool", series = cluster.scratch .. "/spool-of-series" }
 local options_file = cluster.scratch .. "/options"
 local several = 600 -- more rows than are taken up at once
 
 local function remove()
-	assert(cluster.run { "rm", "-rf", spool })
+	assert(cluster.run { "rm", "-rf", spools.record, spools.series })
 end
 
 local function options(d)
 	local with_spool = d:options()
-	with_spool.spool = spool
+	with_spool.spool = spools[d.style]
 	return with_spool
 end
 
@@ -29,7 +30,7 @@ local function end_while_frozen(d)
 	d:record(5)
 	d:burst(several)
 	local stats = d:end_life(1)
-	d:expect(stats.spooled > several, "not all of the rest was spooled")
+	d:expect(stats.spooled > several * #d.styles, "not all of the rest was spooled")
 	d:expect(not d.errors.spool, d.errors.spool)
 end
 
@@ -41,7 +42,8 @@ local function take_up(d)
 end
 
 --- Another process, which takes up the spool and is killed: see killed.lua for the moment.
-local function be_killed(d, moment)
+local function be_killed(d, style, moment)
+	d.style = style
 	cluster.write(options_file, cjson.encode(options(d)))
 	local output = cluster.run { "luajit", "spec/drill/killed.lua", options_file, moment }
 	-- The shell has a word to say about it too.
@@ -66,7 +68,7 @@ local function end_with_full_disk(d)
 	fill_disk()
 	local stats = d:end_life(1)
 	free_disk()
-	d:expect(stats.dropped.closed == several and stats.spooled == 0, "what was left was not dropped")
+	d:expect(stats.dropped.closed == several * #d.styles and stats.spooled == 0, "what was left was not dropped")
 	expect_error(d, "the spool could not keep all events")
 	d:cluster "restart"
 	d:begin_life()
@@ -90,13 +92,16 @@ local function noted(path)
 	return counts, sum
 end
 
---- The count of each object's event in the server. Each has one event.
-local function stored(d, namespace)
+--- The count of each object's event of a style in the server. Each has one event.
+local function stored(d, namespace, style)
 	local counts, sum = {}, 0
 	for _, event in ipairs(cluster.events(namespace)) do
-		local name = event.involvedObject.name
-		d:expect(not counts[name], "two events of " .. name)
-		counts[name], sum = event.count, sum + event.count
+		if Ledger.style_of(event) == style then
+			local name = event.involvedObject.name
+			d:expect(not counts[name], "two events of " .. name)
+			counts[name] = Ledger.count_of(event)
+			sum = sum + counts[name]
+		end
 	end
 	return counts, sum
 end
@@ -119,12 +124,12 @@ local function kill_one(d, namespace, seconds)
 	cluster.control "thaw"
 	local restored = write_spooled(d)
 	local recorded, n = noted(notes)
-	local counts, sum = stored(d, namespace)
+	local counts, sum = stored(d, namespace, d.style)
 	for name, count in pairs(counts) do
 		-- The last one may be recorded but not noted.
 		d:expect(count <= (recorded[name] or 0) + 1, name .. " was counted too often")
 	end
-	print(("killed after %.3f s: %d recorded, %d restored, %d lost"):format(seconds, n, restored, n - sum))
+	print(("%s killed after %.3f s: %d recorded, %d restored, %d lost"):format(d.style, seconds, n, restored, n - sum))
 	d:expect(restored > 0 or n <= most_lost, "nothing was in the spool")
 	d:expect(n - sum <= most_lost, ("%d lost by a kill"):format(n - sum))
 	os.remove(notes)
@@ -139,8 +144,9 @@ local function be_killed_again_and_again(d)
 	local namespace = cluster.namespace()
 	print("seed " .. seed)
 	math.randomseed(seed)
-	cluster.write(options_file, cjson.encode(options(d)))
-	for _ = 1, rounds do
+	for i = 1, rounds do
+		d.style = d.styles[i % #d.styles + 1]
+		cluster.write(options_file, cjson.encode(options(d)))
 		local n, missing = kill_one(d, namespace, 0.3 + 5 * math.random())
 		recorded, lost, most = recorded + n, lost + missing, math.max(most, missing)
 	end
@@ -192,9 +198,10 @@ local function start_nginx(namespace, n)
 	end
 end
 
---- How many files the spool has.
+--- How many files the spools have.
 local function files()
-	return tonumber((cluster.run { "bash", "-c", "ls $0 | grep -c 'spool$'", spool }):match "%d+")
+	local command = "ls $0 $1 | grep -c 'spool$'"
+	return tonumber((cluster.run { "bash", "-c", command, spools.record, spools.series }):match "%d+")
 end
 
 local function wait_for(seconds, condition)
@@ -204,15 +211,21 @@ local function wait_for(seconds, condition)
 	end
 end
 
--- Each worker has a file of its own. After the kill, and a second one in the middle of taking up, nothing is missing.
+-- Each sink of each worker has a file of its own. After the kill, and a second one in the middle of taking up, nothing
+-- is missing.
 local function kill_workers(d)
 	local namespace = cluster.namespace()
-	cluster.write(options_file, cjson.encode(options(d)))
+	local all, sinks = {}, #d.styles * workers
+	for i, style in ipairs(d.styles) do
+		d.style = style
+		all[i] = options(d)
+	end
+	cluster.write(options_file, cjson.encode(all))
 	cluster.control "freeze"
 	local kill_all = start_nginx(namespace, events)
-	wait_for(30, function() return files() >= workers end)
+	wait_for(30, function() return files() >= sinks end)
 	socket.sleep(5)
-	d:expect(files() == workers, files() .. " files of " .. workers .. " workers")
+	d:expect(files() == sinks, files() .. " files of " .. sinks .. " sinks")
 	kill_all()
 	kill_all = start_nginx(namespace, 0)
 	socket.sleep(2)
@@ -220,15 +233,17 @@ local function kill_workers(d)
 	cluster.control "thaw"
 	kill_all = start_nginx(namespace, 0)
 	wait_for(60, function() return files() == 0 end)
-	local counts, sum = stored(d, namespace)
-	local objects = 0
-	for name, count in pairs(counts) do
-		objects = objects + 1
-		d:expect(count == 2, name .. " was counted " .. count .. " times")
+	for _, style in ipairs(d.styles) do
+		local counts, sum = stored(d, namespace, style)
+		local objects = 0
+		for name, count in pairs(counts) do
+			objects = objects + 1
+			d:expect(count == 2, name .. " was counted " .. count .. " times")
+		end
+		print(("%d workers killed: %d events about %d objects, of %d and %d"):format(workers, sum, objects,
+			2 * workers * events, workers * events))
+		d:expect(objects == workers * events, ("%d objects have events, of %d"):format(objects, workers * events))
 	end
-	print(("%d workers killed: %d events about %d objects, of %d and %d"):format(workers, sum, objects,
-		2 * workers * events, workers * events))
-	d:expect(objects == workers * events, ("%d objects have events, of %d"):format(objects, workers * events))
 	kill_all()
 	cluster.delete_namespace(namespace)
 end
@@ -247,7 +262,9 @@ return {
 		end_while_frozen(d)
 		d:cluster "thaw"
 		for _, moment in ipairs { "marking", "restored", "answered" } do
-			be_killed(d, moment)
+			for _, style in ipairs(d.styles) do
+				be_killed(d, style, moment)
+			end
 		end
 		d:begin_life()
 		take_up(d)
@@ -277,7 +294,7 @@ return {
 			d:record(10)
 			-- The first row is due after a second, and the disk is asked every 3 s.
 			d:record_until(function()
-				d.broadcaster:poll()
+				d.pair:poll()
 				return d.errors.spool
 			end)
 			expect_error(d, "events are in memory alone")

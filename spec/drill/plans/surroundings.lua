@@ -20,16 +20,26 @@ local function link(target, path)
 	assert(os.execute(("ln -sfn '%s' '%s'"):format(target, path)))
 end
 
-local function size(path)
-	local file = assert(io.open(path))
-	local bytes = file:seek "end"
-	file:close()
-	return bytes
+--- The size of the longer one.
+local function size(paths)
+	local most = 0
+	for _, path in pairs(paths) do
+		local file = assert(io.open(path))
+		most = math.max(most, file:seek "end")
+		file:close()
+	end
+	return most
 end
 
---- How each event stands in a file: the last whole line of its name.
-local function read_events(path)
-	local by_name, events = {}, {}
+local function link_all(d, target)
+	for style, path in pairs(d.paths) do
+		link(target or d.files[style], path)
+	end
+end
+
+--- Adds how each event stands in a file: the last whole line of its name.
+local function add_events(path, events)
+	local by_name = {}
 	for line in io.lines(path) do
 		local whole, event = pcall(cjson.decode, line)
 		if whole then
@@ -40,7 +50,6 @@ local function read_events(path)
 			events[by_name[event.metadata.name]] = event
 		end
 	end
-	return events
 end
 
 return {
@@ -75,22 +84,30 @@ return {
 	{
 		name = "the disk of a file sink full for 10 s",
 		sink = function(d)
-			d.file, d.path = cluster.scratch .. "/events", cluster.scratch .. "/events.link"
-			os.remove(d.file)
-			cluster.write(d.file, "")
-			link(d.file, d.path)
-			return evrec.sink.file { path = d.path }
+			local file = cluster.scratch .. "/events-" .. d.style
+			os.remove(file)
+			cluster.write(file, "")
+			d.files, d.paths = d.files or {}, d.paths or {}
+			d.files[d.style], d.paths[d.style] = file, file .. ".link"
+			link_all(d)
+			return evrec.sink.file { path = d.paths[d.style], correlate = d.style, name = d.style }
 		end,
-		events = function(d) return read_events(d.file) end,
+		events = function(d)
+			local events = {}
+			for _, file in pairs(d.files) do
+				add_events(file, events)
+			end
+			return events
+		end,
 		-- First no more than a part of a line fits, and then nothing.
 		perform = function(d)
 			d:record(2)
-			process.limit_files(size(d.file) + 1000)
+			process.limit_files(size(d.files) + 1000)
 			d:record(5)
-			link("/dev/full", d.path)
+			link_all(d, "/dev/full")
 			process.limit_files(nil)
 			d:record(5)
-			link(d.file, d.path)
+			link_all(d)
 			d:record(2)
 		end,
 	},

@@ -1,4 +1,5 @@
--- A server admits so much, and refuses what is more with 429: evrec finds out how much, and keeps to it.
+-- A server admits so much, and refuses what is more with 429: evrec finds out how much, and keeps to it. With one style
+-- alone, as two would share what is admitted.
 local evrec = require "evrec"
 local process = require "process"
 local socket = require "socket"
@@ -25,7 +26,7 @@ local function write(d, n, at_once)
 	local stats, seconds
 	repeat
 		socket.sleep(0.02)
-		stats, seconds = d.broadcaster:stats(), process.time() - begun
+		stats, seconds = d.pair:stats(), process.time() - begun
 		if seconds >= 2 and not early_at then
 			early, early_at = stats.created, seconds
 		end
@@ -60,6 +61,7 @@ return {
 	{
 		name = "one request at a time is admitted (proxy)",
 		through = "proxy",
+		styles = { "record" },
 		sink = sink,
 		perform = function(d)
 			d:fault("one-at-a-time", 1, 0.005)
@@ -70,13 +72,20 @@ return {
 	{
 		name = "one request at a time is admitted",
 		flags = { "--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1" },
+		styles = { "record" },
 		sink = sink,
 		perform = one_at_a_time,
 	},
-	{ name = "50 a second are admitted (proxy)", through = "proxy", sink = sink, perform = function(d)
-		d:fault "fifty-a-second"
-		-- Fewer events would not come up against the limit.
-		judge(d, 50, write(d, math.max(d:scaled(500), 500)))
-		d:fault()
-	end },
+	{
+		name = "50 a second are admitted (proxy)",
+		through = "proxy",
+		styles = { "series" },
+		sink = sink,
+		perform = function(d)
+			d:fault "fifty-a-second"
+			-- Fewer events would not come up against the limit.
+			judge(d, 50, write(d, math.max(d:scaled(500), 500)))
+			d:fault()
+		end,
+	},
 }

@@ -70,6 +70,32 @@ static void test_occurrence_without_a_time_makes_it_pending(void **state)
 	checked_outbox_free(ob);
 }
 
+/* The driver may be late. If occurrences came faster than it looks, the write would else never be sent. */
+static void test_time_that_has_come_is_not_put_off(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	for (int64_t late = 0; late <= 1; late++) {
+		assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+		assert_true(checked_submit_due(ob, 1, 3, DUE - 1, DUE));
+		assert_counted(ob, 2, 0);
+		assert_true(checked_submit_due(ob, 1, 4, DUE + late, 2 * DUE));
+		assert_counted(ob, 0, 3);
+		entry = take_expected(ob, DUE + late, 1, VERB_PATCH, 4);
+		assert_int_equal(((struct fake_write *)entry->item)->on_time, 0);
+		assert_true(checked_submit_due(ob, 1, 5, DUE + late, 2 * DUE));
+		assert_counted(ob, 1, 3);
+		assert_true(checked_submit_due(ob, 1, 6, 2 * DUE + late, 3 * DUE));
+		assert_counted(ob, 0, 5);
+		checked_answer(ob, entry, answer_with(200), 2 * DUE + late);
+		collect_written(ob, 1, "");
+		write_now(ob, 2 * DUE + late, 1, VERB_PATCH, 6);
+	}
+	checked_outbox_free(ob);
+}
+
 static void test_follow_up_is_deferred_after_the_answer(void **state)
 {
 	struct outbox *ob = checked_outbox(10);
@@ -159,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_is_counted_until_its_time),
 		cmocka_unit_test(test_occurrences_fold_and_set_the_time_anew),
 		cmocka_unit_test(test_occurrence_without_a_time_makes_it_pending),
+		cmocka_unit_test(test_time_that_has_come_is_not_put_off),
 		cmocka_unit_test(test_follow_up_is_deferred_after_the_answer),
 		cmocka_unit_test(test_follow_up_merges_into_what_is_repeated),
 		cmocka_unit_test(test_follow_up_becomes_pending),

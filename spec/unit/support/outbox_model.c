@@ -200,6 +200,7 @@ bool model_submit(struct model *m, unsigned id, bool important, size_t size, int
 {
 	struct model_write *w = model_find(m, id, false);
 	struct model_write next = { .id = id, .important = important, .deferred = due != 0, .made = m->submitted };
+	bool undefer;
 
 	m->submitted++;
 	if (!model_accepts(m, w, important, m->entry_bytes + size, due != 0, memory)) {
@@ -207,9 +208,10 @@ bool model_submit(struct model *m, unsigned id, bool important, size_t size, int
 	}
 	if (w != NULL) {
 		next = *w;
-		m->over = m->over || (w->deferred && due == 0);
+		undefer = w->deferred && (due == 0 || w->due <= now);
+		m->over = m->over || undefer;
 		model_remove(m, w);
-		if (next.deferred && due == 0) {
+		if (undefer) {
 			next.deferred = false;
 			next.due = 0;
 		}
