@@ -125,10 +125,8 @@ static void set_due(const struct series *s, struct observed *o)
 
 static void count(struct series_entry *e, const struct series *s, int64_t last)
 {
-	if (last == EVREC_UNSET) {
-		last = s->now;
-	}
-	e->last = last > e->last ? last : e->last;
+	/* A clock that was set back sets it back too, as in client-go. */
+	e->last = last != EVREC_UNSET ? last : s->now;
 	e->seen = s->now;
 	e->count += e->count < INT32_MAX;
 }

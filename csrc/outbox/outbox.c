@@ -193,8 +193,8 @@ static __attribute__((noinline)) void fold_rare(struct outbox *ob, struct entry 
 }
 
 /*
- * Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. Inline, as a call more
- * would cost every duplicate 20 instructions.
+ * Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. Always inline: with this and
+ * rows_change inline a duplicate takes 1,274 instructions, without 1,293.
  */
 static inline __attribute__((always_inline)) struct entry *admit(struct outbox *ob, const struct occurrence *occurrence,
                                                                  enum evrec_cause *cause)
