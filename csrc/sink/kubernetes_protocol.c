@@ -231,7 +231,7 @@ static void send_one(struct kubernetes *k, struct sent *sent)
 	}
 }
 
-/* True: the create is held, or patches an event of an earlier process instead. */
+/* True: it is a create that is held, or that patches an event of an earlier process instead. */
 static bool resumes(struct kubernetes *k, struct entry *entry)
 {
 	struct outcome outcome = { 0 };
@@ -256,7 +256,7 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 	(void)n;
 	k->sender = s;
-	if (k->resume != NULL && entries[0]->verb == VERB_CREATE && resumes(k, entries[0])) {
+	if (k->resume != NULL && resumes(k, entries[0])) {
 		return;
 	}
 	k->free = sent->next;

@@ -313,7 +313,7 @@ int64_t resume_next_step(const struct resume *r, bool ready)
 	return next;
 }
 
-/* ---- creates ---- */
+/* ---- writes ---- */
 
 static struct listing *find_listing(struct resume *r, const evrec_fields *event)
 {
@@ -402,6 +402,10 @@ enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *
 	struct listing *l;
 
 	r->sender = s;
+	if (entry->verb == VERB_PATCH) {
+		resume_found_patched(&r->found, entry->item);
+		return RESUME_SEND;
+	}
 	if (entry->maybe_received != 0 || outbox_is_restored(entry)) {
 		return RESUME_SEND;
 	}

@@ -29,10 +29,12 @@ enum resume_answer {
 	RESUME_HOLD,  /* `entry` is held, until resume_take_held gives it back */
 	RESUME_ADOPT, /* *outcome, which was all zero, says which event takes it */
 };
-/* What is to be done with a create. `api` is the API in use; a listing falls back to core/v1 if `falls_back`. */
+/*
+ * What is to be done with a write. `api` is the API in use; a listing falls back to core/v1 if `falls_back`. A patch is sent;
+ * from then on no create adopts its event, with the count that was listed.
+ */
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome);
-
 /* Sends the requests of listings that are due, if the client is `ready`, and ends those that take too long. */
 void resume_step(struct resume *r, struct http_client *client, bool ready);
 /* When a step is due, if no answer comes before: ns from now, INT64_MAX: never. */

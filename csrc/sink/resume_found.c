@@ -139,3 +139,32 @@ bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, i
 	lru_remove(found->events, f);
 	return adopted;
 }
+
+static void remove_all(struct resume_found *found)
+{
+	struct found *f;
+
+	while ((f = lru_oldest(found->events)) != NULL) {
+		lru_remove(found->events, f);
+	}
+}
+
+void resume_found_patched(struct resume_found *found, const void *item)
+{
+	evrec_fields event;
+	struct found *f;
+	struct key key;
+
+	if (lru_len(found->events) == 0) {
+		return;
+	}
+	event = write_fields(item, BODY_WHOLE);
+	if (!key_series(&key, &found->key, &event, found->note_in_key)) {
+		remove_all(found);
+		return;
+	}
+	f = lru_find(found->events, &key);
+	if (f != NULL && str_eq(evrec_event_fields(f->event)->name, event.name)) {
+		lru_remove(found->events, f);
+	}
+}

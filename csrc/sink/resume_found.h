@@ -34,6 +34,11 @@ void resume_found_bring(struct resume_found *found, const void *finder, struct o
  * finish_time after it was found: from then on the pipeline may have finished it.
  */
 bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, int64_t now, struct outcome *outcome);
+/*
+ * A write's item patches its event: if that was found, its count is no longer the one to go on from. Removes the event; all
+ * events, if there is no memory to tell which.
+ */
+void resume_found_patched(struct resume_found *found, const void *item);
 
 #pragma GCC visibility pop
 

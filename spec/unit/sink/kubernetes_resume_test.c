@@ -72,6 +72,30 @@ static void test_pipeline_takes_over_what_was_found(void **state)
 	http_server_check_saw(&f->server, 2, "{\"series\":{\"count\":6,");
 }
 
+/* The count that was listed is not the one to go on from once an event was patched: a create would set it back. */
+static void test_evicted_series_begins_anew(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	f->options.common.series.max_series = 2;
+	resume_item(f, "web.old", "me", 5, 60);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_start(f);
+	resume_record(f, "another");
+	(void)resume_flush(f);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	http_server_check_saw(&f->server, 2, PATCH("web.old"));
+	resume_record(f, "db");
+	resume_record(f, "cache");
+	(void)resume_flush(f);
+	resume_record(f, "web");
+	assert_int_equal(resume_flush(f).created, 4);
+	assert_int_equal(http_server_requests(&f->server), 6);
+	http_server_check_saw(&f->server, 5, POST);
+}
+
 /* Of two with one key the latest goes on, wherever it is in the list. */
 static void test_pages_are_read_to_the_last(void **state)
 {
@@ -287,6 +311,7 @@ int main(void)
 		RESUME_TEST(test_series_goes_on),
 		RESUME_TEST(test_single_event_becomes_a_series),
 		RESUME_TEST(test_pipeline_takes_over_what_was_found),
+		RESUME_TEST(test_evicted_series_begins_anew),
 		RESUME_TEST(test_pages_are_read_to_the_last),
 		RESUME_TEST(test_expired_token_starts_over_once),
 		RESUME_TEST(test_second_expiry_is_told),
