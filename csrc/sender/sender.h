@@ -59,6 +59,7 @@ void sender_step_by(struct sender *s, int64_t deadline);
 void sender_answered(struct sender *s, struct entry *entry, const struct outcome *outcome);
 void sender_request_ended(struct sender *s, enum request_result result, int64_t retry_after);
 struct outbox *sender_outbox(struct sender *s);
+evrec_clock *sender_clock(const struct sender *s);
 
 /* True under a fake clock if nothing can happen before somebody moves that clock. Any thread. */
 bool sender_is_stalled(const struct sender *s);

@@ -188,6 +188,11 @@ struct outbox *sender_outbox(struct sender *s)
 	return s->outbox;
 }
 
+evrec_clock *sender_clock(const struct sender *s)
+{
+	return s->clock;
+}
+
 void sender_save_kept(struct sender *s)
 {
 	struct signals signals;

@@ -145,7 +145,7 @@ static void listed(struct kubernetes *k, void *ctx, const struct http_response *
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
 	}
-	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer), sender_outbox(k->sender));
+	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer));
 }
 
 static void on_done(void *owner, void *ctx, const struct http_response *response)
@@ -231,12 +231,12 @@ static void send_one(struct kubernetes *k, struct sent *sent)
 	}
 }
 
-/* True: the create is held, or patches an event of an earlier process instead. */
+/* True: it is a create that is held, or that patches an event of an earlier process instead. */
 static bool resumes(struct kubernetes *k, struct entry *entry)
 {
 	struct outcome outcome = { 0 };
 
-	switch (resume_ask(k->resume, entry, k->choice.api, k->choice.falls_back, sender_outbox(k->sender), &outcome)) {
+	switch (resume_ask(k->resume, k->sender, entry, k->choice.api, k->choice.falls_back, &outcome)) {
 	case RESUME_SEND:
 		return false;
 	case RESUME_ADOPT:
@@ -256,7 +256,7 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 	(void)n;
 	k->sender = s;
-	if (k->resume != NULL && entries[0]->verb == VERB_CREATE && resumes(k, entries[0])) {
+	if (k->resume != NULL && resumes(k, entries[0])) {
 		return;
 	}
 	k->free = sent->next;
@@ -316,7 +316,7 @@ static bool step_resume(struct kubernetes *k)
 	bool any = false;
 
 	if (k->resume != NULL) {
-		resume_step(k->resume, k->client, sender_outbox(k->sender), kubernetes_ready(&k->base));
+		resume_step(k->resume, k->client, kubernetes_ready(&k->base));
 		while ((entry = resume_take_held(k->resume)) != NULL) {
 			sender_answered(k->sender, entry, &again);
 			any = true;

@@ -40,6 +40,7 @@ struct listing {
 };
 
 struct resume {
+	struct sender *sender; /* NULL: there was no create yet */
 	evrec_str *instances;
 	size_t instances_len;
 	int64_t active_for; /* ns after its last occurrence */
@@ -53,9 +54,9 @@ struct resume {
 	size_t held_taken; /* of them, by resume_take_held */
 };
 
-static int64_t mono_now(void)
+static int64_t mono_now(const struct resume *r)
 {
-	return clock_monotonic(evrec_clock_real());
+	return clock_monotonic(sender_clock(r->sender));
 }
 
 struct resume *resume_new(const evrec_kubernetes_options *options)
@@ -108,14 +109,14 @@ static bool on_event(void *ctx, const evrec_fields *event)
 {
 	struct listing *l = ctx;
 	evrec_fields mine = *event;
-	const int64_t now = evrec_clock_now(evrec_clock_real());
+	const int64_t now = evrec_clock_now(sender_clock(l->resume->sender));
 
 	if (event->event_time == EVREC_UNSET || !str_eq(event->controller, str_from(l->controller)) ||
 	    !takes_over(l, event->instance) || time_since(now, resume_found_last(event)) > l->resume->active_for) {
 		return true;
 	}
 	mine.instance = str_from(l->instance);
-	return resume_found_add(&l->resume->found, &mine, l);
+	return resume_found_add(&l->resume->found, &mine, l, mono_now(l->resume));
 }
 
 /* ---- the end of a listing ---- */
@@ -126,23 +127,23 @@ static void over(struct listing *l)
 	l->resume->ended = true;
 }
 
-static void give_up(struct listing *l, struct outbox *ob, const char *why)
+static void give_up(struct listing *l, const char *why)
 {
 	char message[512];
 
 	(void)snprintf(message, sizeof(message),
 	               "resume: the events of %.128s were not listed (%s); its series begin anew", l->controller, why);
-	outbox_report(ob, "resume", message);
+	outbox_report(sender_outbox(l->resume->sender), "resume", message);
 	over(l);
 }
 
 /* It is the same for all controllers: the rest of them is not asked about. */
-static void forbid(struct listing *l, struct outbox *ob)
+static void forbid(struct listing *l)
 {
 	if (!l->resume->forbidden) {
 		l->resume->forbidden = true;
 		outbox_report(
-			ob, "forbidden",
+			sender_outbox(l->resume->sender), "forbidden",
 			l->api == EVREC_CORE_V1 && !l->falls_back
 				? "resume: listing events is forbidden (list events); series begin anew"
 				: "resume: listing events is forbidden (list events.events.k8s.io); series begin anew");
@@ -150,9 +151,9 @@ static void forbid(struct listing *l, struct outbox *ob)
 	over(l);
 }
 
-static void finish(struct listing *l, struct outbox *ob)
+static void finish(struct listing *l)
 {
-	resume_found_bring(&l->resume->found, l, ob);
+	resume_found_bring(&l->resume->found, l, sender_outbox(l->resume->sender));
 	over(l);
 }
 
@@ -194,13 +195,12 @@ static bool is_final(int status)
 	       status != 429;
 }
 
-static void read_page(struct listing *l, const struct http_response *response, struct outbox *ob, int64_t now)
+static void read_page(struct listing *l, const struct http_response *response, int64_t now)
 {
 	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token)) {
-		give_up(l, ob,
-		        response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
+		give_up(l, response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
 	} else if (l->token.len == 0) {
-		finish(l, ob);
+		finish(l);
 	} else {
 		l->state = LISTING_DUE;
 		l->due = now;
@@ -209,19 +209,18 @@ static void read_page(struct listing *l, const struct http_response *response, s
 }
 
 void resume_answered(struct resume *r, void *ctx, const struct http_response *response, const evrec_answer *answer,
-                     bool just_started, struct outbox *ob)
+                     bool just_started)
 {
 	struct listing *l = ctx;
 	const bool forbidden = answer->status == 403 && !just_started;
-	const int64_t now = mono_now();
+	const int64_t now = mono_now(r);
 
-	(void)r;
 	if (l->state != LISTING_ASKED) {
 		return;
 	}
 	describe(l, answer);
 	if (kubernetes_is_success(answer->status)) {
-		read_page(l, response, ob, now);
+		read_page(l, response, now);
 	} else if (answer->status == 410 && !l->restarted) {
 		l->restarted = true;
 		start_over(l, now);
@@ -229,9 +228,9 @@ void resume_answered(struct resume *r, void *ctx, const struct http_response *re
 		l->api = EVREC_CORE_V1;
 		start_over(l, now);
 	} else if (forbidden) {
-		forbid(l, ob);
+		forbid(l);
 	} else if (is_final(answer->status)) {
-		give_up(l, ob, l->problem);
+		give_up(l, l->problem);
 	} else {
 		retry(l, answer, now);
 	}
@@ -276,19 +275,19 @@ static void ask(struct listing *l, struct http_client *client, int64_t now)
 	}
 }
 
-void resume_step(struct resume *r, struct http_client *client, struct outbox *ob, bool ready)
+void resume_step(struct resume *r, struct http_client *client, bool ready)
 {
-	const int64_t now = mono_now();
-
 	for (size_t i = 0; i < r->listings_len; i++) {
+		const int64_t now = mono_now(r);
 		struct listing *l = &r->listings[i];
 
 		if (l->state == LISTING_OVER) {
 			continue;
 		}
 		if (now >= l->deadline) {
-			give_up(l, ob, l->problem[0] != '\0' ? l->problem : "no answer within 10 s");
-		} else if (l->state == LISTING_DUE && ready && now >= l->due && !outbox_awaits_rows(ob)) {
+			give_up(l, l->problem[0] != '\0' ? l->problem : "no answer within 10 s");
+		} else if (l->state == LISTING_DUE && ready && now >= l->due &&
+		           !outbox_awaits_rows(sender_outbox(r->sender))) {
 			ask(l, client, now);
 		}
 	}
@@ -296,11 +295,11 @@ void resume_step(struct resume *r, struct http_client *client, struct outbox *ob
 
 int64_t resume_next_step(const struct resume *r, bool ready)
 {
-	const int64_t now = mono_now();
 	int64_t next = INT64_MAX;
 
 	for (size_t i = 0; i < r->listings_len; i++) {
 		const struct listing *l = &r->listings[i];
+		const int64_t now = mono_now(r);
 		int64_t wait = time_since(l->deadline, now);
 
 		if (l->state == LISTING_DUE && ready && time_since(l->due, now) < wait) {
@@ -314,7 +313,7 @@ int64_t resume_next_step(const struct resume *r, bool ready)
 	return next;
 }
 
-/* ---- creates ---- */
+/* ---- writes ---- */
 
 static struct listing *find_listing(struct resume *r, const evrec_fields *event)
 {
@@ -333,7 +332,7 @@ static struct listing *find_listing(struct resume *r, const evrec_fields *event)
 static struct listing *add_listing(struct resume *r, const evrec_fields *event, enum evrec_api api, bool falls_back)
 {
 	struct listing *l = &r->listings[r->listings_len];
-	const int64_t now = mono_now();
+	const int64_t now = mono_now(r);
 
 	*l = (struct listing){ .resume = r,
 		               .controller = str_dup(event->controller),
@@ -379,7 +378,7 @@ struct entry *resume_take_held(struct resume *r)
 	return NULL;
 }
 
-static bool is_full(struct resume *r, struct outbox *ob)
+static bool is_full(struct resume *r)
 {
 	char message[160];
 
@@ -391,23 +390,28 @@ static bool is_full(struct resume *r, struct outbox *ob)
 		(void)snprintf(message, sizeof(message),
 		               "resume: more than %d controllers and instances; the series of the others begin anew",
 		               LISTINGS_MAX);
-		outbox_report(ob, "resume", message);
+		outbox_report(sender_outbox(r->sender), "resume", message);
 	}
 	return true;
 }
 
-enum resume_answer resume_ask(struct resume *r, struct entry *entry, enum evrec_api api, bool falls_back,
-                              struct outbox *ob, struct outcome *outcome)
+enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
+                              bool falls_back, struct outcome *outcome)
 {
 	evrec_fields event;
 	struct listing *l;
 
+	r->sender = s;
+	if (entry->verb == VERB_PATCH) {
+		resume_found_patched(&r->found, entry->item);
+		return RESUME_SEND;
+	}
 	if (entry->maybe_received != 0 || outbox_is_restored(entry)) {
 		return RESUME_SEND;
 	}
 	event = write_fields(entry->item, BODY_CREATE);
 	l = find_listing(r, &event);
-	if (l == NULL && !r->forbidden && !is_full(r, ob)) {
+	if (l == NULL && !r->forbidden && !is_full(r)) {
 		l = add_listing(r, &event, api, falls_back);
 	}
 	if (l == NULL) {
@@ -416,5 +420,5 @@ enum resume_answer resume_ask(struct resume *r, struct entry *entry, enum evrec_
 	if (l->state != LISTING_OVER) {
 		return hold(r, entry) ? RESUME_HOLD : RESUME_SEND;
 	}
-	return resume_found_adopt(&r->found, &event, outcome) ? RESUME_ADOPT : RESUME_SEND;
+	return resume_found_adopt(&r->found, &event, mono_now(r), outcome) ? RESUME_ADOPT : RESUME_SEND;
 }

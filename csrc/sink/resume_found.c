@@ -1,6 +1,5 @@
 #include "sink/resume_found.h"
 
-#include "base/clock.h"
 #include "event/event.h"
 #include "sink/write.h"
 
@@ -21,11 +20,6 @@ static void recycle(void *value)
 
 static const struct lru_type found_type = { sizeof(struct found), recycle, recycle };
 
-static int64_t mono_now(void)
-{
-	return clock_monotonic(evrec_clock_real());
-}
-
 bool resume_found_init(struct resume_found *found, const evrec_series_options *options)
 {
 	*found = (struct resume_found){ .events = lru_new(&found_type, options->max_series),
@@ -45,7 +39,7 @@ int64_t resume_found_last(const evrec_fields *event)
 	return event->series_count != 0 && event->series_last != EVREC_UNSET ? event->series_last : event->event_time;
 }
 
-bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder)
+bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder, int64_t now)
 {
 	const int64_t last = resume_found_last(event);
 	evrec_event *copy;
@@ -69,7 +63,7 @@ bool resume_found_add(struct resume_found *found, const evrec_fields *event, con
 		return false;
 	}
 	evrec_event_release(f->event);
-	*f = (struct found){ copy, finder, last, mono_now() };
+	*f = (struct found){ copy, finder, last, now };
 	if (__builtin_add_overflow(f->valid_until, found->valid_for, &f->valid_until)) {
 		f->valid_until = INT64_MAX;
 	}
@@ -120,7 +114,7 @@ void resume_found_bring(struct resume_found *found, const void *finder, struct o
 	lru_each(found->events, bring, &bringing);
 }
 
-bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, struct outcome *outcome)
+bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, int64_t now, struct outcome *outcome)
 {
 	const evrec_fields *old;
 	struct found *f;
@@ -135,7 +129,7 @@ bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, s
 		return false;
 	}
 	old = evrec_event_fields(f->event);
-	adopted = mono_now() < f->valid_until && old->name.len < sizeof(outcome->name);
+	adopted = now < f->valid_until && old->name.len < sizeof(outcome->name);
 	if (adopted) {
 		outcome->verdict = VERDICT_ADOPT;
 		outcome->base = count_of(old);
@@ -144,4 +138,33 @@ bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, s
 	}
 	lru_remove(found->events, f);
 	return adopted;
+}
+
+static void remove_all(struct resume_found *found)
+{
+	struct found *f;
+
+	while ((f = lru_oldest(found->events)) != NULL) {
+		lru_remove(found->events, f);
+	}
+}
+
+void resume_found_patched(struct resume_found *found, const void *item)
+{
+	evrec_fields event;
+	struct found *f;
+	struct key key;
+
+	if (lru_len(found->events) == 0) {
+		return;
+	}
+	event = write_fields(item, BODY_WHOLE);
+	if (!key_series(&key, &found->key, &event, found->note_in_key)) {
+		remove_all(found);
+		return;
+	}
+	f = lru_find(found->events, &key);
+	if (f != NULL && str_eq(evrec_event_fields(f->event)->name, event.name)) {
+		lru_remove(found->events, f);
+	}
 }

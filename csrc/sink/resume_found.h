@@ -1,6 +1,6 @@
 /*
  * resume_found.h - the events of earlier processes that go on, by the key of their series, until they are adopted. One
- * thread at a time.
+ * thread at a time. `now` is monotonic.
  */
 #ifndef EVREC_RESUME_FOUND_H
 #define EVREC_RESUME_FOUND_H
@@ -26,14 +26,19 @@ int64_t resume_found_last(const evrec_fields *event);
  * Adds a copy of the event, which has the instance that its key is to have, found by `finder`. Of events with one key, as
  * processes that do not resume leave them, the latest stays. False: no memory.
  */
-bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder);
+bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder, int64_t now);
 /* Gives those that `finder` found to the pipeline (outbox_bring), as far as there is memory. */
 void resume_found_bring(struct resume_found *found, const void *finder, struct outbox *ob);
 /*
  * True: the event that a create begins is there already; removes it, and fills *outcome, which was all zero. Only for
  * finish_time after it was found: from then on the pipeline may have finished it.
  */
-bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, struct outcome *outcome);
+bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, int64_t now, struct outcome *outcome);
+/*
+ * A write's item patches its event: if that was found, its count is no longer the one to go on from. Removes the event; all
+ * events, if there is no memory to tell which.
+ */
+void resume_found_patched(struct resume_found *found, const void *item);
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,14 @@
 #include <time.h>
 
 #define DEADLINE (5 * EVREC_SECOND)
-#define EVENT "{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\",\"resourceVersion\":\"7\"}}"
+/* An event, and a list of one as well, which a sink with `resume` goes on with. */
+#define OLD_EVENT                                                                                                      \
+	"{\"metadata\":{\"name\":\"old\",\"namespace\":\"shop\"},\"eventTime\":\"2200-01-01T00:00:00.000000Z\","       \
+	"\"reportingController\":\"component\",\"reportingInstance\":\"host\",\"action\":\"A\",\"reason\":\"R\","      \
+	"\"regarding\":{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"a\"},"                                      \
+	"\"related\":{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"a\"},\"type\":\"Normal\"}"
+#define EVENT                                                                                                          \
+	"{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\",\"resourceVersion\":\"7\"},\"items\":[" OLD_EVENT "]}"
 
 /* libcurl's allocations fail only if this is set; global, because its allocation functions have no context. */
 static bool curl_fails;
@@ -54,6 +61,7 @@ static struct {
 	char account[512]; /* the folder of the token and ca.crt */
 	struct http_server server;
 	bool without_thread; /* the file's sink has no thread */
+	bool resume;         /* the Kubernetes sink goes on with series */
 } group;
 
 /* ---- recording to a sink ---- */
@@ -90,22 +98,38 @@ static uint64_t pending(const struct scenario *f)
 	return stats_check_equations(f->base.b).pending;
 }
 
-/* Records and flushes, until all writes left wait for the clock, which stands still. */
-static void record_some(struct scenario *f)
-{
-	record(f, "a");
-	record(f, "b");
-	record(f, "a");
-	(void)evrec_broadcaster_flush(f->base.b, DEADLINE, NULL);
-	(void)stats_check_equations(f->base.b);
-}
-
 /* Lets the server or a sink's thread run. sched_yield would let other processes run for long. */
 static void yield_briefly(void)
 {
 	const struct timespec moment = { 0, 10000 };
 
 	(void)nanosleep(&moment, NULL);
+}
+
+/*
+ * Polls while the clock runs, as a list that failed is asked for again by it. In the end a list has been given up, and a
+ * create that waited for it was sent.
+ */
+static void run_clock(struct scenario *f)
+{
+	for (int i = 0; i < 150 && pending(f) != 0; i++) {
+		evrec_broadcaster_poll(f->base.b);
+		evrec_clock_set(f->base.clock, evrec_clock_now(f->base.clock) + EVREC_SECOND / 10);
+		yield_briefly();
+	}
+}
+
+/* Records and flushes, until all writes left wait for the clock, which stands still. */
+static void record_some(struct scenario *f)
+{
+	record(f, "a");
+	record(f, "b");
+	record(f, "a");
+	if (group.resume) {
+		run_clock(f);
+	}
+	(void)evrec_broadcaster_flush(f->base.b, DEADLINE, NULL);
+	(void)stats_check_equations(f->base.b);
 }
 
 /* From here on no allocation fails: pending events are written, and so is a new one. */
@@ -182,6 +206,7 @@ static void write_file(void)
 
 static void write_to_server(void)
 {
+	const evrec_str any = EVREC_STR("*");
 	size_t requests = http_server_requests(&group.server);
 	evrec_kubernetes_options options;
 	struct scenario f = { 0 };
@@ -198,15 +223,19 @@ static void write_to_server(void)
 	options.common.limits.max_age = 0;
 	options.common.threadless = true;
 	options.timeout = 2 * EVREC_SECOND;
+	options.common.api = group.resume ? EVREC_SINK_EVENTS_V1 : EVREC_SINK_CORE_V1;
+	options.resume = group.resume;
+	options.resume_instances = &any;
+	options.resume_instances_len = group.resume;
 	alloc_failure_arm();
 	sink = evrec_sink_kubernetes(&options, &err);
 	alloc_failure_check_error(sink != NULL, &err);
 	if (sink != NULL && open_recorder(&f, sink)) {
 		record_some(&f);
 		s = go_on_with_memory(&f);
-		/* A write without memory for its request counts as a retry too. */
+		/* A write without memory for its request counts as a retry too; a list may be asked for again. */
 		assert_in_range(http_server_requests(&group.server) - requests, s.created + s.patched,
-		                s.created + s.patched + s.retries);
+		                s.created + s.patched + s.retries + (group.resume ? 3 : 0));
 	}
 	alloc_failure_disarm();
 	close_recorder(&f);
@@ -281,6 +310,14 @@ static void test_kubernetes_loses_nothing_uncounted(void **state)
 	alloc_failure_run(write_to_server, 60);
 }
 
+static void test_resuming_loses_nothing_uncounted(void **state)
+{
+	(void)state;
+	group.resume = true;
+	alloc_failure_run(write_to_server, 60);
+	group.resume = false;
+}
+
 static void test_kubernetes_with_a_plugin_starts_or_says_why_not(void **state)
 {
 	(void)state;
@@ -331,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_file_loses_nothing_uncounted),
 		cmocka_unit_test(test_file_with_a_thread_loses_nothing_uncounted),
 		cmocka_unit_test(test_kubernetes_loses_nothing_uncounted),
+		cmocka_unit_test(test_resuming_loses_nothing_uncounted),
 		cmocka_unit_test(test_kubernetes_with_a_plugin_starts_or_says_why_not),
 		cmocka_unit_test(test_kubernetes_survives_failures_in_libcurl),
 	};

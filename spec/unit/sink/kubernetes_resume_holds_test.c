@@ -1,0 +1,174 @@
+/* The Kubernetes sink with `resume`: creates that are held until a listing is over, and when one begins. */
+#include "resume_fixture.h"
+
+#include "tmpdir.h"
+
+#define ANY_ANSWER HTTP_REPLY("201 Created", "", "{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\"},\"items\":[]}")
+
+static void poll_until_requests(struct resume_fixture *f, size_t n)
+{
+	while (http_server_requests(&f->server) < n) {
+		checked_poll(f->b);
+	}
+}
+
+/* After 10 s without a list the creates go on in their order, which is told once. */
+static void test_listing_is_given_up_after_10_s(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	f->clock = evrec_clock_fake(0);
+	f->options.max_in_flight = 1;
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "Retry-After: 60\r\n", "oops"));
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_start(f);
+	resume_record(f, "web");
+	resume_record(f, "db");
+	poll_until_requests(f, 1);
+	evrec_clock_set(f->clock, 10 * EVREC_SECOND - 1);
+	for (int i = 0; i < 100; i++) {
+		checked_poll(f->b);
+	}
+	assert_int_equal(http_server_requests(&f->server), 1);
+	assert_int_equal(stats_check_equations(f->b).pending, 2);
+	evrec_clock_set(f->clock, 10 * EVREC_SECOND);
+	assert_int_equal(resume_flush(f).created, 2);
+	http_server_check_saw(&f->server, 1, POST);
+	http_server_check_saw(&f->server, 1, "\"name\":\"web\"");
+	http_server_check_saw(&f->server, 2, "\"name\":\"db\"");
+	resume_record(f, "another");
+	assert_int_equal(resume_flush(f).created, 3);
+	unit_check_contains(f->errors, "resume: kubernetes: resume: the events of ctl were not listed (");
+	assert_string_equal(strchr(f->errors, '\n'), "\n");
+}
+
+/* The server's count is the last one only once the writes of the spool were answered. */
+static void test_spool_is_taken_up_before_the_list(void **state)
+{
+	struct resume_fixture *f = *state;
+	void *dir = NULL;
+
+	assert_int_equal(tmpdir_setup(&dir), 0);
+	f->options.common.spool = str_from(tmpdir_path(dir, "spool"));
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_item(f, "web.old", "me", 5, 60);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, PATCHED);
+	resume_leave_in_spool(f, "db");
+	resume_start(f);
+	resume_record(f, "web");
+	assert_int_equal(resume_flush(f).created, 1);
+	for (size_t i = 0; i < 2; i++) {
+		http_server_check_saw(&f->server, i, POST);
+		http_server_check_saw(&f->server, i, "\"name\":\"db\"");
+	}
+	http_server_check_saw(&f->server, 2, LIST);
+	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+	assert_int_equal(tmpdir_teardown(&dir), 0);
+}
+
+static void record_as(struct resume_fixture *f, const char *instance)
+{
+	evrec_recorder *mine = f->r;
+	evrec_recorder_options options;
+	evrec_error err = { 0 };
+
+	evrec_recorder_options_init(&options);
+	options.component = EVREC_STR("ctl");
+	options.instance = str_from(instance);
+	f->r = evrec_recorder_new(f->b, &options, &err);
+	assert_non_null(f->r);
+	resume_record(f, "web");
+	evrec_recorder_free(f->r);
+	f->r = mine;
+}
+
+/* From the 17th pair of a controller and an instance on series begin anew, which is told once. */
+static void test_16_pairs_are_listed(void **state)
+{
+	struct resume_fixture *f = *state;
+	char instance[16];
+
+	resume_reply(f, TURN_REPLY, ANY_ANSWER);
+	resume_start(f);
+	for (int i = 0; i < 18; i++) {
+		(void)snprintf(instance, sizeof(instance), "i%d", i);
+		record_as(f, instance);
+	}
+	assert_int_equal(resume_flush(f).created, 18);
+	assert_int_equal(http_server_requests(&f->server), 16 + 18);
+	assert_string_equal(f->errors, "resume: kubernetes: resume: more than 16 controllers and instances; "
+	                               "the series of the others begin anew\n");
+}
+
+/* The end of a sender frees what is held. */
+static void test_end_while_a_create_is_held(void **state)
+{
+	struct resume_fixture *f = *state;
+	evrec_sink_stats s;
+
+	resume_reply(f, TURN_MUTE, NULL);
+	resume_start(f);
+	resume_record(f, "web");
+	resume_record(f, "db");
+	while (http_server_requests(&f->server) == 0) {
+		evrec_broadcaster_poll(f->b);
+	}
+	assert_int_equal(stats_check_equations(f->b).pending, 2);
+	assert_int_not_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND / 100, NULL), 0);
+	s = stats_check_equations(f->b);
+	assert_int_equal(s.dropped[EVREC_CAUSE_CLOSED], 2);
+}
+
+/* What is held when the time of a shutdown is over is left in the spool. */
+static void test_held_create_is_spooled(void **state)
+{
+	struct resume_fixture *f = *state;
+	evrec_sink_stats s;
+	void *dir = NULL;
+
+	assert_int_equal(tmpdir_setup(&dir), 0);
+	f->options.common.spool = str_from(tmpdir_path(dir, "spool"));
+	resume_reply(f, TURN_MUTE, NULL);
+	resume_start(f);
+	resume_record(f, "web");
+	resume_record(f, "db");
+	poll_until_requests(f, 1);
+	assert_int_not_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND / 100, NULL), 0);
+	s = stats_check_equations(f->b);
+	assert_int_equal(s.spooled, 2);
+	assert_int_equal(s.pending, 0);
+	assert_int_equal(tmpdir_teardown(&dir), 0);
+}
+
+/* A shutdown with enough time waits for the list, and sends what is held. */
+static void test_shutdown_sends_what_is_held(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	resume_item(f, "web.old", "me", 5, 60);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, PATCHED);
+	resume_start(f);
+	resume_record(f, "web");
+	assert_int_equal(evrec_broadcaster_shutdown(f->b, SOON, NULL), 0);
+	http_server_check_saw(&f->server, 1, PATCH("web.old"));
+	http_server_check_saw(&f->server, 1, "{\"series\":{\"count\":6,");
+}
+
+#define RESUME_TEST(name) cmocka_unit_test_setup_teardown(name, resume_setup, resume_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RESUME_TEST(test_listing_is_given_up_after_10_s),
+		RESUME_TEST(test_spool_is_taken_up_before_the_list),
+		RESUME_TEST(test_16_pairs_are_listed),
+		RESUME_TEST(test_end_while_a_create_is_held),
+		RESUME_TEST(test_held_create_is_spooled),
+		RESUME_TEST(test_shutdown_sends_what_is_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
