@@ -129,9 +129,9 @@ static void test_an_earlier_series_ends_unseen(void **state)
 	o = series_see(&f, "b", "m", S);
 	assert_true(o->patch && o->due == 0 && o->count == 1 && o->base == 1);
 	series_check_told(&f, "Ongoing b 2");
-	series_tick(f.s, T0 + 720 * S - 1);
+	series_tick(f.s, T0 + 720 * S - 1, SIZE_MAX);
 	series_check_told(&f, "");
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	assert_true(f.told[0].untold && !f.told[0].evicted);
 	series_check_told(&f, "Finished a 5, Finished b 2");
 	series_get_stats(f.s, &stats);
@@ -229,7 +229,7 @@ static void enter(void)
 
 	assert_true(keys_make(&keys, &e));
 	assert_int_equal(series_observe(entered, &e, &keys, T0, &o), EVREC_EINVALID);
-	series_tick(entered, INT64_MAX);
+	series_tick(entered, INT64_MAX, SIZE_MAX);
 	assert_false(series_resume(entered, &e, T0));
 	keys_free(&keys);
 }
@@ -279,7 +279,7 @@ static void test_callbacks_cannot_enter(void **state)
 	series_explain(f.s, f.o.bucket, T0, &what);
 	assert_int_equal(what.spam_kind, EVREC_KEY_DEFAULT);
 	assert_false(series_see(&f, "d", "fail", 6)->skip);
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	assert_int_equal(told, 4);
 	series_get_stats(f.s, &stats);
 	assert_int_equal(stats.series, 0);
@@ -330,9 +330,9 @@ static void test_clock_is_set_back(void **state)
 	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
 	assert_false(series_see(&f, "b", "m", 29 * S)->patch); /* 30 s after the drop */
 	series_check_told(&f, "Ongoing c 2, Ongoing b 2");
-	series_tick(f.s, T0 + 360 * S);
+	series_tick(f.s, T0 + 360 * S, SIZE_MAX);
 	series_check_told(&f, "Finished c 3");
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	series_check_told(&f, "Finished b 2");
 	(void)series_see(&f, "d", "m", -360 * S);
 	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
