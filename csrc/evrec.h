@@ -422,7 +422,12 @@ typedef struct evrec_series_options {
 	int64_t finish_time;
 	size_t max_series; /* 4096, 1 to 16777216: for a new one, the one that was not seen for longest is finished */
 	bool note_in_key;  /* different notes make different series; else a series has the note of its last event */
-	/* Limits requests by spam_key_func, burst_size and qps of evrec_correlator_options. What has no token is counted. */
+	/*
+	 * Limits requests by spam_key_func, burst_size and qps of evrec_correlator_options: the write of a new event takes
+	 * a token, and so does the one that begins a series. Without a token, an occurrence of an event that was written is
+	 * counted, to be written with the next heartbeat or the end. A new event is not written: the occurrence counts as
+	 * rate_limited, and the event's next occurrence tries again, and is written with the count of both.
+	 */
 	bool rate_limit;
 } evrec_series_options;
 

@@ -100,7 +100,7 @@ static bool limit(struct series *s, const struct series_entry *e, struct keys *k
 	return true;
 }
 
-/* The write of an occurrence: a create or a patch at once, which take a token, or a deferred patch. */
+/* The write of an occurrence: a create or a patch at once, which need a token, or a deferred patch, which needs none. */
 enum act { ACT_CREATE, ACT_PATCH, ACT_DEFER };
 
 static enum act act_of(const struct series *s, const struct series_entry *e)
@@ -198,7 +198,8 @@ static bool observe(struct series *s, const evrec_fields *event, struct keys *ke
 	if (lru_len(s->cache) > s->options.max_series) {
 		make_room(s);
 	}
-	if (o->skip && e->dropped) {
+	if (o->skip && e->state != STATE_NEW) {
+		/* The event was written before: its count is written later. */
 		act = ACT_DEFER;
 		o->skip = false;
 	}

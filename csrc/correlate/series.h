@@ -6,7 +6,11 @@
  *   (unknown) ---------> single ------------> ongoing ---.
  *                create              patch       ^       | counted: a deferred patch
  *                                                `-------'
+ *
  *   single or ongoing, not seen for longer than finish_time at a tick of it: finished, and forgotten
+ *
+ * With the option rate_limit a create, and a patch at once, take a token. Without one the first occurrence is skipped, and
+ * the next one tries to create the event; the second is counted, as the further ones are.
  *
  * client-go's two loops tick every refresh_interval and every finish_time, from the start on. A counted occurrence is due
  * at the next heartbeat, or at the tick that finishes the series if nothing follows, whichever comes first. The outbox
