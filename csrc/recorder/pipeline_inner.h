@@ -44,8 +44,8 @@ struct pipeline {
 	evrec_clock *clock;
 	const struct pipeline_listener *listener;
 	evrec_correlator_options options;
-	evrec_correlator
-		*correlator; /* one of these two correlates; the other is NULL, or both if there was no memory */
+	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
+	evrec_correlator *correlator;
 	struct series *series;
 	bool shares_correlator; /* with the sender, which frees it (option state_file) */
 	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
