@@ -374,7 +374,11 @@ enum evrec_overflow {
  * dropped.
  */
 typedef struct evrec_limits {
-	size_t max_pending; /* 10000 writes; 1 to 10 million */
+	/*
+	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once
+	 * a flush, an end or their time makes them pending, they may exceed max_pending.
+	 */
+	size_t max_pending;
 	/*
 	 * The memory of the writes and their events, in bytes, checked when a new write is made: a waiting write may
 	 * grow later, by a longer message. 0, the default: 4 KiB for each of max_pending, at least 1 MiB. An ordinary
@@ -390,11 +394,12 @@ void evrec_limits_init(evrec_limits *limits); /* the defaults */
 /*
  * The API whose form a sink's events have, and to which a Kubernetes sink sends them.
  *
- * With _AUTO, a write that events.k8s.io/v1 does not take, for the server does not have it or the account may not use it,
- * is sent at once by core/v1. If core/v1 takes it, the sink uses core/v1 from then on, for all namespaces, and on_error
- * hears of it once, with the permission that is missing. As long as core/v1 does not take it either, each write asks both. A
- * namespace that is forbidden after events.k8s.io/v1 has taken a write is no reason to use core/v1. The events stay the
- * same: those of series, with an event time. Other sinks write in events.k8s.io/v1.
+ * With _AUTO, a write is sent to events.k8s.io/v1 first. If that refuses it, because the server does not have this API or
+ * the account may not use it, the write is sent to core/v1 at once. If core/v1 takes it, the sink uses core/v1 from then
+ * on, for all namespaces, and on_error hears of it once, with the permission that is missing. If core/v1 refuses it too,
+ * nothing is settled, and the next write is sent to events.k8s.io/v1 first again. Once events.k8s.io/v1 has taken a
+ * write, a namespace that is forbidden is no reason to use core/v1. By either API the events are the same: those of
+ * series, with an event time. Other kinds of sinks take _AUTO as _EVENTS_V1.
  */
 enum evrec_sink_api {
 	EVREC_SINK_CORE_V1,
@@ -422,7 +427,12 @@ typedef struct evrec_series_options {
 	int64_t finish_time;
 	size_t max_series; /* 4096, 1 to 16777216: for a new one, the one that was not seen for longest is finished */
 	bool note_in_key;  /* different notes make different series; else a series has the note of its last event */
-	/* Limits requests by spam_key_func, burst_size and qps of evrec_correlator_options. What has no token is counted. */
+	/*
+	 * Limits requests by spam_key_func, burst_size and qps of evrec_correlator_options: the write of a new event takes
+	 * a token, and so does the one that begins a series. Without a token, an occurrence of an event that was written is
+	 * counted, to be written with the next heartbeat or the end. A new event is not written: the occurrence counts as
+	 * rate_limited, and the event's next occurrence tries again, and is written with the count of both.
+	 */
 	bool rate_limit;
 } evrec_series_options;
 
@@ -463,10 +473,11 @@ typedef struct evrec_sink_options {
 	 * used for 12 h are not taken over.
 	 *
 	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
-	 * If another process or sink has it, or the disk fails, the sink goes on without. A forked child goes on without
-	 * too, silently, as the file is the parent's. A file that is damaged, too old, or of another version of evrec is
-	 * used as far as it can be, and replaced; one that is no state file is left alone. Of all this but a fork,
-	 * on_error gets the name "state".
+	 * If another process or sink has it, or the disk fails, the sink goes on without. So if the workers of one server
+	 * name the same path, only the first one keeps its counts. A forked child goes on without too, silently, as the
+	 * file is the parent's. Of a damaged file, what is before the damage is used. A file of another version of evrec
+	 * is not used at all. Both are replaced; one that is no state file is left alone. Of all this but a fork, on_error
+	 * gets the name "state"; of entries that are too old only if every entry is.
 	 */
 	evrec_str state_file;
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */

@@ -100,7 +100,7 @@ static bool limit(struct series *s, const struct series_entry *e, struct keys *k
 	return true;
 }
 
-/* The write of an occurrence: a create or a patch at once, which take a token, or a deferred patch. */
+/* The write of an occurrence: a create or a patch at once, which need a token, or a deferred patch, which needs none. */
 enum act { ACT_CREATE, ACT_PATCH, ACT_DEFER };
 
 static enum act act_of(const struct series *s, const struct series_entry *e)
@@ -162,6 +162,14 @@ static void commit(struct series *s, struct series_entry *e, enum act act, struc
 	}
 }
 
+/* The oldest entry goes, which may be over: a tick ends no more than it was asked for. */
+static void make_room(struct series *s)
+{
+	struct series_entry *oldest = lru_oldest(s->cache);
+
+	series_entry_finish(s, oldest, !series_entry_is_over(s, oldest));
+}
+
 static bool observe(struct series *s, const evrec_fields *event, struct keys *keys, struct observed *o)
 {
 	struct series_entry *e;
@@ -188,9 +196,10 @@ static bool observe(struct series *s, const evrec_fields *event, struct keys *ke
 		return false;
 	}
 	if (lru_len(s->cache) > s->options.max_series) {
-		series_entry_finish(s, lru_oldest(s->cache), true);
+		make_room(s);
 	}
-	if (o->skip && e->dropped) {
+	if (o->skip && e->state != STATE_NEW) {
+		/* The event was written before: its count is written later. */
 		act = ACT_DEFER;
 		o->skip = false;
 	}
@@ -220,7 +229,7 @@ int series_observe(struct series *s, const evrec_fields *event, struct keys *key
 
 /* ---- the other calls ---- */
 
-void series_tick(struct series *s, int64_t now)
+void series_tick(struct series *s, int64_t now, size_t max)
 {
 	struct series_entry *oldest;
 
@@ -228,7 +237,7 @@ void series_tick(struct series *s, int64_t now)
 		return;
 	}
 	series_set_now(s, now);
-	while ((oldest = lru_oldest(s->cache)) != NULL && series_entry_is_over(s, oldest)) {
+	while (max-- > 0 && (oldest = lru_oldest(s->cache)) != NULL && series_entry_is_over(s, oldest)) {
 		series_entry_finish(s, oldest, false);
 	}
 }

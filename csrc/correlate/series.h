@@ -6,7 +6,11 @@
  *   (unknown) ---------> single ------------> ongoing ---.
  *                create              patch       ^       | counted: a deferred patch
  *                                                `-------'
+ *
  *   single or ongoing, not seen for longer than finish_time at a tick of it: finished, and forgotten
+ *
+ * With the option rate_limit a create, and a patch at once, take a token. Without one the first occurrence is skipped, and
+ * the next one tries to create the event; the second is counted, as the further ones are.
  *
  * client-go's two loops tick every refresh_interval and every finish_time, from the start on. A counted occurrence is due
  * at the next heartbeat, or at the tick that finishes the series if nothing follows, whichever comes first. The outbox
@@ -14,7 +18,7 @@
  * ends of the process, which write what the outbox holds, need not know of series.
  *
  * So only two things are left for the embedder's thread to do in time: forget what is finished, and tell of it. An
- * observation does both by itself for its own series; series_tick does it for all.
+ * observation does both by itself for its own series; series_tick does it for those seen longest ago.
  *
  * Differences from client-go, each on purpose:
  *   - resource versions and field paths are no part of the key
@@ -67,9 +71,9 @@ void series_free(struct series *s); /* NULL is fine; tells nothing */
 int series_observe(struct series *s, const evrec_fields *event, struct keys *keys, int64_t now,
                    struct observed *observed);
 
-/* Forgets and tells what is finished by `now`. */
-void series_tick(struct series *s, int64_t now);
-/* When series_tick next has something to do: INT64_MAX if never. */
+/* Forgets and tells what is finished by `now`: at most `max` events and series, those seen longest ago first. */
+void series_tick(struct series *s, int64_t now, size_t max);
+/* When series_tick has something to do: INT64_MAX if never. In the past as long as `max` left something. */
 int64_t series_next_due(const struct series *s);
 
 /*

@@ -57,7 +57,7 @@ enum entry_state {
 
 struct entry {
 	struct entry *hash_next; /* chain of the id table, which holds the latest entry of each id, but no follow-up */
-	struct entry *prev, *next;   /* the list of its state; of followers only those are on one that are deferred */
+	struct entry *prev, *next;   /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
 	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
 	struct entry *follow_up;     /* or NULL */
 	uint64_t id;

@@ -55,10 +55,13 @@ struct occurrence {
 	bool important; /* a full outbox drops others first */
 	int64_t now;    /* monotonic ns */
 	/*
-	 * 0: the write is pending. Else, unless a write of this id is pending or follows one, it is deferred until then
-	 * (monotonic ns): it counts as `counted`, not as pending. Each deferred occurrence that folds in sets the time
-	 * anew; one that is not deferred makes the write pending,
-	 * and so does one that would put off a write whose time has come.
+	 * When the write is due, monotonic ns; 0: at once. Deferred occurrences count as `counted`, not as pending.
+	 *   0, and the write of this id is deferred: that becomes pending
+	 *   0, else: the write is pending
+	 *   a time, and a write of this id is pending: the occurrence folds into it, and is pending too
+	 *   a time, and the write of this id is deferred: that is due at the new time, or becomes pending if it was due
+	 *     by now, so that it is not put off
+	 *   a time, and there is no such write, or one in flight without a follow-up: a write is deferred until then
 	 */
 	int64_t due;
 	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
@@ -109,7 +112,8 @@ void outbox_release(struct outbox *ob, uint64_t id, int64_t now);
 
 /*
  * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits
- * longest, where a deferred one waits from its due on; or NULL. Entries that are too old, or whose namespace refuses them (namespace_blocks.h), are dropped instead.
+ * longest, where a deferred one waits from its due on; or NULL. Entries that are too old, or whose namespace refuses
+ * them (namespace_blocks.h), are dropped instead.
  */
 struct entry *outbox_take(struct outbox *ob, int64_t now);
 /* Drops entries that are too old; returns when the next one will be: INT64_MAX if never. Called in every round. */

@@ -105,9 +105,9 @@ int64_t rows_first_due(const struct outbox *ob)
 }
 
 /*
- * Nobody is woken for an entry that changes, or joins others that wait. So as long as entries are pending, somebody looks
- * as often as the next one may be without a row, and if some have rows, as often as a change may wait. Deferred entries
- * need no look: for a change of one of them the driver is woken.
+ * The driver is not woken if an entry changes, or joins others that wait. So as long as entries are pending, it looks every
+ * `rows_after`, for an entry that has no row by then; and if some have rows, every CHANGE_WAITS, for a change that is not
+ * in its row by then. For deferred entries it need not look: it is woken if one of them changes.
  */
 int64_t outbox_rows_due(struct outbox *ob, int64_t now)
 {

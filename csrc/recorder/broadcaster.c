@@ -156,8 +156,9 @@ static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 }
 
 /*
- * What watches need before the first of them sees the event: ended series are told before it. Returns a copy of the event
- * if one is needed, or NULL.
+ * What watches need before the first of them sees the event: ended series are told before it, a few of each sink.
+ * (If more have ended, the end of the event's own series may be told after it.) Returns a copy of the event if one is
+ * needed, or NULL.
  */
 static evrec_event *prepare(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 {

@@ -52,12 +52,6 @@ static void get_event(const void *observed, evrec_fields *event)
 	observed_fields(observed, event);
 }
 
-/*
- * A recording call takes at most so many answers and drops out of the outbox. One call causes fewer than these, so the
- * backlog shrinks; and no single call pays for a thousand writes that expired together.
- */
-#define NEWS_WHILE_RECORDING 4
-
 /* An event that no change could make fit for the sink's API; `why` is for people. */
 static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, const char *why,
                        int64_t now)
@@ -140,7 +134,10 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 	evrec_error err;
 	int code;
 
-	pipeline_tick(pipeline, now);
+	if (!pipeline->ticked) {
+		pipeline_tick(pipeline, now);
+	}
+	pipeline->ticked = false;
 	code = fit_event(&pipeline->fit, &fitted, str_from(pipeline->host_name), &err);
 	if (code == EVREC_EINVALID) {
 		drop_unfit(pipeline, event, keys, err.message, now);
@@ -213,7 +210,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 
 void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
 {
-	pipeline_tick(pipeline, evrec_clock_now(pipeline->clock));
+	pipeline_finish_series(pipeline, evrec_clock_now(pipeline->clock), SIZE_MAX);
 	if (pipeline_ready(pipeline)) {
 		sender_begin(pipeline->sender);
 		if (sender_needs_step(pipeline->sender)) {

@@ -50,7 +50,10 @@ void pipeline_free(struct pipeline *pipeline);
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
-/* Tells of the series that are finished by `now`. pipeline_record and pipeline_poll do so too. */
+/*
+ * Tells of series that are finished by `now`: of a few, as each recording call does, so that none pays for all. Before
+ * pipeline_record, which does the same unless it was done for its event; pipeline_poll tells of all.
+ */
 void pipeline_tick(struct pipeline *pipeline, int64_t now);
 /* What a series has counted and not written is pending from now on. */
 void pipeline_release(struct pipeline *pipeline);

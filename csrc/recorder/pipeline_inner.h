@@ -31,14 +31,21 @@ enum pipeline_phase {
 
 #define HOST_NAME_SIZE 256
 
+/*
+ * A recording call takes at most so many answers and drops out of the outbox, and ends at most so many series. One call
+ * causes fewer than these, so the backlog shrinks; and no single call pays for a thousand writes that expired together,
+ * or for a thousand series that are finished by the same tick.
+ */
+#define NEWS_WHILE_RECORDING 4
+
 struct pipeline {
 	enum pipeline_phase phase;
 	evrec_sink *sink;
 	evrec_clock *clock;
 	const struct pipeline_listener *listener;
 	evrec_correlator_options options;
-	evrec_correlator
-		*correlator; /* one of these two correlates; the other is NULL, or both if there was no memory */
+	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
+	evrec_correlator *correlator;
 	struct series *series;
 	bool shares_correlator; /* with the sender, which frees it (option state_file) */
 	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
@@ -50,6 +57,7 @@ struct pipeline {
 	char host_name[HOST_NAME_SIZE];
 	size_t max_note; /* in bytes */
 	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
+	bool ticked;     /* pipeline_tick was called for the event that is recorded next */
 	uint64_t received, rate_limited, dropped_memory, dropped_unfit;
 	unsigned fork_generation;
 };
@@ -79,6 +87,8 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 
 /* Makes the series, whose ticks count from `now`. False: no memory. */
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
+/* Ends at most `max` series that are finished by `now`. */
+void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
 /* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
 int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
 

@@ -63,12 +63,18 @@ bool pipeline_open_series(struct pipeline *pipeline, int64_t now)
 	return pipeline->series != NULL;
 }
 
-void pipeline_tick(struct pipeline *pipeline, int64_t now)
+void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max)
 {
 	if (pipeline->phase == PIPELINE_RUNNING && pipeline->series != NULL && pipeline_ready(pipeline) &&
 	    series_next_due(pipeline->series) <= now) {
-		series_tick(pipeline->series, now);
+		series_tick(pipeline->series, now, max);
 	}
+}
+
+void pipeline_tick(struct pipeline *pipeline, int64_t now)
+{
+	pipeline_finish_series(pipeline, now, NEWS_WHILE_RECORDING);
+	pipeline->ticked = true;
 }
 
 int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic)

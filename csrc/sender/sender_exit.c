@@ -158,7 +158,10 @@ static void end_one(struct sender *s, const struct ending_plan *plan)
 	}
 }
 
-/* Of a sender that calls the embedder's functions, which exit() ends not. Nothing if exit() runs inside of its step. */
+/*
+ * Of a sender that calls functions of the embedder, exit() writes nothing but the state file; and not that either if
+ * exit() was called inside of a step of the sender.
+ */
 static void save_state(struct sender *s)
 {
 	if (is_stepped(s) && !atomic_flag_test_and_set(&s->stepping)) {

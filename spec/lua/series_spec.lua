@@ -403,6 +403,27 @@ describe("a series", function()
 		assert.same({ "create" }, s.news())
 		assert.equal(2, s.writes[3].event.series.count)
 	end)
+
+	it("begins without a token, and its count is written in time", function()
+		local s = setup({ rate_limit = true }, { correlator = { burst_size = 1, qps = 1e-6 } })
+		local function storm()
+			for _ = 1, 1000 do
+				s.record()
+				s.broadcaster:poll()
+			end
+		end
+		storm()
+		assert.same({ "create" }, s.news())
+		assert.equal(999, s.stats().counted)
+		assert.equal(0, s.stats().rate_limited)
+		s.at(720)
+		s.broadcaster:poll()
+		assert.same({ "patch 1000 Finished" }, s.news())
+		s = setup({ rate_limit = true }, { correlator = { burst_size = 1, qps = 1e-6 } })
+		storm()
+		assert.is_true(s.broadcaster:shutdown(1))
+		assert.same({ "create", "patch 1000 Ongoing" }, s.news())
+	end)
 end)
 
 describe("an event of a sink in the new style", function()

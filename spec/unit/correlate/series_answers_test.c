@@ -129,9 +129,9 @@ static void test_an_earlier_series_ends_unseen(void **state)
 	o = series_see(&f, "b", "m", S);
 	assert_true(o->patch && o->due == 0 && o->count == 1 && o->base == 1);
 	series_check_told(&f, "Ongoing b 2");
-	series_tick(f.s, T0 + 720 * S - 1);
+	series_tick(f.s, T0 + 720 * S - 1, SIZE_MAX);
 	series_check_told(&f, "");
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	assert_true(f.told[0].untold && !f.told[0].evicted);
 	series_check_told(&f, "Finished a 5, Finished b 2");
 	series_get_stats(f.s, &stats);
@@ -155,48 +155,74 @@ static evrec_correlator_options limits(unsigned burst)
 	return options;
 }
 
-/* Creates and the patch that begins a series take a token; what has none is counted, and tried again. */
-static void test_requests_at_once_take_tokens(void **state)
+/* A create without a token is skipped, and the next occurrence tries again. */
+static void test_creates_take_tokens(void **state)
 {
 	evrec_series_options options = series_options(10);
 	const evrec_correlator_options one = limits(1);
 	evrec_suppressed what = { .count = 1 };
 	struct series_fixture f;
 	struct observed *o;
-	evrec_fields e;
+	evrec_fields e = pod_event("a", "Q", "m", T0);
 
 	(void)state;
 	options.rate_limit = true;
 	series_setup(&f, &options, &one);
 	o = series_see(&f, "a", "m", 0);
 	assert_true(!o->skip && o->why == EVREC_NEW && o->bucket != 0);
-	o = series_see(&f, "a", "n", 1);
-	assert_true(o->skip && !o->patch && o->why == EVREC_RATE_LIMITED && o->count == 2 && o->due == 0);
-	assert_false(o->merged);
+	/* Another reason of the same object. A token comes after 300 s, and then the event is created as a series. */
+	o = series_see_event(&f, &e, T0);
+	assert_true(o->skip && !o->patch && o->why == EVREC_RATE_LIMITED && o->count == 1 && o->due == 0);
 	series_explain(f.s, o->bucket, T0 + 150 * S, &what);
 	assert_true(what.tokens > 0.49 && what.tokens < 0.51 && what.spam_kind == EVREC_KEY_DEFAULT);
 	assert_true(what.next_token > 149 * S && what.next_token < 151 * S);
+	e.note = EVREC_STR("n");
+	o = series_see_event(&f, &e, T0 + 200 * S);
+	assert_true(o->skip && o->count == 2 && !o->merged);
 	series_check_told(&f, "");
-	/* A token comes after 300 s. */
-	assert_true(series_see(&f, "a", "m", 200 * S)->skip);
-	o = series_see(&f, "a", "m", 301 * S);
-	assert_true(!o->skip && o->patch && o->due == 0 && o->count == 4);
-	series_check_told(&f, "Ongoing a 4");
-	o = series_see(&f, "a", "m", 302 * S);
-	assert_true(!o->skip && o->due != 0);
-	/* Another reason of the same object has no token for its create; the first one that has creates a series. */
-	e = pod_event("a", "Q", "m", T0 + 302 * S);
-	assert_true(series_see_event(&f, &e, T0 + 302 * S)->skip);
-	assert_true(f.o.count == 1 && !f.o.patch);
-	o = series_see_event(&f, &e, T0 + 602 * S);
-	assert_true(!o->skip && !o->patch && o->why == EVREC_NEW && o->count == 2 && o->first == T0 + 302 * S);
-	series_check_told(&f, "Ongoing a 2");
+	o = series_see_event(&f, &e, T0 + 301 * S);
+	assert_true(!o->skip && !o->patch && o->why == EVREC_NEW && o->count == 3 && o->first == T0);
+	series_check_told(&f, "Ongoing a 3");
 	/* After a drop an occurrence without a token is deferred, as those before it. */
-	series_dropped(f.s, o->handle, T0 + 602 * S);
-	o = series_see_event(&f, &e, T0 + 632 * S);
+	series_dropped(f.s, o->handle, T0 + 301 * S);
+	o = series_see_event(&f, &e, T0 + 331 * S);
 	assert_true(!o->skip && o->patch && o->due != 0);
-	o = series_see_event(&f, &e, T0 + 903 * S);
-	assert_true(!o->skip && !o->patch && o->due == 0 && o->count == 4);
+	o = series_see_event(&f, &e, T0 + 602 * S);
+	assert_true(!o->skip && !o->patch && o->due == 0 && o->count == 5);
+	series_teardown(&f);
+}
+
+/* The patch that begins a series, without a token, is deferred as the further ones are: its count is written in time. */
+static void test_a_series_begins_without_a_token(void **state)
+{
+	evrec_series_options options = series_options(10);
+	const evrec_correlator_options one = limits(1);
+	evrec_fields old = written("old", 5);
+	struct series_fixture f;
+	struct observed *o;
+
+	(void)state;
+	options.rate_limit = true;
+	series_setup(&f, &options, &one);
+	(void)series_see(&f, "a", "m", 0);
+	o = series_see(&f, "a", "n", 1);
+	assert_true(!o->skip && o->patch && o->why == EVREC_SERIES && o->count == 2 && o->bucket != 0 && o->merged);
+	assert_true(o->due == T0 + 720 * S && o->finishes);
+	series_check_told(&f, "Ongoing a 2");
+	/* A token that has come meanwhile is not needed. */
+	o = series_see(&f, "a", "n", 301 * S);
+	assert_true(!o->skip && o->patch && o->count == 3 && o->due == T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
+	assert_false(f.told[0].untold);
+	series_check_told(&f, "Finished a 3");
+	/* A series of an earlier process, of the same source and object as an event that takes the token. */
+	assert_true(series_resume(f.s, &old, T0 + 720 * S));
+	old.reason = EVREC_STR("Q");
+	assert_false(series_see_event(&f, &old, T0 + 720 * S)->skip);
+	old.reason = EVREC_STR("R");
+	o = series_see_event(&f, &old, T0 + 720 * S);
+	assert_true(!o->skip && o->patch && o->count == 1 && o->base == 5 && o->due == T0 + 1440 * S);
+	series_check_told(&f, "Unknown old 5, Ongoing old 6");
 	series_teardown(&f);
 }
 
@@ -229,7 +255,7 @@ static void enter(void)
 
 	assert_true(keys_make(&keys, &e));
 	assert_int_equal(series_observe(entered, &e, &keys, T0, &o), EVREC_EINVALID);
-	series_tick(entered, INT64_MAX);
+	series_tick(entered, INT64_MAX, SIZE_MAX);
 	assert_false(series_resume(entered, &e, T0));
 	keys_free(&keys);
 }
@@ -279,7 +305,7 @@ static void test_callbacks_cannot_enter(void **state)
 	series_explain(f.s, f.o.bucket, T0, &what);
 	assert_int_equal(what.spam_kind, EVREC_KEY_DEFAULT);
 	assert_false(series_see(&f, "d", "fail", 6)->skip);
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	assert_int_equal(told, 4);
 	series_get_stats(f.s, &stats);
 	assert_int_equal(stats.series, 0);
@@ -330,9 +356,9 @@ static void test_clock_is_set_back(void **state)
 	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
 	assert_false(series_see(&f, "b", "m", 29 * S)->patch); /* 30 s after the drop */
 	series_check_told(&f, "Ongoing c 2, Ongoing b 2");
-	series_tick(f.s, T0 + 360 * S);
+	series_tick(f.s, T0 + 360 * S, SIZE_MAX);
 	series_check_told(&f, "Finished c 3");
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	series_check_told(&f, "Finished b 2");
 	(void)series_see(&f, "d", "m", -360 * S);
 	assert_int_equal(series_next_due(f.s), T0 + 360 * S);
@@ -366,7 +392,8 @@ int main(void)
 		cmocka_unit_test(test_30_s_after_a_dropped_create_it_is_made_again),
 		cmocka_unit_test(test_an_earlier_series_goes_on),
 		cmocka_unit_test(test_an_earlier_series_ends_unseen),
-		cmocka_unit_test(test_requests_at_once_take_tokens),
+		cmocka_unit_test(test_creates_take_tokens),
+		cmocka_unit_test(test_a_series_begins_without_a_token),
 		cmocka_unit_test(test_without_the_option_there_is_no_limit),
 		cmocka_unit_test(test_callbacks_cannot_enter),
 		cmocka_unit_test(test_the_latest_observation_sets_the_time),

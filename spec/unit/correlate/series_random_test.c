@@ -86,12 +86,12 @@ static int model_oldest(const struct model *m, size_t *n)
 	return oldest;
 }
 
-static void model_tick(struct model *m, int64_t now)
+static void model_tick(struct model *m, int64_t now, size_t max)
 {
 	size_t n;
 	int i;
 
-	while ((i = model_oldest(m, &n)) >= 0 && model_end(m->entries[i].seen) <= now) {
+	while (max-- > 0 && (i = model_oldest(m, &n)) >= 0 && model_end(m->entries[i].seen) <= now) {
 		model_finish(m, i, false);
 	}
 }
@@ -116,7 +116,7 @@ static struct expected model_see(struct model *m, int i, char note, int64_t now)
 		x.patch = false;
 		oldest = model_oldest(m, &n);
 		if (n > m->max) {
-			model_finish(m, oldest, true);
+			model_finish(m, oldest, model_end(m->entries[oldest].seen) > now);
 		}
 	} else if (e->dropped && now - e->dropped_at >= 30 * S) {
 		x.patch = false;
@@ -277,8 +277,10 @@ static void live(uint64_t *seed)
 		if (what < 12) {
 			check_see(&f, &m, i, (char)('x' + unit_random(seed) % 3), now);
 		} else if (what == 12) {
-			model_tick(&m, now);
-			series_tick(f.s, now);
+			const size_t max = unit_random(seed) % 3;
+
+			model_tick(&m, now, max);
+			series_tick(f.s, now, max);
 		} else if (what == 13) {
 			check_resume(&f, &m, i, 1 + (int)(unit_random(seed) % 3), now);
 		} else if (what >= 16 && m.entries[i].handle != 0) {
@@ -379,7 +381,7 @@ static void scenario(void)
 	alloc_failure_ignore();
 	see(s, "b", "m", T0 + 720 * S, 1); /* the one before has ended */
 	see(s, "b", "n", T0 + 720 * S, 2);
-	series_tick(s, T0 + 7200 * S);
+	series_tick(s, T0 + 7200 * S, SIZE_MAX);
 	old.name = EVREC_STR("old.1");
 	ok = series_resume(s, &old, T0 + 7200 * S);
 	alloc_failure_check(ok);

@@ -110,15 +110,52 @@ static void test_ticks_finish_what_is_older_than_finish_time(void **state)
 		(void)series_see(&f, "a", "m", cases[i].seen);
 		series_check_told(&f, "Ongoing a 2");
 		assert_int_equal(series_next_due(f.s) - T0, cases[i].end);
-		series_tick(f.s, T0 + cases[i].end - 1);
+		series_tick(f.s, T0 + cases[i].end - 1, SIZE_MAX);
 		series_check_told(&f, "");
-		series_tick(f.s, T0 + cases[i].end);
+		series_tick(f.s, T0 + cases[i].end, SIZE_MAX);
 		series_check_told(&f, "Finished a 2");
 		assert_int_equal(series_next_due(f.s), INT64_MAX);
 		series_get_stats(f.s, &stats);
 		assert_true(stats.series == 0 && stats.ongoing == 0 && stats.finished == 1 && stats.evicted == 0);
 		series_teardown(&f);
 	}
+}
+
+/* What a tick leaves is due still, and makes room as finished, not as evicted. */
+static void test_a_tick_ends_no_more_than_asked_for(void **state)
+{
+	const evrec_series_options options = series_options(5);
+	struct series_fixture f;
+	evrec_series_stats stats;
+
+	(void)state;
+	series_setup(&f, &options, NULL);
+	for (char object[] = "a"; object[0] <= 'e'; object[0]++) {
+		(void)series_see(&f, object, "m", 0);
+		(void)series_see(&f, object, "m", 0);
+		(void)series_see(&f, object, "m", 0);
+	}
+	series_check_told(&f, "Ongoing a 2, Ongoing b 2, Ongoing c 2, Ongoing d 2, Ongoing e 2");
+	series_tick(f.s, T0 + 800 * S, 0);
+	series_check_told(&f, "");
+	series_tick(f.s, T0 + 800 * S, 2);
+	series_check_told(&f, "Finished a 3, Finished b 3");
+	assert_int_equal(series_next_due(f.s), T0 + 720 * S);
+	/* The last of them finishes itself. */
+	assert_int_equal(series_see(&f, "e", "m", 800 * S)->why, EVREC_NEW);
+	series_check_told(&f, "Finished e 3");
+	(void)series_see(&f, "f", "m", 800 * S);
+	(void)series_see(&f, "g", "m", 800 * S);
+	series_check_told(&f, "");
+	(void)series_see(&f, "h", "m", 800 * S);
+	assert_false(f.told[0].evicted || f.told[0].untold);
+	series_check_told(&f, "Finished c 3");
+	series_tick(f.s, T0 + 800 * S, 2);
+	series_check_told(&f, "Finished d 3");
+	series_get_stats(f.s, &stats);
+	assert_true(stats.series == 4 && stats.finished == 5 && stats.evicted == 0);
+	assert_int_equal(series_next_due(f.s), T0 + 1440 * S);
+	series_teardown(&f);
 }
 
 static void test_an_observation_finishes_its_own_series(void **state)
@@ -182,7 +219,7 @@ static void test_untold_unless_the_last_write_says_finished(void **state)
 		if (cases[i].released != 0) {
 			series_released(f.s, cases[i].released == 1 ? 0 : f.o.handle + (cases[i].released == 3));
 		}
-		series_tick(f.s, T0 + 3600 * S);
+		series_tick(f.s, T0 + 3600 * S, SIZE_MAX);
 		assert_int_equal(f.told_len, 1);
 		assert_int_equal(f.told[0].untold, cases[i].untold);
 		f.told_len = 0;
@@ -269,7 +306,7 @@ static void test_a_series_has_its_last_note(void **state)
 	series_check_told(&f, "Ongoing b 2");
 	series_get_stats(f.s, &stats);
 	assert_int_equal(stats.notes, 16);
-	series_tick(f.s, T0 + 720 * S);
+	series_tick(f.s, T0 + 720 * S, SIZE_MAX);
 	assert_string_equal(f.told[0].note, "note 20");
 	assert_string_equal(f.told[1].note, "");
 	series_check_told(&f, "Finished a 23, Finished b 2");
@@ -369,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_second_begins_a_series_and_further_ones_wait),
 		cmocka_unit_test(test_due_is_the_next_heartbeat_or_the_end),
 		cmocka_unit_test(test_ticks_finish_what_is_older_than_finish_time),
+		cmocka_unit_test(test_a_tick_ends_no_more_than_asked_for),
 		cmocka_unit_test(test_an_observation_finishes_its_own_series),
 		cmocka_unit_test(test_untold_unless_the_last_write_says_finished),
 		cmocka_unit_test(test_a_new_event_evicts_the_least_recently_seen),

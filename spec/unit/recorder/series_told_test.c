@@ -112,6 +112,45 @@ static void test_a_poll_tells_of_the_end(void **state)
 	series_world_close(&w);
 }
 
+static void end_ten_series(bool watched)
+{
+	static const char four[] = "2 Finished;2 Finished;2 Finished;2 Finished;";
+	struct series_world w = { 0 };
+	struct seen seen = { 0 };
+	char object[] = "web-0", expected[128];
+
+	series_world_open(&w, NULL);
+	if (watched) {
+		evrec_watch_free(watch(&w, &seen));
+	}
+	for (; object[4] <= '9'; object[4]++) {
+		series_world_record(&w, object, "a");
+		series_world_record(&w, object, "a");
+	}
+	series_world_advance(&w, 720 * EVREC_SECOND);
+	seen.text[0] = '\0';
+	series_world_record(&w, "other", "b");
+	assert_int_equal(stats_check_equations(w.b).series.finished, 4);
+	(void)snprintf(expected, sizeof(expected), "%sb;", four);
+	assert_string_equal(seen.text, watched ? expected : "");
+	seen.text[0] = '\0';
+	series_world_record(&w, "web-9", "c"); /* ends its own besides */
+	assert_int_equal(stats_check_equations(w.b).series.finished, 9);
+	(void)snprintf(expected, sizeof(expected), "%sc;2 Finished;", four);
+	assert_string_equal(seen.text, watched ? expected : "");
+	checked_poll(w.b);
+	assert_int_equal(stats_check_equations(w.b).series.finished, 10);
+	series_world_close(&w);
+}
+
+/* No recording call pays for all series that are finished by one tick. A poll does. */
+static void test_a_recording_call_ends_a_few_series(void **state)
+{
+	(void)state;
+	end_ten_series(false);
+	end_ten_series(true);
+}
+
 /* Of two sinks the first tells; the second once the first was stopped. */
 static void test_one_sink_tells(void **state)
 {
@@ -251,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_watches_are_told_in_order),
 		cmocka_unit_test(test_a_poll_tells_of_the_end),
+		cmocka_unit_test(test_a_recording_call_ends_a_few_series),
 		cmocka_unit_test(test_one_sink_tells),
 		cmocka_unit_test(test_callbacks_may_act),
 		cmocka_unit_test(test_a_callback_may_stop_the_sink),
