@@ -549,8 +549,8 @@ local testing = {}
 ---@field broadcaster evrec.Broadcaster
 local Fake = {}
 
----Returns the events as "type reason message", as client-go's FakeRecorder does. An event that tells that a series began
----or ended is "type reason message (series Ongoing, 2)".
+---Returns the events as "type reason message", as client-go's FakeRecorder does. An event that tells that a series
+---began or ended is "type reason message (series Ongoing, 2)".
 ---@return string[]
 function Fake:strings() end
 
