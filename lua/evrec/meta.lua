@@ -223,8 +223,8 @@ function evrec.correlator(options) end
 ---@field max_in_flight? integer requests at once, 1 to 1000, but at most 4 without HTTP/2; default: 32
 ---@field timeout? number seconds for one request; default: 10
 ---@field resume? boolean series of earlier processes go on, if events are combined by series; default: false
----@field resume_instances? string[] reporting instances, besides the recorder's own, whose series go on; a `*` at the end
----stands for any text; default: none
+---@field resume_instances? string[] reporting instances, besides the recorder's own, whose series go on; a `*` at the
+---end stands for any text; default: none
 ---@field thread? boolean false: `poll` does the I/O on the calling thread; default: true
 
 ---@class evrec.FileOptions: evrec.SinkOptions
