@@ -259,6 +259,11 @@ static int event_tostring(lua_State *L)
 	push_str(L, f->regarding.name);
 	lua_pushfstring(L, " x%d: ", f->count);
 	push_str(L, f->note);
+	if (f->series_state.len != 0) {
+		lua_pushliteral(L, " (series ");
+		push_str(L, f->series_state);
+		lua_pushfstring(L, ", %d)", f->series_count);
+	}
 	lua_concat(L, lua_gettop(L) - 1);
 	return 1;
 }

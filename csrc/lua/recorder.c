@@ -75,8 +75,10 @@ static int recorder_action_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 7, RECORDING_SLOTS)) {
 		return 3;
 	}
-	if (!recording_format(&r, 7) || !recording_object(&r, 2) || !recording_related(&r, 3) ||
-	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason) ||
+	/* First of all: if `related` was forgotten, each argument after it is in the place of the one before. */
+	if (!recording_related_type(&r, 3) || !recording_format(&r, 7) || !recording_object(&r, 2) ||
+	    !recording_related(&r, 3) || !recording_string(&r, 4, "type", &r.emit.type) ||
+	    !recording_string(&r, 5, "reason", &r.emit.reason) ||
 	    !recording_optional(&r, 6, "action", &r.emit.action)) {
 		return recording_refuse(&r);
 	}

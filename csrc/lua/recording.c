@@ -96,6 +96,12 @@ bool recording_optional(struct recording *r, int index, const char *name, evrec_
 	return is_unset(r->L, index) || recording_string(r, index, name, out);
 }
 
+bool recording_related_type(struct recording *r, int index)
+{
+	return is_unset(r->L, index) || lua_istable(r->L, index) || lua_isuserdata(r->L, index) ||
+	       refuse_type(r->L, index, "related", "", "an object, a reference or nil", &r->err);
+}
+
 bool recording_related(struct recording *r, int index)
 {
 	const evrec_prepared_ref *ref = NULL;
@@ -103,7 +109,7 @@ bool recording_related(struct recording *r, int index)
 	if (is_unset(r->L, index)) {
 		return true;
 	}
-	if (!reference_read(r->L, index, "related", &ref, &r->related, &r->err)) {
+	if (!recording_related_type(r, index) || !reference_read(r->L, index, "related", &ref, &r->related, &r->err)) {
 		return false;
 	}
 	r->emit.related = ref != NULL ? evrec_prepared_ref_fields(ref) : &r->related;

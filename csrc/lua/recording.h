@@ -82,6 +82,8 @@ static inline bool recording_object(struct recording *r, int index)
 	return reference_read(r->L, index, "object", &r->emit.object, &r->regarding, &r->err);
 }
 bool recording_related(struct recording *r, int index); /* optional */
+/* Checks the type alone: an object, a reference or unset. */
+bool recording_related_type(struct recording *r, int index);
 static inline bool recording_string(struct recording *r, int index, const char *name, evrec_str *out)
 {
 	if (lua_type(r->L, index) != LUA_TSTRING) {

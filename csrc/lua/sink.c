@@ -224,6 +224,26 @@ static const struct option common_rows[] = {
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
+/* Raises if the copy of the options at stack index 1 has one of a series, and the sink makes no series. */
+static void check_series_options(lua_State *L, const char *function, const evrec_sink_options *options)
+{
+	static const char *const names[] = { "refresh_interval", "finish_time", "max_series", "note_in_key",
+		                             "rate_limit" };
+	size_t i;
+
+	if (options->correlate == EVREC_CORRELATE_SERIES ||
+	    (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1)) {
+		return;
+	}
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		lua_getfield(L, 1, names[i]);
+		if (!is_unset(L, -1)) {
+			luaL_error(L, "%s: option '%s': only with correlate = \"series\"", function, names[i]);
+		}
+		lua_pop(L, 1);
+	}
+}
+
 static struct sink *push_sink(lua_State *L)
 {
 	return box_new(L, &sink_type, sizeof(struct sink));
@@ -257,6 +277,7 @@ int sink_new_lua(lua_State *L)
 	lua_newtable(L);
 	evrec_sink_options_init(&options);
 	options_read(L, 1, function, lua_rows, &options, 2);
+	check_series_options(L, function, &options);
 	check_lua_options(L, function, &options);
 	/* The strings that `options` borrow, or the table with one, live as long as the sink's user value. */
 	lua_getfield(L, 1, "spool");
@@ -294,6 +315,7 @@ int sink_new_file(lua_State *L)
 	lua_settop(L, 1);
 	evrec_sink_options_init(&settings.common);
 	options_read(L, 1, function, file_rows, &settings, 0);
+	check_series_options(L, function, &settings.common);
 	sink = push_sink(L);
 	sink->sink = evrec_sink_file(settings.path, &settings.common, &err);
 	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
@@ -336,6 +358,7 @@ int sink_new_kubernetes(lua_State *L)
 	lua_settop(L, 2);
 	evrec_kubernetes_options_init(&settings.options);
 	options_read(L, 1, function, kubernetes_rows, &settings, 0);
+	check_series_options(L, function, &settings.options.common);
 	settings.options.common.threadless = !settings.thread;
 	settings.options.resume_instances = settings.resume_instances.items;
 	settings.options.resume_instances_len = settings.resume_instances.len;

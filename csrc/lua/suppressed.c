@@ -68,6 +68,10 @@ void suppressed_push_explained(lua_State *L, const evrec_suppressed *s)
 	table_set_seconds(L, "first", s->first);
 	table_set_seconds(L, "last", s->last);
 	set_aggregate_key(L, s);
+	/* No token was missing where an event was merged, or its series ended. */
+	if (s->stage == EVREC_STAGE_MERGED || s->stage == EVREC_STAGE_FINISHED) {
+		return;
+	}
 	set_spam_key(L, s);
 	table_set_number(L, "tokens", s->tokens);
 	/* No next token will ever come if qps is 0. */

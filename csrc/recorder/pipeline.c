@@ -58,7 +58,9 @@ static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, con
 {
 	struct observed observed;
 
+	/* Told before the drop, whose line then shows why. */
 	outbox_report(pipeline->outbox, "unfit", why);
+	pipeline_take_messages(pipeline);
 	pipeline->received++;
 	pipeline->dropped_unfit++;
 	observed_init(&observed, event);

@@ -43,9 +43,18 @@ static void take_over(struct pipeline *pipeline, size_t max)
 	}
 }
 
-void pipeline_take_news(struct pipeline *pipeline, size_t max)
+void pipeline_take_messages(struct pipeline *pipeline)
 {
 	struct outbox_message message;
+
+	while (outbox_next_message(pipeline->outbox, &message)) {
+		pipeline->listener->error(pipeline->listener->ctx, message.message, message.name,
+		                          sink_name(pipeline->sink));
+	}
+}
+
+void pipeline_take_news(struct pipeline *pipeline, size_t max)
+{
 	struct entry *entry;
 
 	take_over(pipeline, max);
@@ -60,10 +69,7 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 		}
 		outbox_recycle(pipeline->outbox, entry);
 	}
-	while (outbox_next_message(pipeline->outbox, &message)) {
-		pipeline->listener->error(pipeline->listener->ctx, message.message, message.name,
-		                          sink_name(pipeline->sink));
-	}
+	pipeline_take_messages(pipeline);
 }
 
 void pipeline_drain(struct pipeline *pipeline)

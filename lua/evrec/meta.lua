@@ -549,7 +549,8 @@ local testing = {}
 ---@field broadcaster evrec.Broadcaster
 local Fake = {}
 
----Returns the events as "type reason message", as client-go's FakeRecorder does.
+---Returns the events as "type reason message", as client-go's FakeRecorder does. An event that tells that a series
+---began or ended is "type reason message (series Ongoing, 2)".
 ---@return string[]
 function Fake:strings() end
 
@@ -616,9 +617,9 @@ function testing.recorder(options) end
 ---@field first number seconds since 1970: when the first of them was suppressed
 ---@field last number seconds since 1970: when the last of them was suppressed
 ---@field aggregate_key? string|evrec.KeyParts events with this key are combined
----@field spam_key? string|evrec.KeyParts events with this key share a bucket of tokens
----@field tokens number in that bucket now
----@field next_token_in? number seconds; 0: there is a token; nil: none will ever come
+---@field spam_key? string|evrec.KeyParts events with this key share a bucket of tokens; not of merged and finished ones
+---@field tokens? number in that bucket now; not of merged and finished ones
+---@field next_token_in? number seconds; 0: there is a token; nil: none will ever come, or of merged and finished ones
 
 ---@class evrec.Explained
 ---@field name string of the sink

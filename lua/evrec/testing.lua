@@ -25,7 +25,9 @@ end
 function Recorder:strings()
 	local strings = {}
 	for i, event in ipairs(self.events) do
-		strings[i] = ("%s %s %s"):format(event.type, event.reason, event.message)
+		local series = event.series
+		strings[i] = ("%s %s %s%s"):format(event.type, event.reason, event.message,
+			series and series.state and (" (series %s, %d)"):format(series.state, series.count) or "")
 	end
 	return strings
 end

@@ -3,6 +3,7 @@ local cjson = require "cjson"
 local fixtures = require "fixtures"
 
 local pod = fixtures.pod()
+local unpack = table.unpack or unpack
 
 local function recording()
 	local s = fixtures.setup()
@@ -37,6 +38,21 @@ describe("recorder:action_eventf", function()
 			assert.is_nil(e.action)
 			assert.equal("m", e.message)
 		end
+	end)
+
+	it("names related first if it was forgotten", function()
+		local s = recording()
+		local expected = "related: expected an object, a reference or nil, got string"
+		for _, call in ipairs {
+			{ "Warning", "R", "A", "m", n = 4 }, { "Warning", "R", "A", "%s", "x", n = 5 }, { "Warning", "R", nil, "m", n = 4 },
+		} do
+			local ok, message, name = s.recorder:action_eventf(pod, unpack(call, 1, call.n))
+			assert.is_nil(ok)
+			assert.equal(expected, message)
+			assert.equal("invalid", name)
+		end
+		local _, message = s.recorder:emit { regarding = pod, related = "x", type = "Normal", reason = "R", note = "m" }
+		assert.equal(expected, message)
 	end)
 end)
 

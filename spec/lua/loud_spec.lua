@@ -78,6 +78,16 @@ describe("a broadcaster without on_error", function()
 			]]))
 	end)
 
+	it("tells with the first unfit event why it is that", function()
+		assert.equal(lines("evrec: 1 event was not written: unfit: reportingController: \"a b\" is no qualified name; "
+			.. "e.g. Warning R about Pod shop/web-0: m"), (run [[
+				local b = evrec.broadcaster { clock = clock }
+				b:start_recording_to_sink(evrec.sink.lua { create = print, correlate = "series" })
+				b:new_recorder { component = "a b" }:event(pod(), "Warning", "R", "m")
+				b:shutdown(0)
+			]]))
+	end)
+
 	it("tells refused calls with the first caller's file and line", function()
 		assert.equal(lines(
 			REFUSED .. "(script.lua:3)",

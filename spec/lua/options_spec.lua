@@ -132,6 +132,9 @@ describe("options", function()
 		fails(evrec.correlator, { qps = -1 }, "got -1")
 		fails(evrec.correlator, { qps = inf }, "got inf")
 		fails(evrec.correlator, { burst_size = 2.5 }, "expected an integer >= 1, got 2.5")
+		fails(evrec.sink.file, { path = "-", finish_time = 1e12 },
+			"option 'finish_time': expected a number of seconds from 1 to 1000000000, got 1000000000000")
+		fails(evrec.sink.file, { path = "-", max_tries = inf }, "expected an integer from 0 to 1000000000, got inf")
 		fails(evrec.correlator, { key_func = 5 }, "option 'key_func': expected a function, got number")
 		fails(evrec.correlator, { clock = 5 }, "option 'clock': expected a clock, got number")
 		fails(evrec.broadcaster, { max_message_bytes = 8 }, "expected an integer from 16 to 262144, got 8")
@@ -155,6 +158,37 @@ describe("options", function()
 		assert.truthy(evrec.sink.file { path = "-", api = cjson.null, correlate = cjson.null, max_series = cjson.null })
 	end)
 
+	it("of series are refused without series", function()
+		local function kubernetes(options)
+			options.server = "https://s"
+			return evrec.sink.kubernetes(options)
+		end
+		local makers = {
+			["evrec.sink.file"] = function(options)
+				options.path = "-"
+				return evrec.sink.file(options)
+			end,
+			["evrec.sink.lua"] = function(options)
+				options.create = print
+				return evrec.sink.lua(options)
+			end,
+			["evrec.sink.kubernetes"] = kubernetes,
+		}
+		for option, value in pairs {
+			refresh_interval = 60, finish_time = 5, max_series = 5, note_in_key = true, rate_limit = false,
+		} do
+			for what, make in pairs(makers) do
+				local message = ([[%s: option '%s': only with correlate = "series"]]):format(what, option)
+				fails(make, { [option] = value }, message)
+				fails(make, { [option] = value, api = "v1" }, message)
+				fails(make, { [option] = value, api = "events.k8s.io/v1", correlate = "record" }, message)
+				assert.truthy(make { [option] = value, correlate = "series" })
+				assert.truthy(make { [option] = value, api = "events.k8s.io/v1" })
+			end
+			assert.truthy(kubernetes { [option] = value, api = "auto" })
+		end
+	end)
+
 	it("may be at the ends of their ranges", function()
 		assert.truthy(evrec.correlator {
 			lru_cache_size = 1, burst_size = 1, qps = 0, max_events = 1, max_interval_in_seconds = 0,
@@ -166,10 +200,12 @@ describe("options", function()
 			end
 		end
 		for _, value in ipairs { 1, 1e9 } do
-			assert.truthy(evrec.sink.file { path = "-", refresh_interval = value, finish_time = value })
+			assert.truthy(evrec.sink.file { path = "-", correlate = "series", refresh_interval = value, finish_time = value })
 		end
 		for _, value in ipairs { 1, 2 ^ 24 } do
-			assert.truthy(evrec.sink.lua { create = print, max_series = value, note_in_key = true, rate_limit = false })
+			assert.truthy(evrec.sink.lua {
+				create = print, correlate = "series", max_series = value, note_in_key = true, rate_limit = false,
+			})
 		end
 		assert.truthy(evrec.broadcaster { max_message_bytes = 16 })
 		assert.truthy(evrec.broadcaster { max_message_bytes = 262144 })

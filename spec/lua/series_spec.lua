@@ -219,6 +219,21 @@ describe("a series", function()
 		local told = t.events[2].series or t.events[3].series
 		assert.equal("Ongoing", told.state)
 		assert.equal(2, told.count)
+		local strings = t:strings()
+		table.sort(strings)
+		assert.same({ "Normal R m1", "Normal R m2", "Normal R m2 (series Ongoing, 2)" }, strings)
+	end)
+
+	it("shows its state as a string", function()
+		local s = setup()
+		local queue = s.broadcaster:watch()
+		s.record(2)
+		local states = {}
+		for event in function() return queue:next() end do
+			states[#states + 1] = tostring(event):match "^evrec%.event: .* BackOff .*(%(series .*%))$"
+		end
+		assert.same({ "(series Ongoing, 2)" }, states)
+		assert.is_nil(tostring(evrec.event { series = { count = 2 } }):find("series", 1, true))
 	end)
 
 	it("is written by flush, shutdown and the stop of its sink, as ongoing", function()
@@ -281,6 +296,11 @@ describe("a series", function()
 		assert.equal("finished", stages.finished.why)
 		assert.equal(5, stages.finished.count)
 		assert.is_nil(stages.finished.cause)
+		for _, stage in pairs(stages) do
+			assert.is_nil(stage.spam_key)
+			assert.is_nil(stage.tokens)
+			assert.is_nil(stage.next_token_in)
+		end
 	end)
 
 	it("has one message with note_in_key", function()
@@ -396,7 +416,10 @@ describe("a series", function()
 		assert.equal(1, #s.drops)
 		assert.equal("rate_limited", s.drops[1].why)
 		assert.equal("B", s.drops[1].event.reason)
-		assert.equal("rate_limited", s.broadcaster:explain(pod)[1].suppressed[1].stage)
+		local what = s.broadcaster:explain(pod)[1].suppressed[1]
+		assert.equal("rate_limited", what.stage)
+		assert.is_true(what.tokens < 1)
+		assert.is_true(what.next_token_in > 59 and what.next_token_in <= 60)
 		s.at(60)
 		s.record(1, "B")
 		s.broadcaster:poll()
