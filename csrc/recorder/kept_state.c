@@ -141,7 +141,7 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	bool ok;
 
 	opened = state_file_open(kept->file, &contents, &records, &err);
-	if (opened == STATE_REFUSED) {
+	if (opened == STATE_REFUSED || opened == STATE_IN_USE) {
 		report(ob, "counts are not kept for the next process", err.message);
 	} else if (opened == STATE_IGNORED) {
 		report(ob, "no counts of the last process were taken over", err.message);
