@@ -12,6 +12,7 @@ struct kept_state {
 	struct correlator_watch watch;
 	struct state *state;
 	struct state_file *file;
+	bool was_busy; /* the driver's: it has waited for the lock in vain, and not had it since */
 };
 
 /* ---- the driver's side ---- */
@@ -24,11 +25,13 @@ static bool lock_for_driver(struct kept_state *kept)
 	const struct timespec pause = { 0, LOCK_PAUSE };
 
 	for (int tries = 0; pthread_mutex_trylock(&kept->lock) != 0; tries++) {
-		if (tries == LOCK_TRIES) {
+		if (kept->was_busy || tries == LOCK_TRIES) {
+			kept->was_busy = true;
 			return false;
 		}
 		(void)nanosleep(&pause, NULL);
 	}
+	kept->was_busy = false;
 	return true;
 }
 

@@ -7,17 +7,20 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAGIC "evrec state\n"
 #define MAGIC_LEN (sizeof(MAGIC) - 1)
 
-#define EACH EVREC_SECOND            /* between two writes */
-#define ASK_AGAIN (3 * EVREC_SECOND) /* after a failure, and for a lock that another owner has */
-#define PORTION 16                   /* entries taken at once: a recording call may have to wait for these */
-#define PORTION_QUICK 64             /* entries in a step that must be quick */
-#define SMALL (1u << 20)             /* bytes that a file may always have */
-#define READ_MAX (1u << 30)          /* bytes of a file that is read */
+#define EACH EVREC_SECOND             /* between two writes */
+#define ASK_AGAIN (3 * EVREC_SECOND)  /* after a failure, and for a lock that another owner has */
+#define BUSY_WAIT (EVREC_SECOND / 20) /* after the state was in use */
+#define PORTION 16                    /* entries taken at once: a recording call may have to wait for these */
+#define PORTION_QUICK 64              /* entries in a step that must be quick */
+#define SMALL (1u << 20)              /* bytes that a file may always have */
+#define SAVE_TRIES 10                 /* of a state that is in use, 1 ms apart */
+#define READ_MAX (1u << 30)           /* bytes of a file that is read */
 
 struct head {
 	char magic[MAGIC_LEN];
@@ -428,18 +431,11 @@ static void end_write(struct state_file *f, int64_t now)
 	}
 }
 
-void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+static enum progress write_due(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
 {
 	enum progress progress = SOME;
 	evrec_error err;
 
-	if (now < state_file_next_due(f)) {
-		return;
-	}
-	if (f->awaits_lock && f->due == INT64_MIN) {
-		f->due = later(now, ASK_AGAIN);
-		return;
-	}
 	if (!f->writing && !begin_write(f, &err)) {
 		progress = FAILED;
 	}
@@ -451,16 +447,37 @@ void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool 
 	}
 	if (progress == FAILED) {
 		give_up(f, ob, now, &err);
+	} else if (progress == BUSY) {
+		f->due = later(now, BUSY_WAIT);
 	} else if (progress == DONE) {
 		end_write(f, now);
+	}
+	return progress;
+}
+
+void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+{
+	if (now < state_file_next_due(f)) {
+		return;
+	}
+	if (f->awaits_lock && f->due == INT64_MIN) {
+		f->due = later(now, ASK_AGAIN);
+	} else {
+		(void)write_due(f, ob, now, quick);
 	}
 }
 
 void state_file_save(struct state_file *f, struct outbox *ob)
 {
+	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
+	unsigned writes = 0, busy = 0;
+
 	/* The file that its owner wrote last is as good as one that would take its place now. */
-	for (int tries = 0; !f->awaits_lock && tries < 2 && state_file_next_due(f) != INT64_MAX; tries++) {
-		f->due = INT64_MIN;
-		state_file_step(f, ob, 0, false);
+	while (!f->awaits_lock && writes < 2 && busy < SAVE_TRIES && state_file_next_due(f) != INT64_MAX) {
+		if (write_due(f, ob, 0, false) != BUSY) {
+			writes++;
+		} else if (++busy < SAVE_TRIES) {
+			(void)nanosleep(&moment, NULL);
+		}
 	}
 }
