@@ -142,48 +142,6 @@ static void test_the_file_has_one_owner(void **state)
 	check_next(path, T0 + 30 * EVREC_SECOND, 11);
 }
 
-/* A reload: the new configuration starts before the old one ends. */
-static void test_the_next_owner_takes_the_file(void **state)
-{
-	const char *path = tmpdir_path(*state, "state");
-	struct state_life old, life;
-
-	state_life_begin(&old, path, T0);
-	state_life_record(&old, "a");
-	state_life_begin(&life, path, T0);
-	check_told(&life, "is in use by another process or sink");
-	for (int i = 0; i < 4; i++) {
-		state_life_record(&life, "a");
-	}
-	state_life_end(&old);
-	state_life_advance(&life, 3 * EVREC_SECOND - 1);
-	check_next(path, T0, 2);
-	/* Its own count, not the old owner's, as soon as it has the lock. */
-	state_life_advance(&life, 1);
-	state_life_free(&life);
-	assert_int_equal(life.errors, 1);
-	check_next(path, T0, 5);
-}
-
-/* What was never its own, another file under the name, is left alone by one that waited too. */
-static void test_the_next_owner_leaves_another_file_alone(void **state)
-{
-	const char *path = tmpdir_path(*state, "state");
-	struct state_life old, life;
-
-	state_life_begin(&old, path, T0);
-	state_life_begin(&life, path, T0);
-	state_life_record(&life, "a");
-	state_life_end(&old);
-	tmpdir_write_file(path, "precious");
-	state_life_advance(&life, 3 * EVREC_SECOND);
-	state_life_advance(&life, 3 * EVREC_SECOND);
-	unit_check_contains(life.error, "is not a state file of evrec");
-	assert_int_equal(life.errors, 2);
-	state_life_end(&life);
-	assert_int_equal(size_of(path), 8);
-}
-
 static void test_another_file_is_left_alone(void **state)
 {
 	const char *path = tmpdir_path(*state, "precious");
@@ -458,8 +416,6 @@ int main(void)
 		TMPDIR_TEST(test_the_next_process_counts_on),
 		TMPDIR_TEST(test_mode_under_any_umask),
 		TMPDIR_TEST(test_the_file_has_one_owner),
-		TMPDIR_TEST(test_the_next_owner_takes_the_file),
-		TMPDIR_TEST(test_the_next_owner_leaves_another_file_alone),
 		TMPDIR_TEST(test_another_file_is_left_alone),
 		TMPDIR_TEST(test_a_path_that_cannot_be_used),
 		TMPDIR_TEST(test_damage_is_told),
