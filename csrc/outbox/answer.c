@@ -36,6 +36,9 @@ static void retry_later(struct outbox *ob, struct entry *entry, const struct out
 	}
 	delay = retry_delay(entry->tries, outcome->retry_after, retry_random(&ob->random));
 	outbox_back_off(ob, entry, why, delay, now);
+	if (outcome->unanswered && outbox_is_restored(entry) && entry->due <= INT64_MAX - ROWS_FIRST_FOR) {
+		ob->rows_until = entry->due + ROWS_FIRST_FOR;
+	}
 }
 
 static void retry(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)

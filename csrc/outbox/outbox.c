@@ -415,17 +415,6 @@ bool outbox_empty(struct outbox *ob)
 	return empty;
 }
 
-bool outbox_stalled(struct outbox *ob, int64_t now)
-{
-	bool stalled;
-
-	(void)pthread_mutex_lock(&ob->lock);
-	stalled = !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now && !ob->closed &&
-	          ob->waiting.head == NULL && ob->stats.in_flight == 0;
-	(void)pthread_mutex_unlock(&ob->lock);
-	return stalled;
-}
-
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats)
 {
 	(void)pthread_mutex_lock(&ob->lock);

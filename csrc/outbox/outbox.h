@@ -183,6 +183,11 @@ void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
 
 /* True: a spool has, or may have, writes of earlier processes that were not answered yet. */
 bool outbox_awaits_rows(struct outbox *ob);
+/*
+ * Before the first submit: a row and an entry of this process may be of one event, as the correlator's state was kept. So
+ * entries of this process wait until those writes were answered, for 30 s at most, without the time of an outage.
+ */
+void outbox_send_rows_first(struct outbox *ob);
 /* True: the entry, in flight, is one of them. */
 bool outbox_is_restored(const struct entry *entry);
 

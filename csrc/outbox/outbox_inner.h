@@ -61,6 +61,8 @@ struct outbox {
 	/* With a spool: */
 	bool keeps;             /* at the end entries are kept for the spool, not dropped */
 	bool more;              /* rows are expected of the spool */
+	bool rows_first;        /* entries of this process are held until there are none, */
+	int64_t rows_until;     /* or until then; INT64_MIN: nothing was taken yet */
 	struct entry_list kept; /* for the spool: pending, but not to be sent in this process */
 	size_t kept_len;
 	int64_t rows_after;                     /* ns after which a pending entry is to have a row; INT64_MAX: never */
@@ -98,6 +100,11 @@ void pending_touch_age(struct outbox *ob, struct entry *entry, const struct occu
 void pending_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up);
 /* The entry's item has changed: counts its bytes anew. */
 void pending_recount_bytes(struct outbox *ob, struct entry *entry);
+
+/* ---- take.c ---- */
+
+/* How long entries of this process are held for those of the spool, and for one that was not answered, after its due. */
+#define ROWS_FIRST_FOR (30 * EVREC_SECOND)
 
 /* ---- deferred.c ---- */
 

@@ -23,6 +23,14 @@ bool outbox_awaits_rows(struct outbox *ob)
 	return awaits;
 }
 
+void outbox_send_rows_first(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->rows_first = true;
+	ob->rows_until = INT64_MIN;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
 bool outbox_is_restored(const struct entry *entry)
 {
 	return (entry->id & RESTORED) != 0;

@@ -3,6 +3,21 @@
 /* A probe of a namespace is answered within this time, mostly. */
 #define HELD_MAX EVREC_SECOND
 
+/* Ends the hold of this process's entries, if no row is left, or its time is up. */
+static void check_rows_first(struct outbox *ob, int64_t now)
+{
+	if (!ob->rows_first) {
+		return;
+	}
+	if (ob->rows_until == INT64_MIN) {
+		ob->rows_until = now > INT64_MAX - ROWS_FIRST_FOR ? INT64_MAX : now + ROWS_FIRST_FOR;
+	}
+	if ((!ob->more && ob->rows_waiting == 0) || now >= ob->rows_until) {
+		ob->rows_first = false;
+		backoff_make_due_now(&ob->backoff, BACKOFF_HELD);
+	}
+}
+
 /* A deferred entry is due, and that since before the first one that waits had its last occurrence. */
 static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 {
@@ -14,6 +29,10 @@ static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
+	/* All that backs off is due once the outbox is closed: rows go before. */
+	if (ob->closed && ob->rows_first && ob->waiting.head != NULL && outbox_is_restored(ob->waiting.head)) {
+		return list_shift(&ob->waiting);
+	}
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
 	}
@@ -30,6 +49,10 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 
 	if (outbox_too_old(ob, entry, now)) {
 		outbox_drop(ob, entry, EVREC_CAUSE_EXPIRED);
+		return false;
+	}
+	if (ob->rows_first && !ob->closed && !outbox_is_restored(entry)) {
+		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
 		return false;
 	}
 	if (ob->blocks.len != 0) {
@@ -57,6 +80,7 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->now = now;
+	check_rows_first(ob, now);
 	while ((entry = pick(ob, now)) != NULL && !may_go(ob, entry, now)) {
 		outbox_yield_lock(ob, &n);
 	}
@@ -78,6 +102,7 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 	int64_t due;
 
 	(void)pthread_mutex_lock(&ob->lock);
+	check_rows_first(ob, now);
 	due = backoff_due(&ob->backoff);
 	if (deferred_due(ob) < due) {
 		due = deferred_due(ob);
@@ -87,6 +112,19 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return due;
+}
+
+bool outbox_stalled(struct outbox *ob, int64_t now)
+{
+	bool stalled;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	check_rows_first(ob, now);
+	/* Rows that are still expected come without the clock. */
+	stalled = !(ob->rows_first && ob->more) && !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now &&
+	          !ob->closed && ob->waiting.head == NULL && ob->stats.in_flight == 0;
+	(void)pthread_mutex_unlock(&ob->lock);
+	return stalled;
 }
 
 void outbox_make_due_now(struct outbox *ob)

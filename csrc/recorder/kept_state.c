@@ -12,6 +12,7 @@ struct kept_state {
 	struct correlator_watch watch;
 	struct state *state;
 	struct state_file *file;
+	bool was_busy; /* the driver's: it has waited for the lock in vain, and not had it since */
 };
 
 /* ---- the driver's side ---- */
@@ -24,11 +25,13 @@ static bool lock_for_driver(struct kept_state *kept)
 	const struct timespec pause = { 0, LOCK_PAUSE };
 
 	for (int tries = 0; pthread_mutex_trylock(&kept->lock) != 0; tries++) {
-		if (tries == LOCK_TRIES) {
+		if (kept->was_busy || tries == LOCK_TRIES) {
+			kept->was_busy = true;
 			return false;
 		}
 		(void)nanosleep(&pause, NULL);
 	}
+	kept->was_busy = false;
 	return true;
 }
 
@@ -141,7 +144,7 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	bool ok;
 
 	opened = state_file_open(kept->file, &contents, &records, &err);
-	if (opened == STATE_REFUSED) {
+	if (opened == STATE_REFUSED || opened == STATE_IN_USE) {
 		report(ob, "counts are not kept for the next process", err.message);
 	} else if (opened == STATE_IGNORED) {
 		report(ob, "no counts of the last process were taken over", err.message);

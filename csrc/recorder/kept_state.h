@@ -3,7 +3,8 @@
  *
  * The embedder's thread observes, and the sender's driver reads what has changed, each with the lock. The driver holds it
  * for a few entries at a time, and never while it writes; the embedder's thread, while it observes one event. That may
- * call the embedder's functions, which may end the process: so the driver waits for the lock for some ms at most.
+ * call the embedder's functions, which may end the process: so the driver waits for the lock for some ms at most, and
+ * then tries it once every 50 ms.
  */
 #ifndef EVREC_KEPT_STATE_H
 #define EVREC_KEPT_STATE_H

@@ -83,6 +83,9 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	s->spooler = options->spooler;
 	if (s->spooler != NULL) {
 		outbox_expect(ob, true);
+		if (s->state != NULL) {
+			outbox_send_rows_first(ob);
+		}
 		outbox_write_rows_after(ob, spooler_after(s->spooler));
 	}
 	return s;

@@ -7,17 +7,20 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAGIC "evrec state\n"
 #define MAGIC_LEN (sizeof(MAGIC) - 1)
 
-#define EACH EVREC_SECOND            /* between two writes */
-#define ASK_AGAIN (3 * EVREC_SECOND) /* after a failure */
-#define PORTION 16                   /* entries taken at once: a recording call may have to wait for these */
-#define PORTION_QUICK 64             /* entries in a step that must be quick */
-#define SMALL (1u << 20)             /* bytes that a file may always have */
-#define READ_MAX (1u << 30)          /* bytes of a file that is read */
+#define EACH EVREC_SECOND             /* between two writes */
+#define ASK_AGAIN (3 * EVREC_SECOND)  /* after a failure, and for a lock that another owner has */
+#define BUSY_WAIT (EVREC_SECOND / 20) /* after the state was in use */
+#define PORTION 16                    /* entries taken at once: a recording call may have to wait for these */
+#define PORTION_QUICK 64              /* entries in a step that must be quick */
+#define SMALL (1u << 20)              /* bytes that a file may always have */
+#define SAVE_TRIES 10                 /* of a state that is in use, 1 ms apart */
+#define READ_MAX (1u << 30)           /* bytes of a file that is read */
 
 struct head {
 	char magic[MAGIC_LEN];
@@ -28,6 +31,7 @@ struct state_file {
 	char *path, *new_path, *lock_path;
 	uint32_t version;
 	struct spool_lock lock;
+	bool awaits_lock;                  /* another owner had it: it is asked for again */
 	const struct state_source *source; /* NULL: no state yet */
 	void *ctx;
 	void (*wake)(void *ctx);
@@ -101,6 +105,7 @@ void state_file_close(struct state_file *f)
 	drop_new(f);
 	close_fd(&f->fd);
 	spool_lock_release(&f->lock);
+	f->awaits_lock = false;
 }
 
 void state_file_free(struct state_file *f)
@@ -165,7 +170,8 @@ static enum state_opened check_head(const struct state_file *f, const struct buf
 	return STATE_OPENED;
 }
 
-static enum state_opened read_file(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err)
+static enum state_opened read_file(struct state_file *f, size_t max, struct buf *contents, evrec_str *records,
+                                   evrec_error *err)
 {
 	int fd = private_file_open(f->path, err), error;
 	bool ok;
@@ -173,7 +179,7 @@ static enum state_opened read_file(struct state_file *f, struct buf *contents, e
 	if (fd < 0) {
 		return STATE_REFUSED;
 	}
-	ok = file_read_from(fd, READ_MAX, contents);
+	ok = file_read_from(fd, max, contents);
 	error = errno;
 	(void)close(fd);
 	if (!ok) {
@@ -183,7 +189,9 @@ static enum state_opened read_file(struct state_file *f, struct buf *contents, e
 	return check_head(f, contents, records, err);
 }
 
-enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err)
+/* Takes the lock, and reads up to `max` bytes. */
+static enum state_opened open_file(struct state_file *f, size_t max, struct buf *contents, evrec_str *records,
+                                   evrec_error *err)
 {
 	enum state_opened opened;
 
@@ -195,13 +203,25 @@ enum state_opened state_file_open(struct state_file *f, struct buf *contents, ev
 	case SPOOL_LOCK_TAKEN:
 		break;
 	case SPOOL_LOCK_IN_USE:
-		return refuse(f, " is in use by another process or sink", err);
+		private_file_set_error(err, f->path, " is in use by another process or sink");
+		return STATE_IN_USE;
 	default:
 		return STATE_REFUSED;
 	}
-	opened = read_file(f, contents, records, err);
+	opened = read_file(f, max, contents, records, err);
 	if (opened == STATE_REFUSED) {
 		spool_lock_release(&f->lock);
+	}
+	return opened;
+}
+
+enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err)
+{
+	enum state_opened opened = open_file(f, READ_MAX, contents, records, err);
+
+	f->awaits_lock = opened == STATE_IN_USE;
+	if (f->awaits_lock) {
+		f->failure = *err; /* the caller reports it, once */
 	}
 	return opened;
 }
@@ -210,7 +230,7 @@ enum state_opened state_file_open(struct state_file *f, struct buf *contents, ev
 
 static bool is_open(const struct state_file *f)
 {
-	return f->lock.fd >= 0 && f->source != NULL;
+	return (f->lock.fd >= 0 || f->awaits_lock) && f->source != NULL;
 }
 
 void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *ctx)
@@ -343,13 +363,33 @@ static enum progress write_whole(struct state_file *f, size_t portion, bool quic
 	return finish_new(f, quick, err) ? DONE : FAILED;
 }
 
+/* The last owner has ended. Its counts are not taken over: this process has counted on its own meanwhile. */
+static bool ask_for_lock(struct state_file *f, evrec_error *err)
+{
+	struct buf head = { 0 };
+	evrec_str records;
+	enum state_opened opened = open_file(f, sizeof(struct head), &head, &records, err);
+
+	buf_free(&head);
+	f->awaits_lock = opened != STATE_OPENED && opened != STATE_IGNORED;
+	return !f->awaits_lock;
+}
+
 static bool begin_write(struct state_file *f, evrec_error *err)
 {
+	if (f->awaits_lock && !ask_for_lock(f, err)) {
+		return false;
+	}
 	/* Before any is taken: a change that comes now is taken, or is one more write. */
 	atomic_store(&f->changed, false);
 	f->left = SIZE_MAX;
 	f->writing = true;
 	return (f->fd >= 0 && f->len <= 2 * f->whole + SMALL) || begin_new(f, err);
+}
+
+static int64_t later(int64_t now, int64_t wait)
+{
+	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
 }
 
 /* The old file may lack some changes from now on, so the next write makes a new one. */
@@ -361,7 +401,7 @@ static void give_up(struct state_file *f, struct outbox *ob, int64_t now, const 
 	close_fd(&f->fd);
 	f->writing = false;
 	atomic_store(&f->changed, true);
-	f->due = now > INT64_MAX - ASK_AGAIN ? INT64_MAX : now + ASK_AGAIN;
+	f->due = later(now, ASK_AGAIN);
 	if (strcmp(f->failure.message, err->message) != 0) {
 		f->failure = *err;
 		(void)snprintf(message, sizeof(message), "counts are not kept for the next process: %s", err->message);
@@ -384,21 +424,18 @@ static enum progress write_some(struct state_file *f, size_t portion, bool quick
 static void end_write(struct state_file *f, int64_t now)
 {
 	f->writing = false;
-	f->due = now > INT64_MAX - EACH ? INT64_MAX : now + EACH;
+	f->due = later(now, EACH);
 	f->failure.message[0] = '\0';
 	if (f->out.cap > SMALL) {
 		buf_free(&f->out);
 	}
 }
 
-void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+static enum progress write_due(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
 {
 	enum progress progress = SOME;
 	evrec_error err;
 
-	if (now < state_file_next_due(f)) {
-		return;
-	}
 	if (!f->writing && !begin_write(f, &err)) {
 		progress = FAILED;
 	}
@@ -410,15 +447,37 @@ void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool 
 	}
 	if (progress == FAILED) {
 		give_up(f, ob, now, &err);
+	} else if (progress == BUSY) {
+		f->due = later(now, BUSY_WAIT);
 	} else if (progress == DONE) {
 		end_write(f, now);
+	}
+	return progress;
+}
+
+void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+{
+	if (now < state_file_next_due(f)) {
+		return;
+	}
+	if (f->awaits_lock && f->due == INT64_MIN) {
+		f->due = later(now, ASK_AGAIN);
+	} else {
+		(void)write_due(f, ob, now, quick);
 	}
 }
 
 void state_file_save(struct state_file *f, struct outbox *ob)
 {
-	for (int tries = 0; tries < 2 && state_file_next_due(f) != INT64_MAX; tries++) {
-		f->due = INT64_MIN;
-		state_file_step(f, ob, 0, false);
+	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
+	unsigned writes = 0, busy = 0;
+
+	/* The file that its owner wrote last is as good as one that would take its place now. */
+	while (!f->awaits_lock && writes < 2 && busy < SAVE_TRIES && state_file_next_due(f) != INT64_MAX) {
+		if (write_due(f, ob, 0, false) != BUSY) {
+			writes++;
+		} else if (++busy < SAVE_TRIES) {
+			(void)nanosleep(&moment, NULL);
+		}
 	}
 }

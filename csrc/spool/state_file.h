@@ -14,7 +14,9 @@
  * record. A file that an earlier process has left is never appended to. After a failure a new file is made, at most
  * every 3 s.
  *
- * The lock is a file of its own, path.lock, which stays. A forked child must not use the parent's state file.
+ * The lock is a file of its own, path.lock, which stays. If another process or sink has it, state_file_step asks for it
+ * every 3 s while there is something to write. Once it has the lock, it reads no more than the head, and the whole state
+ * takes the place of the old one. A forked child must not use the parent's state file.
  *
  * A state file knows no events: the source has the records. It belongs to the driver, and after the last round to the
  * thread that ended the driver.
@@ -41,7 +43,8 @@ struct state_source {
 enum state_opened {
 	STATE_OPENED,  /* *records are the earlier process's; empty: there were none */
 	STATE_IGNORED, /* the same, without records: see *err; the next write replaces the file */
-	STATE_REFUSED, /* it is another process's or sink's, or cannot be used: see *err */
+	STATE_IN_USE,  /* it is another process's or sink's: see *err; state_file_step asks for the lock every 3 s */
+	STATE_REFUSED, /* it cannot be used: see *err */
 };
 
 struct state_file;

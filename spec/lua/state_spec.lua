@@ -99,6 +99,36 @@ describe("a state file", function()
 		assert.truthy(errors[1]:find("^state: second: .*in use by another process or sink"))
 	end)
 
+	it("does not count back what a spool has", function()
+		local counts, up = {}, true
+		local function begin(now)
+			local write = function(event)
+				if not up then
+					return nil, 503
+				end
+				counts[#counts + 1] = event.count
+			end
+			local broadcaster = evrec.broadcaster { clock = evrec.fake_clock(now), on_error = function() end }
+			broadcaster:start_recording_to_sink(evrec.sink.lua {
+				state_file = path, spool = path .. ".spool", create = write, patch = write,
+			})
+			return broadcaster, broadcaster:new_recorder { component = "spec" }
+		end
+		local broadcaster, recorder = begin(fixtures.now)
+		recorder:event(fixtures.pod(), "Normal", "Started", "started")
+		broadcaster:poll()
+		up = false
+		recorder:event(fixtures.pod(), "Normal", "Started", "started")
+		broadcaster:shutdown(0)
+		up = true
+		broadcaster, recorder = begin(fixtures.now + 10)
+		recorder:event(fixtures.pod(), "Normal", "Started", "started")
+		assert.is_true(broadcaster:flush(10))
+		assert.is_true(broadcaster:shutdown(10))
+		os.remove(path .. ".spool")
+		assert.same({ 1, 2, 3 }, counts)
+	end)
+
 	it("is an option of every sink", function()
 		evrec.sink.file { path = "-", state_file = path }
 		evrec.sink.kubernetes { server = "https://127.0.0.1:1", token = "t", state_file = path }

@@ -98,9 +98,85 @@ static void test_restoring_many_rows_is_fast(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
+static void restore_row(struct outbox *ob, int64_t row)
+{
+	struct fake_write draft = { .name = "n", .count = 6 };
+	const struct outbox_saved saved = {
+		.row = row, .verb = VERB_PATCH, .count = 1, .item = fake_write_make(&draft)
+	};
+
+	assert_true(outbox_restore(ob, &saved));
+}
+
+/* With a kept state both may be of one event, and the row has the lower count. */
+static void test_rows_go_before_new_entries(void **state)
+{
+	const evrec_answer unsent = { .unsent = true };
+	struct entry *entry;
+
+	(void)state;
+	for (unsigned last = 0; last < 3; last++) {
+		struct outbox *ob = checked_outbox(100);
+		int64_t now = 0;
+
+		outbox_expect(ob, true);
+		outbox_send_rows_first(ob);
+		assert_true(submit_at(ob, 1, false, 0));
+		assert_null(outbox_take(ob, now));
+		if (last == 0) {
+			/* The spool has none. */
+			outbox_expect(ob, false);
+		} else if (last == 1) {
+			/* It is not taken up in time. */
+			now = 30 * EVREC_SECOND;
+			assert_null(outbox_take(ob, now - 1));
+		} else {
+			restore_row(ob, 1);
+			outbox_expect(ob, false);
+			entry = outbox_take(ob, now);
+			assert_true(outbox_is_restored(entry));
+			assert_null(outbox_take(ob, now));
+			/* An outage does not end the wait. */
+			for (int i = 0; i < 10; i++) {
+				now += 20 * EVREC_SECOND;
+				answer_entry_as_kubernetes(ob, entry, &unsent, now);
+				now = entry->due;
+				entry = outbox_take(ob, now);
+				assert_true(outbox_is_restored(entry));
+				assert_null(outbox_take(ob, now));
+			}
+			answer_entry_as_kubernetes(ob, entry, &ANSWER_CREATED, now);
+		}
+		assert_true(outbox_next_due(ob, now) <= now);
+		entry = outbox_take(ob, now);
+		assert_non_null(entry);
+		assert_false(outbox_is_restored(entry));
+		outbox_free(ob);
+	}
+}
+
+/* At the end, too. */
+static void test_rows_go_before_new_entries_at_the_end(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+
+	(void)state;
+	outbox_expect(ob, true);
+	outbox_send_rows_first(ob);
+	assert_true(submit_at(ob, 1, false, 0));
+	assert_null(outbox_take(ob, 0));
+	restore_row(ob, 1);
+	outbox_close(ob);
+	assert_true(outbox_is_restored(outbox_take(ob, 0)));
+	assert_false(outbox_is_restored(outbox_take(ob, 0)));
+	outbox_free(ob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_go_before_new_entries),
+		cmocka_unit_test(test_rows_go_before_new_entries_at_the_end),
 		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),
 		cmocka_unit_test(test_restoring_many_rows_is_fast),
 	};
