@@ -129,8 +129,11 @@ int64_t deferred_look(const struct outbox *ob);
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
 /* The item takes the entry's name, and its base if it has one. */
 void outbox_name_item(struct outbox *ob, struct entry *entry);
-/* The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. */
-void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
+/*
+ * The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. If
+ * `entry` is deferred and `from` was a create that was dropped, and never received, `entry` is the create now.
+ */
+void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from);
 /* Counts `occurrences` of a pending entry as written. */
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
 /* Counts a pending entry as dropped. */
