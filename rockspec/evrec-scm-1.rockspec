@@ -102,6 +102,7 @@ build = {
 				"csrc/spool/spooler_tools.c",
 				"csrc/spool/sqlite_guard.c",
 				"csrc/spool/state_file.c",
+				"csrc/spool/state_file_write.c",
 				"csrc/spool/take_up.c",
 				"csrc/sender/last_words.c",
 				"csrc/sender/on_signal.c",

@@ -100,7 +100,7 @@ static bool limit(struct series *s, const struct series_entry *e, struct keys *k
 	return true;
 }
 
-/* The write of an occurrence: a create or a patch at once, which need a token, or a deferred patch, which needs none. */
+/* The write of an occurrence: a create or a patch at once, which need a token, or a deferred write, which needs none. */
 enum act { ACT_CREATE, ACT_PATCH, ACT_DEFER };
 
 static enum act act_of(const struct series *s, const struct series_entry *e)
@@ -109,7 +109,7 @@ static enum act act_of(const struct series *s, const struct series_entry *e)
 		return ACT_CREATE;
 	}
 	if (e->dropped) {
-		return time_since(s->now, e->dropped_at) < CREATE_AGAIN ? ACT_DEFER : ACT_CREATE;
+		return !e->refused && time_since(s->now, e->dropped_at) < CREATE_AGAIN ? ACT_DEFER : ACT_CREATE;
 	}
 	return e->state == STATE_ONGOING ? ACT_DEFER : ACT_PATCH;
 }
@@ -147,8 +147,9 @@ static void commit(struct series *s, struct series_entry *e, enum act act, struc
 		return;
 	}
 	o->why = act == ACT_CREATE ? EVREC_NEW : EVREC_SERIES;
-	o->patch = act != ACT_CREATE;
+	o->patch = act != ACT_CREATE && !e->dropped;
 	if (act == ACT_DEFER) {
+		e->deferred = e->dropped;
 		set_due(s, o);
 	} else {
 		e->dropped = false;
@@ -198,7 +199,7 @@ static bool observe(struct series *s, const evrec_fields *event, struct keys *ke
 	if (lru_len(s->cache) > s->options.max_series) {
 		make_room(s);
 	}
-	if (o->skip && e->state != STATE_NEW) {
+	if (o->skip && e->state != STATE_NEW && !e->refused) {
 		/* The event was written before: its count is written later. */
 		act = ACT_DEFER;
 		o->skip = false;
@@ -273,13 +274,15 @@ void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t
 	}
 }
 
-void series_dropped(struct series *s, uint64_t handle, int64_t now)
+void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now)
 {
 	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
 
 	if (e != NULL && !e->on_server) {
 		e->dropped = true;
 		e->dropped_at = now;
+		e->refused = cause == EVREC_CAUSE_QUEUE_FULL || cause == EVREC_CAUSE_MEMORY;
+		e->deferred = false;
 	}
 }
 

@@ -25,7 +25,9 @@
  *   - the cache is bounded: for a new event the least recently seen one is finished
  *   - a series without news is finished without a request, for a patch that changes nothing does nothing
  *   - the note is that of the last event
- *   - if the create was dropped, a later occurrence creates the event again, 30 s after the drop at the earliest
+ *   - if the create was dropped, a later occurrence creates the event again. Until 30 s after the drop it is deferred.
+ *     But if the create had no room, it is not: a deferred write, which no limit holds for, takes the place of one that
+ *     the outbox had room for. So there are max_series deferred writes at most.
  */
 #ifndef EVREC_SERIES_H
 #define EVREC_SERIES_H
@@ -81,8 +83,8 @@ int64_t series_next_due(const struct series *s);
  * occurrences of earlier processes.
  */
 void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
-/* Likewise: it was dropped at `now`. */
-void series_dropped(struct series *s, uint64_t handle, int64_t now);
+/* Likewise: it was dropped at `now`, or outbox_submit did not take it. */
+void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now);
 
 /*
  * The deferred write with this handle (0: each one) is written before its time, or was not deferred after all, since

@@ -138,7 +138,8 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 		s->stats.ongoing--;
 		s->stats.finished++;
 		s->stats.evicted += evicted;
-		tell(s, e, EVREC_STR("Finished"), evicted, evicted || !e->finishes || e->release != s->release);
+		tell(s, e, EVREC_STR("Finished"), evicted,
+		     (!e->dropped || e->deferred) && (evicted || !e->finishes || e->release != s->release));
 	}
 	lru_remove(s->cache, e);
 }

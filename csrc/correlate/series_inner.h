@@ -33,6 +33,8 @@ struct series_entry {
 	bool has_note;
 	bool on_server; /* a write succeeded */
 	bool dropped;   /* a write was dropped before any succeeded */
+	bool refused;   /* `dropped`: the outbox had no room or no memory for it */
+	bool deferred;  /* `dropped`: an occurrence is deferred since */
 	bool finishes;  /* its deferred write will say that it is finished, unless that is released early */
 };
 

@@ -81,19 +81,6 @@ void deferred_end_all(struct outbox *ob)
 	}
 }
 
-struct entry *deferred_take(struct outbox *ob, int64_t now)
-{
-	struct entry *entry = heap_pop(&ob->deferred);
-
-	if (ob->ops.on_time != NULL) {
-		ob->ops.on_time(entry->item);
-		rows_change(ob, entry, now);
-	}
-	entry_enter(entry, ENTRY_WAITING);
-	become_pending(ob, entry, now);
-	return entry;
-}
-
 int64_t deferred_due(const struct outbox *ob)
 {
 	const struct entry *top = heap_top(&ob->deferred);
@@ -139,6 +126,25 @@ bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enu
 	return target != NULL;
 }
 
+/* Its time has come, or is said to have come. */
+static void on_time(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	if (ob->ops.on_time != NULL) {
+		ob->ops.on_time(entry->item);
+		rows_change(ob, entry, now);
+	}
+}
+
+struct entry *deferred_take(struct outbox *ob, int64_t now)
+{
+	struct entry *entry = heap_pop(&ob->deferred);
+
+	on_time(ob, entry, now);
+	entry_enter(entry, ENTRY_WAITING);
+	become_pending(ob, entry, now);
+	return entry;
+}
+
 /* Wakes the driver if there is something to take now, and there was not before. Gives the lock back. */
 static void unlock_and_wake(struct outbox *ob, bool had_none)
 {
@@ -173,6 +179,7 @@ void outbox_release(struct outbox *ob, uint64_t id, int64_t now)
 		entry = entry->follow_up;
 	}
 	if (entry != NULL && entry->deferred) {
+		on_time(ob, entry, now);
 		deferred_end(ob, entry, now);
 	}
 	unlock_and_wake(ob, had_none);

@@ -83,8 +83,16 @@ bool outbox_has_room(const struct outbox *ob, bool important)
 	       victim(ob, NULL, important) != NULL;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
 {
+	/* Above the limits, where writes that were released may be, the new one takes only as much as others give. */
+	const uint64_t max_writes = larger(ob->limits.max_pending, ob->stats.writes),
+		       max_bytes = larger(ob->limits.max_pending_bytes, ob->stats.bytes);
 	uint64_t writes = ob->stats.writes, taken = ob->stats.bytes;
 	struct entry *entry = NULL;
 	size_t n = 0;
@@ -92,7 +100,7 @@ bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
 	if (bytes > ob->limits.max_pending_bytes) {
 		return false;
 	}
-	while (writes >= ob->limits.max_pending || taken + bytes > ob->limits.max_pending_bytes) {
+	while (writes >= max_writes || taken + bytes > max_bytes) {
 		entry = victim(ob, entry, important);
 		if (entry == NULL) {
 			return false;

@@ -212,7 +212,7 @@ static inline __attribute__((always_inline)) struct entry *admit(struct outbox *
 			return NULL;
 		}
 		if (entry != NULL) {
-			outbox_inherit_name(ob, target, entry);
+			outbox_inherit(ob, target, entry);
 			id_table_remove(&ob->table, entry);
 		}
 		id_table_insert(&ob->table, target);

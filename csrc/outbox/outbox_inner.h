@@ -136,8 +136,11 @@ int64_t deferred_look(const struct outbox *ob);
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
 /* The item takes the entry's name, and its base if it has one. */
 void outbox_name_item(struct outbox *ob, struct entry *entry);
-/* The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. */
-void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from);
+/*
+ * The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. If
+ * `entry` is deferred and `from` was a create that was dropped, and never received, `entry` is the create now.
+ */
+void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from);
 /* Counts `occurrences` of a pending entry as written. */
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
 /* Counts a pending entry as dropped. */
@@ -184,7 +187,10 @@ bool rows_reserve(struct outbox *ob);
 bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t now);
 /* False: outbox_make_room would find none either. */
 bool outbox_has_room(const struct outbox *ob, bool important);
-/* Makes room for a write of `bytes`, dropping others as `full` says. False: there is none, and none was dropped. */
+/*
+ * Makes room for a write of `bytes`, dropping others as `full` says; above the limits, only as many as it takes itself.
+ * False: there is none, and none was dropped.
+ */
 bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
 /* Gives the lock to others after every so many calls with the same counter. */
 void outbox_yield_lock(struct outbox *ob, unsigned *n);

@@ -17,12 +17,15 @@ void outbox_name_item(struct outbox *ob, struct entry *entry)
 	}
 }
 
-void outbox_inherit_name(struct outbox *ob, struct entry *entry, const struct entry *from)
+void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from)
 {
 	if (from->name[0] != '\0') {
 		memcpy(entry->name, from->name, sizeof(entry->name));
 		entry->base = from->base;
 		outbox_name_item(ob, entry);
+	}
+	if (entry->deferred && from->dropped && from->verb == VERB_CREATE && from->maybe_received == 0) {
+		entry->verb = VERB_CREATE;
 	}
 }
 
@@ -96,7 +99,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	settle_row(ob, entry);
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 	if (follow_up != NULL) {
-		outbox_inherit_name(ob, follow_up, entry);
+		outbox_inherit(ob, follow_up, entry);
 		id_table_remove(&ob->table, entry);
 		id_table_insert(&ob->table, follow_up);
 		follow_up->maybe_late = entry->maybe_late;

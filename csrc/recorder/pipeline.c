@@ -81,7 +81,8 @@ static int observe(struct pipeline *pipeline, const evrec_fields *event, struct 
 
 static void submit_new_style(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, int64_t now)
 {
-	const int64_t monotonic = clock_coarse(pipeline->clock);
+	/* Exact: by a clock some ms behind, each occurrence of that time would be a heartbeat of its own. */
+	const int64_t monotonic = clock_monotonic(pipeline->clock);
 	const struct write_draft draft = {
 		.new_style = true,
 		.finishes = o->finishes,
@@ -107,7 +108,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
 		if (pipeline->series != NULL) {
-			series_dropped(pipeline->series, o->handle, now);
+			series_dropped(pipeline->series, o->handle, cause, now);
 		}
 		drop(pipeline, o, keys, cause, now);
 		return;

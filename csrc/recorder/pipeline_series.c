@@ -42,9 +42,9 @@ static void end(struct pipeline *pipeline, const struct series_told *told)
 	}
 	if (told->untold && pipeline->sink->shows_states) {
 		write_finished(pipeline, told);
-	} else if (told->evicted) {
-		outbox_release(pipeline->outbox, told->handle, clock_coarse(pipeline->clock));
 	}
+	/* From now on it counts as pending. Else an outage would gather the ends of all series that there were. */
+	outbox_release(pipeline->outbox, told->handle, clock_coarse(pipeline->clock));
 }
 
 static void tell(void *ctx, const struct series_told *told)

@@ -3,13 +3,14 @@
 #include "event/event.h"
 
 struct write {
-	evrec_event *event;    /* as first observed; what has changed since is below */
-	struct buf name, note; /* empty: the event's */
+	evrec_event *event; /* as first observed; what has changed since is below */
+	struct buf name;    /* empty: the event's */
+	struct buf note;    /* if has_note; else the event's */
 	int64_t last;
 	size_t size; /* of this and the event */
 	int32_t count;
 	uint32_t base; /* see struct write_draft */
-	bool new_style, finishes;
+	bool new_style, finishes, has_note;
 	bool finished; /* its time came while it was the last write of its series */
 };
 
@@ -58,7 +59,7 @@ evrec_fields write_fields(const void *item, enum body body)
 	if (w->name.len != 0) {
 		fields.name = buf_str(&w->name);
 	}
-	if (w->note.len != 0) {
+	if (w->has_note) {
 		fields.note = buf_str(&w->note);
 	}
 	if (w->new_style) {
@@ -153,9 +154,16 @@ static void *write_copy(const void *item)
 
 static bool set_note(struct write *w, evrec_str note)
 {
-	evrec_str now = w->note.len != 0 ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
+	evrec_str now = w->has_note ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
 
-	return str_eq(now, note) || replace(&w->note, note);
+	if (str_eq(now, note)) {
+		return true;
+	}
+	if (!replace(&w->note, note)) {
+		return false;
+	}
+	w->has_note = true;
+	return true;
 }
 
 /* 0 leaves it as it is. */
@@ -329,8 +337,8 @@ evrec_event *write_event(const void *item, enum body body)
 	evrec_fields fields;
 
 	/* Nothing has come since: it is what was observed. */
-	if (!w->new_style && w->name.len == 0 && w->note.len == 0 && w->count == first->count &&
-	    w->last == first->last && (body != BODY_CREATE || first->resource_version.len == 0)) {
+	if (!w->new_style && w->name.len == 0 && !w->has_note && w->count == first->count && w->last == first->last &&
+	    (body != BODY_CREATE || first->resource_version.len == 0)) {
 		return evrec_event_retain(w->event);
 	}
 	fields = write_fields(item, body);

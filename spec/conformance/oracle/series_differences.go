@@ -147,23 +147,18 @@ func (o *seriesOracle) flush() {
 }
 
 // ---- 7. If the server has rejected an event's first create, client-go patches the event when it happens again, and
-// then, as there is no such event, creates it. evrec counts for 30 s, and creates the event when it happens after that;
-// with a patch before if it has counted something.
+// then, as there is no such event, creates it. evrec counts for 30 s, and creates the event when it happens after that,
+// or with the next heartbeat or the end if it has counted something. It patches no event that the server never took.
 
 const createAgain = 30 * time.Second
 
-type drop struct {
-	at    time.Time
-	count int32
-}
-
 type drops struct {
-	of    map[string]drop // by name
-	known map[string]bool // the names of events that the server once took
+	of    map[string]time.Time // by name: when its create was rejected
+	known map[string]bool      // the names of events that the server once took
 }
 
 func newDrops() drops {
-	return drops{map[string]drop{}, map[string]bool{}}
+	return drops{map[string]time.Time{}, map[string]bool{}}
 }
 
 func (d drops) taken(event *eventsv1.Event) {
@@ -176,11 +171,7 @@ func (s *server) dropped(event *eventsv1.Event) {
 		return
 	}
 	s.when(true, "create_dropped")
-	count := int32(1)
-	if event.Series != nil {
-		count = event.Series.Count
-	}
-	s.drops.of[event.Name] = drop{time.Now(), count}
+	s.drops.of[event.Name] = time.Now()
 }
 
 func (d drops) has(event *eventsv1.Event) bool {
@@ -189,12 +180,7 @@ func (d drops) has(event *eventsv1.Event) bool {
 }
 
 func (d drops) over(event *eventsv1.Event) bool {
-	return time.Since(d.of[event.Name].at) >= createAgain
-}
-
-// Whether occurrences before the present one were counted since the drop.
-func (d drops) counted(event *eventsv1.Event) bool {
-	return event.Series.Count-1 > d.of[event.Name].count
+	return time.Since(d.of[event.Name]) >= createAgain
 }
 
 func (o *seriesOracle) createAgain(e *seriesEvent) {

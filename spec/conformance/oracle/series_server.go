@@ -157,13 +157,11 @@ func (s *server) Patch(_ context.Context, event *eventsv1.Event, patch []byte) (
 		return event.DeepCopy(), nil
 	}
 	notFound := errors.NewNotFound(schema.GroupResource{Group: eventsv1.GroupName, Resource: "events"}, event.Name)
-	if s.recording && s.drops.has(event) {
-		if !s.drops.over(event) {
+	if s.drops.has(event) {
+		if s.recording && !s.drops.over(event) || !s.hasNews(event) {
 			return event.DeepCopy(), nil
 		}
-		if !s.drops.counted(event) {
-			return nil, notFound
-		}
+		return nil, notFound
 	}
 	news := s.hasNews(event)
 	if !s.stored[event.Name] {

@@ -36,9 +36,9 @@ static void test_30_s_after_a_dropped_create_it_is_made_again(void **state)
 	(void)state;
 	series_setup(&f, &options, NULL);
 	handle = series_see(&f, "a", "m", 0)->handle;
-	series_dropped(f.s, handle, T0 + S);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + S);
 	o = series_see(&f, "a", "m", 31 * S - 1);
-	assert_true(o->patch && o->count == 2 && o->finishes && o->due == T0 + 720 * S && o->why == EVREC_SERIES);
+	assert_true(!o->patch && o->count == 2 && o->finishes && o->due == T0 + 720 * S && o->why == EVREC_SERIES);
 	series_check_told(&f, "Ongoing a 2");
 	o = series_see(&f, "a", "m", 31 * S);
 	assert_true(!o->patch && o->count == 3 && o->due == 0 && !o->finishes && o->why == EVREC_NEW);
@@ -46,23 +46,27 @@ static void test_30_s_after_a_dropped_create_it_is_made_again(void **state)
 	o = series_see(&f, "a", "m", 32 * S);
 	assert_true(o->patch && o->due != 0);
 	/* That one was dropped as well. */
-	series_dropped(f.s, handle, T0 + 40 * S);
-	assert_true(series_see(&f, "a", "m", 70 * S - 1)->patch);
-	assert_false(series_see(&f, "a", "m", 70 * S)->patch);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 40 * S);
+	assert_true(series_see(&f, "a", "m", 70 * S - 1)->due != 0);
+	assert_true(series_see(&f, "a", "m", 70 * S)->due == 0);
 	/* The deferred patch created the event: then a drop costs one count, and not the event. */
-	series_dropped(f.s, handle, T0 + 70 * S);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 70 * S);
 	series_answered(f.s, handle, EVREC_STR(""), 0);
 	assert_true(series_see(&f, "a", "m", 200 * S)->patch);
-	series_dropped(f.s, handle, T0 + 200 * S);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 200 * S);
 	o = series_see(&f, "a", "m", 300 * S);
 	assert_true(o->patch && o->due != 0 && o->count == 8);
-	series_dropped(f.s, handle + 1, T0);
+	series_dropped(f.s, handle + 1, EVREC_CAUSE_REJECTED, T0);
 	/* A single event. */
 	handle = series_see(&f, "b", "m", 300 * S)->handle;
-	series_dropped(f.s, handle, T0 + 300 * S);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 300 * S);
 	o = series_see(&f, "b", "m", 330 * S);
 	assert_true(!o->patch && o->count == 2);
 	series_check_told(&f, "Ongoing b 2");
+	/* The outbox had no room: the next one is not deferred. */
+	series_dropped(f.s, handle, EVREC_CAUSE_QUEUE_FULL, T0 + 330 * S);
+	o = series_see(&f, "b", "m", 330 * S);
+	assert_true(!o->patch && o->count == 3 && o->due == 0);
 	series_teardown(&f);
 }
 
@@ -107,7 +111,7 @@ static void test_an_earlier_series_goes_on(void **state)
 	series_get_stats(f.s, &stats);
 	assert_true(stats.ongoing == 1 && stats.begun == 1);
 	/* It is on the server, so a drop does not mean that it must be created. */
-	series_dropped(f.s, o->handle, T0 + 3 * S);
+	series_dropped(f.s, o->handle, EVREC_CAUSE_REJECTED, T0 + 3 * S);
 	assert_true(series_see(&f, "a", "m", 100 * S)->patch);
 	series_teardown(&f);
 }
@@ -184,9 +188,9 @@ static void test_creates_take_tokens(void **state)
 	assert_true(!o->skip && !o->patch && o->why == EVREC_NEW && o->count == 3 && o->first == T0);
 	series_check_told(&f, "Ongoing a 3");
 	/* After a drop an occurrence without a token is deferred, as those before it. */
-	series_dropped(f.s, o->handle, T0 + 301 * S);
+	series_dropped(f.s, o->handle, EVREC_CAUSE_REJECTED, T0 + 301 * S);
 	o = series_see_event(&f, &e, T0 + 331 * S);
-	assert_true(!o->skip && o->patch && o->due != 0);
+	assert_true(!o->skip && !o->patch && o->due != 0);
 	o = series_see_event(&f, &e, T0 + 602 * S);
 	assert_true(!o->skip && !o->patch && o->due == 0 && o->count == 5);
 	series_teardown(&f);
@@ -272,7 +276,7 @@ static bool choose_spam_key(void *ctx, const evrec_fields *event, evrec_str *key
 static void on_told(void *ctx, const struct series_told *told)
 {
 	series_answered(entered, told->handle, EVREC_STR("no"), 3);
-	series_dropped(entered, told->handle, T0);
+	series_dropped(entered, told->handle, EVREC_CAUSE_REJECTED, T0);
 	enter();
 	++*(unsigned *)ctx;
 }
@@ -348,7 +352,7 @@ static void test_clock_is_set_back(void **state)
 	(void)state;
 	series_setup(&f, &options, NULL);
 	(void)series_see(&f, "a", "m", 1000 * S);
-	series_dropped(f.s, series_see(&f, "b", "m", 1000 * S)->handle, T0 + 1000 * S);
+	series_dropped(f.s, series_see(&f, "b", "m", 1000 * S)->handle, EVREC_CAUSE_REJECTED, T0 + 1000 * S);
 	o = series_see(&f, "c", "m", -1 * S);
 	(void)series_see(&f, "c", "m", -1 * S);
 	o = series_see(&f, "c", "m", -1 * S);

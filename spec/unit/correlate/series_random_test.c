@@ -10,7 +10,7 @@
 /* ---- the model ---- */
 
 struct model_entry {
-	bool known, begun, unknown, dropped, answered;
+	bool known, begun, unknown, dropped, answered, waits;
 	int64_t seen, dropped_at, first;
 	int count, base;
 	char note;
@@ -65,7 +65,8 @@ static void model_finish(struct model *m, int i, bool evicted)
 	if (e->begun) {
 		m->finished++;
 		m->evicted += evicted;
-		model_tell(m, i, "Finished", e->base + e->count, evicted || !e->says_finished);
+		model_tell(m, i, "Finished", e->base + e->count,
+		           (!e->dropped || e->waits) && (evicted || !e->says_finished));
 	}
 	*e = (struct model_entry){ .known = false };
 }
@@ -122,6 +123,8 @@ static struct expected model_see(struct model *m, int i, char note, int64_t now)
 		x.patch = false;
 	} else {
 		x.deferred = e->dropped || (e->begun && !e->unknown);
+		x.patch = !e->dropped;
+		e->waits = e->dropped;
 	}
 	x.merged = note != e->note;
 	e->note = note;
@@ -220,10 +223,11 @@ static void check_answer(struct series_fixture *f, struct model *m, int i, bool 
 	struct model_entry *e = &m->entries[i];
 
 	if (dropped) {
-		series_dropped(f->s, e->handle, now);
+		series_dropped(f->s, e->handle, EVREC_CAUSE_REJECTED, now);
 		if (!e->answered) {
 			e->dropped = true;
 			e->dropped_at = now;
+			e->waits = false;
 		}
 	} else {
 		series_answered(f->s, e->handle, EVREC_STR(""), 0);

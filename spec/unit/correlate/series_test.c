@@ -180,7 +180,7 @@ static void test_an_observation_finishes_its_own_series(void **state)
 	assert_str(o->note, "n");
 	/* What is known of the old handle is not said of the new event. */
 	series_answered(f.s, handle, EVREC_STR("old"), 7);
-	series_dropped(f.s, handle, T0 + 720 * S);
+	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 720 * S);
 	o = series_see(&f, "a", "n", 720 * S);
 	assert_true(o->patch && o->due == 0 && o->base == 0 && !str_eq(o->name, EVREC_STR("old")));
 	series_check_told(&f, "Ongoing a 2");

@@ -252,18 +252,29 @@ static void test_base_is_added_to_the_count(void **state)
 	write_ops.free(item);
 }
 
-/* A series has the note of its last event. */
+/* A series has the note of its last event, also if that is empty. */
 static void test_last_note_is_kept(void **state)
 {
 	evrec_fields event = sample();
 	struct write_draft draft = draft_of(&event, 2);
-	void *item = make(&event, 1);
+	void *item = make(&event, 1), *copy;
+	evrec_event *whole;
 
 	(void)state;
 	draft.note = EVREC_STR("the second");
 	draft.note_changes = true;
 	assert_true(write_ops.fold(item, &draft));
 	assert_str(write_fields(item, BODY_CREATE).note, "the second");
+	draft.note = EVREC_STR("");
+	assert_true(write_ops.fold(item, &draft));
+	assert_int_equal(write_fields(item, BODY_CREATE).note.len, 0);
+	copy = write_ops.copy(item);
+	assert_non_null(copy);
+	assert_int_equal(write_fields(copy, BODY_CREATE).note.len, 0);
+	whole = write_event(copy, BODY_WHOLE);
+	assert_int_equal(evrec_event_fields(whole)->note.len, 0);
+	evrec_event_release(whole);
+	write_ops.free(copy);
 	write_ops.free(item);
 }
 

@@ -104,12 +104,21 @@ bool model_has_room(const struct model *m, size_t bytes)
 	return model_len(m) < m->limits.max_pending && model_bytes(m) + bytes <= m->limits.max_pending_bytes;
 }
 
-/* Drops writes until a new one has room. False, with nothing dropped, if that cannot be. */
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Drops writes until a new one has room, or, above the limits, has taken their place. False, with nothing dropped, if
+ * that cannot be.
+ */
 static bool model_make_room(struct model *m, size_t bytes, bool important)
 {
 	struct model as_it_was = *m;
 
-	while (!model_has_room(m, bytes)) {
+	while (model_len(m) + 1 > larger(m->limits.max_pending, model_len(&as_it_was)) ||
+	       model_bytes(m) + bytes > larger(m->limits.max_pending_bytes, model_bytes(&as_it_was))) {
 		struct model_write *victim = model_victim(m, important);
 
 		if (victim == NULL) {

@@ -1,0 +1,54 @@
+/*
+ * state_file_inner.h - the inside of a state file, for its two files: state_file.c opens, reads and ends it, and
+ * state_file_write.c writes it. The driver's thread.
+ */
+#ifndef EVREC_STATE_FILE_INNER_H
+#define EVREC_STATE_FILE_INNER_H
+
+#include "spool/spool_lock.h"
+#include "spool/state_file.h"
+
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+#define MAGIC "evrec state\n"
+#define MAGIC_LEN (sizeof(MAGIC) - 1)
+
+struct head {
+	char magic[MAGIC_LEN];
+	uint32_t version; /* in the machine's byte order: a file of another kind of machine has another version */
+};
+
+struct state_file {
+	char *path, *new_path, *lock_path;
+	uint32_t version;
+	struct spool_lock lock;
+	bool awaits_lock;                  /* another owner had it: it is asked for again */
+	const struct state_source *source; /* NULL: no state yet */
+	void *ctx;
+	void (*wake)(void *ctx);
+	void *wake_ctx;
+	atomic_bool changed;
+	int fd;              /* the file to append to; -1: the next write makes a new one */
+	size_t len, new_len; /* bytes of both files */
+	size_t whole;        /* the bytes that the file had when it was new */
+	int new_fd;          /* the file that is being made; -1: none is */
+	uint64_t cursor;     /* in the state, for the new file */
+	bool writing;        /* a write was begun, and has some entries to go */
+	size_t left;         /* of those that have changed; SIZE_MAX: not known yet */
+	int64_t due;         /* when the next write may begin, or the present one go on; monotonic */
+	struct buf out;
+	evrec_error failure; /* the last that was reported */
+};
+
+/* Takes the lock, and reads up to `max` bytes. */
+enum state_opened state_file_read(struct state_file *f, size_t max, struct buf *contents, evrec_str *records,
+                                  evrec_error *err);
+/* A new file that is not whole is of no use: removes it. */
+void state_file_drop_new(struct state_file *f);
+void state_file_close_fd(int *fd); /* and sets it to -1, which it may be already */
+
+#pragma GCC visibility pop
+
+#endif

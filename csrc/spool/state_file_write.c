@@ -1,0 +1,269 @@
+#include "spool/private_file.h"
+#include "spool/state_file_inner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EACH EVREC_SECOND             /* between two writes */
+#define ASK_AGAIN (3 * EVREC_SECOND)  /* after a failure, and for a lock that another owner has */
+#define BUSY_WAIT (EVREC_SECOND / 20) /* after the state was in use */
+#define PORTION 16                    /* entries taken at once: a recording call may have to wait for these */
+#define PORTION_QUICK 64              /* entries in a step that must be quick */
+#define SMALL (1u << 20)              /* bytes that a file may always have */
+#define SAVE_TRIES 10                 /* of a state that is in use, 1 ms apart */
+
+static bool is_open(const struct state_file *f)
+{
+	return (f->lock.fd >= 0 || f->awaits_lock) && f->source != NULL;
+}
+
+void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *ctx)
+{
+	f->wake = wake;
+	f->wake_ctx = ctx;
+}
+
+void state_file_changed(struct state_file *f)
+{
+	if (!atomic_load_explicit(&f->changed, memory_order_relaxed) && !atomic_exchange(&f->changed, true)) {
+		f->wake(f->wake_ctx);
+	}
+}
+
+int64_t state_file_next_due(const struct state_file *f)
+{
+	return is_open(f) && (f->writing || atomic_load(&f->changed)) ? f->due : INT64_MAX;
+}
+
+static bool fail(const struct state_file *f, int error, evrec_error *err)
+{
+	private_file_set_errno(err, f->path, error);
+	return false;
+}
+
+static bool write_to(const struct state_file *f, int fd, const void *data, size_t size, evrec_error *err)
+{
+	const char *at = data;
+
+	while (size != 0) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno != EINTR) {
+			return fail(f, errno, err);
+		}
+		if (n > 0) {
+			at += n;
+			size -= (size_t)n;
+		}
+	}
+	return true;
+}
+
+static bool begin_new(struct state_file *f, evrec_error *err)
+{
+	struct head head = { .version = f->version };
+
+	memcpy(head.magic, MAGIC, MAGIC_LEN);
+	(void)unlink(f->new_path);
+	f->new_fd = private_file_open(f->new_path, err);
+	if (f->new_fd < 0) {
+		return false;
+	}
+	private_file_protect(f->new_fd);
+	f->cursor = 0;
+	f->new_len = sizeof(head);
+	return write_to(f, f->new_fd, &head, sizeof(head), err);
+}
+
+/* The new file has the whole state: it takes the place of the old one. */
+static bool finish_new(struct state_file *f, bool quick, evrec_error *err)
+{
+	if (!quick && fdatasync(f->new_fd) != 0) {
+		return fail(f, errno, err);
+	}
+	if (rename(f->new_path, f->path) != 0) {
+		return fail(f, errno, err);
+	}
+	state_file_close_fd(&f->fd);
+	f->fd = f->new_fd;
+	f->new_fd = -1;
+	f->len = f->whole = f->new_len;
+	return true;
+}
+
+/* Appends what is in f->out. */
+static bool append(struct state_file *f, bool to_old, bool to_new, evrec_error *err)
+{
+	if (f->out.failed) {
+		return fail(f, ENOMEM, err);
+	}
+	f->len += to_old ? f->out.len : 0;
+	f->new_len += to_new ? f->out.len : 0;
+	return (!to_old || write_to(f, f->fd, f->out.data, f->out.len, err)) &&
+	       (!to_new || write_to(f, f->new_fd, f->out.data, f->out.len, err));
+}
+
+enum progress { FAILED, BUSY, SOME, DONE };
+
+/* Appends the next portion of what has changed. A new file that is still empty will have it anyway. */
+static enum progress write_changes(struct state_file *f, size_t portion, evrec_error *err)
+{
+	size_t taken, left;
+
+	buf_clear(&f->out);
+	if (f->left == 0) {
+		return DONE;
+	}
+	if (!f->source->take_changes(f->ctx, portion, &f->out, &taken, &left)) {
+		return BUSY;
+	}
+	/* Those that change meanwhile are for the next write, or this one might never end. */
+	f->left -= taken < f->left ? taken : f->left;
+	f->left = left < f->left ? left : f->left;
+	if (!append(f, f->fd >= 0, f->new_fd >= 0 && f->cursor != 0, err)) {
+		return FAILED;
+	}
+	return f->left == 0 ? DONE : SOME;
+}
+
+/* Puts the next portion of the whole state into the new file, if there is one. */
+static enum progress write_whole(struct state_file *f, size_t portion, bool quick, evrec_error *err)
+{
+	size_t taken;
+
+	buf_clear(&f->out);
+	if (f->new_fd < 0) {
+		return DONE;
+	}
+	if (!f->source->take_all(f->ctx, &f->cursor, portion, &f->out, &taken)) {
+		return BUSY;
+	}
+	if (!append(f, false, true, err)) {
+		return FAILED;
+	}
+	if (taken == portion) {
+		return SOME;
+	}
+	return finish_new(f, quick, err) ? DONE : FAILED;
+}
+
+/* The last owner has ended. Its counts are not taken over: this process has counted on its own meanwhile. */
+static bool ask_for_lock(struct state_file *f, evrec_error *err)
+{
+	struct buf head = { 0 };
+	evrec_str records;
+	enum state_opened opened = state_file_read(f, sizeof(struct head), &head, &records, err);
+
+	buf_free(&head);
+	f->awaits_lock = opened != STATE_OPENED && opened != STATE_IGNORED;
+	return !f->awaits_lock;
+}
+
+static bool begin_write(struct state_file *f, evrec_error *err)
+{
+	if (f->awaits_lock && !ask_for_lock(f, err)) {
+		return false;
+	}
+	/* Before any is taken: a change that comes now is taken, or is one more write. */
+	atomic_store(&f->changed, false);
+	f->left = SIZE_MAX;
+	f->writing = true;
+	return (f->fd >= 0 && f->len <= 2 * f->whole + SMALL) || begin_new(f, err);
+}
+
+static int64_t later(int64_t now, int64_t wait)
+{
+	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
+}
+
+/* The old file may lack some changes from now on, so the next write makes a new one. */
+static void give_up(struct state_file *f, struct outbox *ob, int64_t now, const evrec_error *err)
+{
+	char message[sizeof(((struct outbox_message *)0)->message)];
+
+	state_file_drop_new(f);
+	state_file_close_fd(&f->fd);
+	f->writing = false;
+	atomic_store(&f->changed, true);
+	f->due = later(now, ASK_AGAIN);
+	if (strcmp(f->failure.message, err->message) != 0) {
+		f->failure = *err;
+		(void)snprintf(message, sizeof(message), "counts are not kept for the next process: %s", err->message);
+		outbox_report(ob, "state", message);
+	}
+}
+
+static enum progress write_some(struct state_file *f, size_t portion, bool quick, evrec_error *err)
+{
+	enum progress changes, whole;
+
+	changes = write_changes(f, portion, err);
+	if (changes == FAILED || changes == BUSY) {
+		return changes;
+	}
+	whole = write_whole(f, portion, quick, err);
+	return whole == DONE ? changes : whole;
+}
+
+static void end_write(struct state_file *f, int64_t now)
+{
+	f->writing = false;
+	f->due = later(now, EACH);
+	f->failure.message[0] = '\0';
+	if (f->out.cap > SMALL) {
+		buf_free(&f->out);
+	}
+}
+
+static enum progress write_due(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+{
+	enum progress progress = SOME;
+	evrec_error err;
+
+	if (!f->writing && !begin_write(f, &err)) {
+		progress = FAILED;
+	}
+	while (progress == SOME) {
+		progress = write_some(f, quick ? PORTION_QUICK : PORTION, quick, &err);
+		if (quick) {
+			break;
+		}
+	}
+	if (progress == FAILED) {
+		give_up(f, ob, now, &err);
+	} else if (progress == BUSY) {
+		f->due = later(now, BUSY_WAIT);
+	} else if (progress == DONE) {
+		end_write(f, now);
+	}
+	return progress;
+}
+
+void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+{
+	if (now < state_file_next_due(f)) {
+		return;
+	}
+	if (f->awaits_lock && f->due == INT64_MIN) {
+		f->due = later(now, ASK_AGAIN);
+	} else {
+		(void)write_due(f, ob, now, quick);
+	}
+}
+
+void state_file_save(struct state_file *f, struct outbox *ob)
+{
+	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
+	unsigned writes = 0, busy = 0;
+
+	/* The file that its owner wrote last is as good as one that would take its place now. */
+	while (!f->awaits_lock && writes < 2 && busy < SAVE_TRIES && state_file_next_due(f) != INT64_MAX) {
+		if (write_due(f, ob, 0, false) != BUSY) {
+			writes++;
+		} else if (++busy < SAVE_TRIES) {
+			(void)nanosleep(&moment, NULL);
+		}
+	}
+}
