@@ -19,7 +19,7 @@ static void write_finished(const struct pipeline *pipeline, const struct series_
 		.source = told->event,
 	};
 	const int64_t now = clock_coarse(pipeline->clock);
-	/* Deferred until now: it takes nobody's place in a full outbox. */
+	/* Deferred until now: no limit holds for it. */
 	const struct occurrence occurrence = {
 		.id = told->handle,
 		.verb = VERB_PATCH,
