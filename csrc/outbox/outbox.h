@@ -44,7 +44,8 @@ struct outbox_ops {
 	void (*set_name)(void *item, const char *name);          /* without memory the old name stays */
 	/* VERDICT_ADOPT; also of occurrences submitted before that is collected. NULL: no protocol adopts. */
 	void (*set_base)(void *item, uint32_t base);
-	void (*on_time)(void *item); /* the item was deferred, and its time has come, or outbox_release was called; NULL: nobody asks */
+	void (*on_time)(
+		void *item); /* the item was deferred, and its time has come, or outbox_release was called; NULL: nobody asks */
 	void (*free)(void *item);
 };
 

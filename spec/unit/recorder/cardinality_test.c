@@ -261,9 +261,9 @@ static void test_on_error_may_record_too_many_itself(void **state)
 
 static void test_shows_values_that_are_long_or_no_text_for_people(void **state)
 {
-	const char *const texts[] = { "short", "\x1B[2J",
-		                      "\xC3\xA4"
-		                      "bcdefghijklmnopqrstuvwxyz0123\xC3\xA4" };
+	const char umlauts[] = "\xC3\xA4"
+			       "bcdefghijklmnopqrstuvwxyz0123\xC3\xA4";
+	const char *const texts[] = { "short", "\x1B[2J", umlauts };
 	struct cardinality c = { .len = 0 };
 	struct line line = { .len = 0 };
 
