@@ -38,7 +38,7 @@ struct kubernetes_try {
  */
 void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *answer, struct outcome *outcome);
 
-/* What an answer says of the API that the write was sent by. `lacks_api`: answer_lacks_api. */
+/* The news that an answer brings of the API by which its write was sent. `lacks_api` is answer_lacks_api's. */
 enum api_news {
 	API_NO_NEWS,   /* nothing: the server did not come to look at the write */
 	API_SERVED,    /* the server has it, and lets the account use it, whatever became of the write */

@@ -156,7 +156,7 @@ static bool name_event(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 }
 
 /*
- * What watches need before the first of them sees the event: ended series are told before it, a few of each sink.
+ * Prepares a broadcast. Watches are told of series that have ended, a few of each sink, before they see the event.
  * (If more have ended, the end of the event's own series may be told after it.) Returns a copy of the event if one is
  * needed, or NULL.
  */

@@ -55,7 +55,7 @@ bool pipeline_has_series(const struct pipeline *pipeline);
  * pipeline_record, which does the same unless it was done for its event; pipeline_poll tells of all.
  */
 void pipeline_tick(struct pipeline *pipeline, int64_t now);
-/* What a series has counted and not written is pending from now on. */
+/* The occurrences that its series have counted and not written become pending. */
 void pipeline_release(struct pipeline *pipeline);
 /*
  * Takes answers, drops and errors from the outbox. Does the sender's work too if that has no thread; after `deadline`

@@ -96,7 +96,7 @@ static bool some_get_on(const struct ending_plan *plan)
 	return some;
 }
 
-/* What is deferred would be due after the end of the process. */
+/* Releases deferred writes, which would be due after the end of the process. */
 static void release_deferred(void)
 {
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {

@@ -103,7 +103,7 @@ static void ask_core(struct kubernetes *k, struct sent *sent, enum api_news refu
 	k->again = sent;
 }
 
-/* What core/v1 answers after such a refusal. */
+/* Takes the answer of core/v1 to a write that events.k8s.io/v1 had refused. */
 static void hear_core(struct kubernetes *k, const struct sent *sent, enum api_news news, evrec_answer *answer)
 {
 	if (api_choice_heard_core(&k->choice, news)) {

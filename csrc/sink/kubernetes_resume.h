@@ -30,8 +30,8 @@ enum resume_answer {
 	RESUME_ADOPT, /* *outcome, which was all zero, says which event takes it */
 };
 /*
- * What is to be done with a write. `api` is the API in use; a listing falls back to core/v1 if `falls_back`. A patch is sent;
- * from then on no create adopts its event, with the count that was listed.
+ * Decides what is to be done with a write. `api` is the API in use; a listing falls back to core/v1 if `falls_back`. A
+ * patch is sent; from then on no create adopts its event, with the count that was listed.
  */
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome);

@@ -55,7 +55,7 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
                                          evrec_error *err);
 /* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
-/* What a Kubernetes sink asks of its client; borrows from `options`. */
+/* The options of a Kubernetes sink's HTTP client; they borrow from `options`. */
 struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
 struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);
 /* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */

@@ -28,7 +28,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whose state it is. The functions are called by the driver. */
+/* The owner of the state. The driver calls the functions. */
 struct state_source {
 	/*
 	 * Append the records of up to `max` entries, those that have changed, or of all, by a cursor that begins at 0. Set

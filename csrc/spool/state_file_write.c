@@ -119,7 +119,7 @@ static enum progress write_changes(struct state_file *f, size_t portion, evrec_e
 	if (!f->source->take_changes(f->ctx, portion, &f->out, &taken, &left)) {
 		return BUSY;
 	}
-	/* Those that change meanwhile are for the next write, or this one might never end. */
+	/* Entries that change meanwhile are left to the next write: else this one might never end. */
 	f->left -= taken < f->left ? taken : f->left;
 	f->left = left < f->left ? left : f->left;
 	if (!append(f, f->fd >= 0, f->new_fd >= 0 && f->cursor != 0, err)) {

@@ -1,4 +1,4 @@
--- What a real API server shows of one event through both APIs, and what evrec makes of it.
+-- One event as a real API server shows it through both APIs, and as evrec converts it.
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"

@@ -39,7 +39,7 @@ type seriesLine struct {
 	Reject *bool        `json:"reject"`
 }
 
-// What is recorded.
+// seriesEvent is an event as a trace records it.
 type seriesEvent struct {
 	Type       string              `json:"type"`
 	Reason     string              `json:"reason"`

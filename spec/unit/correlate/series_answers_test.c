@@ -45,7 +45,7 @@ static void test_30_s_after_a_dropped_create_it_is_made_again(void **state)
 	assert_true(o->handle == handle && o->first == T0);
 	o = series_see(&f, "a", "m", 32 * S);
 	assert_true(o->patch && o->due != 0);
-	/* That one was dropped as well. */
+	/* The second write was dropped as well. */
 	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 40 * S);
 	assert_true(series_see(&f, "a", "m", 70 * S - 1)->due != 0);
 	assert_true(series_see(&f, "a", "m", 70 * S)->due == 0);

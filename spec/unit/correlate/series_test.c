@@ -121,7 +121,7 @@ static void test_ticks_finish_what_is_older_than_finish_time(void **state)
 	}
 }
 
-/* What a tick leaves is due still, and makes room as finished, not as evicted. */
+/* A series that a tick leaves is still due. If it makes room for another, it counts as finished, not as evicted. */
 static void test_a_tick_ends_no_more_than_asked_for(void **state)
 {
 	const evrec_series_options options = series_options(5);
@@ -178,7 +178,7 @@ static void test_an_observation_finishes_its_own_series(void **state)
 	assert_true(o->why == EVREC_NEW && !o->patch && o->count == 1 && o->first == T0 + 720 * S && !o->merged);
 	assert_false(str_eq(o->name, str_from(name)) || o->handle == handle);
 	assert_str(o->note, "n");
-	/* What is known of the old handle is not said of the new event. */
+	/* News about the old handle does not change the new event. */
 	series_answered(f.s, handle, EVREC_STR("old"), 7);
 	series_dropped(f.s, handle, EVREC_CAUSE_REJECTED, T0 + 720 * S);
 	o = series_see(&f, "a", "n", 720 * S);

@@ -1,4 +1,4 @@
-/* What makes an event fit for events.k8s.io/v1: the API server's limits, each at its edge. */
+/* fit_event: the API server's limits for events.k8s.io/v1, each at its edge. */
 #include "alloc_failure.h"
 
 #include "event/event.h"

@@ -42,7 +42,7 @@ static void test_takes_no_room(void **state)
 	assert_counted(ob, 4, 1);
 	outbox_release_all(ob, S);
 	assert_counted(ob, 0, 5);
-	/* Those released exceed the limits. A new one takes the place of one of them, and not of all. */
+	/* Released writes exceed the limits. A new write takes the place of one of them, not of all. */
 	assert_true(checked_submit_due(ob, 7, 2, 2 * S, 0));
 	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 2);
 	assert_counted(ob, 0, 5);
@@ -136,7 +136,7 @@ static void test_drop_all_and_cut_off(void **state)
 	assert_dropped_count(ob, EVREC_CAUSE_CLOSED, 3);
 	checked_outbox_free(ob);
 
-	/* What an entry leaves behind that is cut off is deferred as after any answer. */
+	/* The follow-up of an entry that is cut off is deferred, as after any answer. */
 	ob = outbox_with_both(&entry);
 	outbox_cut_off(ob);
 	assert_counted(ob, 2, 0);
@@ -279,7 +279,7 @@ static void test_row_passes_to_the_follow_up(void **state)
 	checked_outbox_free(ob);
 }
 
-/* What the item says once its time has come is in its row too. */
+/* An item whose time has come is written to its row again. */
 static void test_time_changes_the_row(void **state)
 {
 	struct outbox *ob = outbox_with_rows();

@@ -1,7 +1,7 @@
-/* What a sink that correlates by series tells: watches of its states, and explain of merged notes and ended series. */
+/* A sink that correlates by series: watches are told of states, explain lists merged notes and ended series. */
 #include "series_world.h"
 
-/* What a watcher, or a queue, was told, a word for each event: "a" for a note, "2 Ongoing" for a series. */
+/* The events that a watcher, or a queue, was given, a word for each: "a" for a note, "2 Ongoing" for a series. */
 struct seen {
 	struct series_world *w;
 	char text[512];

@@ -121,7 +121,7 @@ static void written(const evrec_fields *event)
 	}
 }
 
-/* What the last life had no time to write may be lost, until a later count is written in this life. */
+/* Counts that the last life had no time to write may be lost, until this life has written a later one. */
 static void forget_unsafe(void)
 {
 	for (unsigned i = 0; i < OBJECTS; i++) {
@@ -131,7 +131,7 @@ static void forget_unsafe(void)
 	}
 }
 
-/* What was recorded before `time` in this life is written. */
+/* The events that this life recorded before `time` are written. */
 static void is_written(int64_t time)
 {
 	for (unsigned i = 0; i < OBJECTS; i++) {

@@ -102,7 +102,7 @@ static void test_every_allocation_fails_once(void **state)
 {
 	path = tmpdir_path(*state, "state");
 	alloc_failure_run(scenario, LEAST);
-	/* What could not be taken is not lost in silence. */
+	/* A state that could not be taken over is told of. */
 	assert_true(failed_writes > 0);
 }
 

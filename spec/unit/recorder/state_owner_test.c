@@ -53,7 +53,7 @@ static void test_the_next_owner_takes_the_file(void **state)
 	check_next(path, T0, 5);
 }
 
-/* What was never its own, another file under the name, is left alone by one that waited too. */
+/* A sink that waited for the lock, too, leaves a file alone that is no state file. */
 static void test_the_next_owner_leaves_another_file_alone(void **state)
 {
 	const char *path = tmpdir_path(*state, "state");

@@ -121,7 +121,7 @@ static void test_end_while_a_create_is_held(void **state)
 	assert_int_equal(s.dropped[EVREC_CAUSE_CLOSED], 2);
 }
 
-/* What is held when the time of a shutdown is over is left in the spool. */
+/* Creates that are held when the time of a shutdown is over are left in the spool. */
 static void test_held_create_is_spooled(void **state)
 {
 	struct resume_fixture *f = *state;

@@ -278,7 +278,7 @@ static void test_last_note_is_kept(void **state)
 	write_ops.free(item);
 }
 
-/* What a follow-up has counted replaces what its entry had; the event stays that of the entry. */
+/* The follow-up's count replaces the count of its entry; the event stays the entry's. */
 static void test_follow_up_is_merged(void **state)
 {
 	evrec_fields event = sample(), other = sample();

@@ -164,7 +164,7 @@ static bool model_follows(const struct model *m, const struct model_write *w)
 	return false;
 }
 
-/* Those that follow in the order in which they were made, then the others by their time. */
+/* First the deferred follow-ups, in the order in which they were made, then the other deferred entries, by their time. */
 void model_release_all(struct model *m, int64_t now)
 {
 	for (int follows = 1; follows >= 0; follows--) {

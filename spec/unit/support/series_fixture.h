@@ -8,7 +8,7 @@
 
 #define SERIES_TOLD_MAX 64
 
-/* What `tell` was given; the strings are copies. */
+/* The arguments of `tell`; the strings are copies. */
 struct series_note {
 	uint64_t handle;
 	char object[32], name[64], note[64], state[16];
