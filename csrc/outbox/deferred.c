@@ -118,11 +118,7 @@ bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enu
 	if (occurrence->due != 0 && occurrence->deferred != NULL) {
 		*occurrence->deferred = deferred;
 	}
-	wake = wake && ob->wake != NULL;
-	(void)pthread_mutex_unlock(&ob->lock);
-	if (wake) {
-		ob->wake(ob->wake_ctx);
-	}
+	outbox_unlock_and_wake(ob, wake);
 	return target != NULL;
 }
 
@@ -145,17 +141,6 @@ struct entry *deferred_take(struct outbox *ob, int64_t now)
 	return entry;
 }
 
-/* Wakes the driver if there is something to take now, and there was not before. Gives the lock back. */
-static void unlock_and_wake(struct outbox *ob, bool had_none)
-{
-	const bool wake = had_none && ob->waiting.head != NULL && ob->wake != NULL;
-
-	(void)pthread_mutex_unlock(&ob->lock);
-	if (wake) {
-		ob->wake(ob->wake_ctx);
-	}
-}
-
 void outbox_release_all(struct outbox *ob, int64_t now)
 {
 	bool had_none;
@@ -164,7 +149,7 @@ void outbox_release_all(struct outbox *ob, int64_t now)
 	ob->now = now;
 	had_none = ob->waiting.head == NULL;
 	deferred_end_all(ob);
-	unlock_and_wake(ob, had_none);
+	outbox_unlock_and_wake(ob, had_none && ob->waiting.head != NULL);
 }
 
 void outbox_release(struct outbox *ob, uint64_t id, int64_t now)
@@ -182,5 +167,5 @@ void outbox_release(struct outbox *ob, uint64_t id, int64_t now)
 		on_time(ob, entry, now);
 		deferred_end(ob, entry, now);
 	}
-	unlock_and_wake(ob, had_none);
+	outbox_unlock_and_wake(ob, had_none && ob->waiting.head != NULL);
 }

@@ -273,11 +273,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	} else {
 		outbox_count_refused(ob, *cause, 1);
 	}
-	wake = wake && ob->waiting.head != NULL && ob->wake != NULL;
-	(void)pthread_mutex_unlock(&ob->lock);
-	if (wake) {
-		ob->wake(ob->wake_ctx);
-	}
+	outbox_unlock_and_wake(ob, wake && ob->waiting.head != NULL);
 	return target != NULL;
 }
 

@@ -87,6 +87,16 @@ struct entry *outbox_admit(struct outbox *ob, const struct occurrence *occurrenc
 /* Counts occurrences that were not admitted. */
 void outbox_count_refused(struct outbox *ob, enum evrec_cause cause, uint32_t occurrences);
 
+/* Gives the lock back, and wakes the driver if it has something to do that it does not know of. */
+static inline void outbox_unlock_and_wake(struct outbox *ob, bool wake)
+{
+	wake = wake && ob->wake != NULL;
+	(void)pthread_mutex_unlock(&ob->lock);
+	if (wake) {
+		ob->wake(ob->wake_ctx);
+	}
+}
+
 /* ---- pending.c ---- */
 
 /* From now on the entry counts as pending: writes, bytes, age. Its count is the caller's affair. */

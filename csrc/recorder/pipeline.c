@@ -36,35 +36,21 @@ static bool bound_note(struct pipeline *pipeline, struct observed *o)
 	return !pipeline->note.failed;
 }
 
-/* An event for which there was no memory, as it was recorded. */
-static void drop_for_memory(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, int64_t now)
+/* An event that nothing has observed, as it was recorded. */
+static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys,
+                            enum evrec_cause cause, int64_t now)
 {
 	struct observed observed;
 
 	pipeline->received++;
-	pipeline->dropped_memory++;
+	pipeline->dropped[cause]++;
 	observed_init(&observed, event);
-	drop(pipeline, &observed, keys, EVREC_CAUSE_MEMORY, now);
+	drop(pipeline, &observed, keys, cause, now);
 }
 
 static void get_event(const void *observed, evrec_fields *event)
 {
 	observed_fields(observed, event);
-}
-
-/* An event that no change could make fit for the sink's API; `why` is for people. */
-static void drop_unfit(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys, const char *why,
-                       int64_t now)
-{
-	struct observed observed;
-
-	/* Told before the drop, whose line then shows why. */
-	outbox_report(pipeline->outbox, "unfit", why);
-	pipeline_take_messages(pipeline);
-	pipeline->received++;
-	pipeline->dropped_unfit++;
-	observed_init(&observed, event);
-	drop(pipeline, &observed, keys, EVREC_CAUSE_UNFIT, now);
 }
 
 static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
@@ -143,10 +129,13 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 	pipeline->ticked = false;
 	code = fit_event(&pipeline->fit, &fitted, str_from(pipeline->host_name), &err);
 	if (code == EVREC_EINVALID) {
-		drop_unfit(pipeline, event, keys, err.message, now);
+		/* Told before the drop, whose line then shows why. */
+		outbox_report(pipeline->outbox, "unfit", err.message);
+		pipeline_take_messages(pipeline);
+		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_UNFIT, now);
 	} else if (keys == NULL || code != 0 || observe(pipeline, &fitted, keys, now, &observed) != 0 ||
 	           !bound_note(pipeline, &observed)) {
-		drop_for_memory(pipeline, event, keys, now);
+		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 	} else {
 		pipeline->received++;
 		if (observed.skip) {
@@ -168,7 +157,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		return;
 	}
 	if (!pipeline_ready(pipeline)) {
-		drop_for_memory(pipeline, event, keys, now);
+		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
 	if (outbox_has_news(pipeline->outbox)) {
@@ -180,7 +169,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 	}
 	if (keys == NULL || correlator_observe(pipeline->correlator, event, keys, now, &observed) != 0 ||
 	    !bound_note(pipeline, &observed)) {
-		drop_for_memory(pipeline, event, keys, now);
+		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
 	/* Counted after the correlator's callbacks have run: the equation of the stats holds for them too. */
@@ -316,10 +305,8 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	stats->pending_bytes = outbox.bytes;
 	stats->errors_lost = outbox.messages_lost;
 	for (i = 0; i < EVREC_CAUSES; i++) {
-		stats->dropped[i] = outbox.dropped[i];
+		stats->dropped[i] = outbox.dropped[i] + pipeline->dropped[i];
 	}
-	stats->dropped[EVREC_CAUSE_MEMORY] += pipeline->dropped_memory;
-	stats->dropped[EVREC_CAUSE_UNFIT] += pipeline->dropped_unfit;
 }
 
 void pipeline_explain(const struct pipeline *pipeline, const evrec_reference *object,

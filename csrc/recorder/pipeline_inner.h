@@ -58,7 +58,8 @@ struct pipeline {
 	size_t max_note; /* in bytes */
 	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
 	bool ticked;     /* pipeline_tick was called for the event that is recorded next */
-	uint64_t received, rate_limited, dropped_memory, dropped_unfit;
+	uint64_t received, rate_limited;
+	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;
 };
 
