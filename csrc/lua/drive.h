@@ -3,8 +3,8 @@
  *
  * A program with an event loop has a function in Lua that takes a broadcaster over (lua/evrec/polling.lua). It is called
  * at the end of the broadcaster's first recording call, poll or flush, as a constructor must have no effects; again at the
- * end of each later one, for as long as it returns false; and at the end of the next one after the broadcaster had
- * nothing more to do, and was let go.
+ * end of each later one, for as long as it returns false; and at the end of the next one after the broadcaster was let
+ * go, as it had nothing to do for a second.
  */
 #ifndef EVREC_LUA_DRIVE_H
 #define EVREC_LUA_DRIVE_H
@@ -17,7 +17,10 @@
 int drive_set_host(lua_State *L);
 /* Lua: core.let_go(broadcaster): the program polls it no more, until it is asked again */
 int drive_let_go(lua_State *L);
-/* Lua: core.poll_delay(broadcaster) -> the seconds until its next poll; nil: it is let go, or polled never again */
+/*
+ * Lua: core.poll_delay(broadcaster) -> the seconds until its next poll; false: it has nothing to do; nil: it is to be
+ * polled never again
+ */
 int drive_poll_delay(lua_State *L);
 
 /* Who polls a new broadcaster of this Lua state: the script, or the program, if that has a function for it. */

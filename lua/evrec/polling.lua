@@ -1,5 +1,6 @@
 -- Polls broadcasters in a program that has an event loop: in HAProxy by a task, in nginx by timers. A broadcaster is
--- taken over at the end of a call that gave it something to do (csrc/lua/drive.h), and is let go once all is done.
+-- taken over at the end of a call that may have given it something to do (csrc/lua/drive.h), and is let go when it had
+-- nothing to do for a second.
 local core = require "evrec.core"
 
 local polling = {}
@@ -8,15 +9,25 @@ local poll = core.broadcaster_methods.poll
 
 -- The broadcasters of this Lua state that are polled: a broadcaster that the script has dropped is collected.
 local polled, last = setmetatable({}, { __mode = "v" }), 0
+-- How often in a row each of them had nothing to do.
+local rests = {}
+
+local REST = 0.1 -- seconds between polls of a broadcaster that has nothing to do
+local RESTS_MAX = 10 -- so a stream of events that cost no request, as they are limited, begins one timer a second
 
 local function add(broadcaster)
 	local place = 1
 	while polled[place] do
 		place = place + 1
 	end
-	polled[place] = broadcaster
+	polled[place], rests[place] = broadcaster, 0
 	last = math.max(last, place)
 	return true
+end
+
+local function let_go(place)
+	core.let_go(polled[place])
+	polled[place] = nil
 end
 
 -- Polls one. Returns the seconds until its next poll; nil: it is polled no more.
@@ -27,10 +38,14 @@ local function poll_at(place)
 	end
 	poll(broadcaster)
 	local delay = core.poll_delay(broadcaster)
-	if not delay then
+	rests[place] = delay == false and rests[place] + 1 or 0
+	if delay == nil then
 		polled[place] = nil
+	elseif rests[place] > RESTS_MAX then
+		let_go(place)
+	else
+		return delay or REST
 	end
-	return delay
 end
 
 -- Polls all. Returns the seconds until the next poll; nil: none is left.
@@ -47,8 +62,7 @@ end
 local function let_go_all()
 	for place = 1, last do
 		if polled[place] then
-			core.let_go(polled[place])
-			polled[place] = nil
+			let_go(place)
 		end
 	end
 end
@@ -91,7 +105,7 @@ local function of_nginx()
 		draining = true
 		for _ = 1, 200 do
 			local delay = poll_all()
-			if not delay or delay >= 0.1 then -- nothing is under way
+			if not delay or delay >= REST then -- nothing is under way
 				break
 			end
 			ngx.sleep(delay)
