@@ -197,13 +197,19 @@ for _, case in ipairs(hosts) do
 			elseif case.as_root and not root then
 				return pending "skipped: not root, who alone may start HAProxy as another user"
 			end
-			local host = case.start()
+			local host, killed = case.start(), true
+			finally(function()
+				if killed then
+					cluster.control "restart"
+				end
+			end)
 			cluster.control "kill"
 			curl(host)
 			quickstart.await(function()
 				return cluster.read(host.log):find("evrec: the sink kubernetes: transport: ", 1, true)
 			end)
 			cluster.control "restart"
+			killed = false
 			quickstart.await(function() return written() == 1 end)
 			host.stop(host.signal)
 		end)
