@@ -1,27 +1,49 @@
 /* When a broadcaster is to be polled next. */
-#include "recorder/broadcaster.h"
+#include "recorder/shared.h"
 
-/* Until a line that sums up is due, or events that callbacks have recorded are broadcast. */
+/* Until a line that sums up is due, events that callbacks have recorded are broadcast, or a function is called. */
 static bool has_own_work(const evrec_broadcaster *b)
 {
-	return b->deferred_len != 0 || (b->troubles != NULL && (b->troubles->waiting != 0 || b->troubles->untold != 0));
+	const struct troubles *troubles = b->hub->troubles;
+
+	for (size_t i = 0; i < b->own.len; i++) {
+		if (b->own.items[i]->func != NULL) {
+			return true; /* of a broadcaster with a name: other handles record for it */
+		}
+	}
+	return b->deferred_len != 0 || (troubles != NULL && (troubles->waiting != 0 || troubles->untold != 0));
+}
+
+/* With the lock held. */
+static int64_t find_delay(evrec_broadcaster *b)
+{
+	const struct watch_list *sinks = &b->hub->sinks;
+	int64_t delay = has_own_work(b) ? EVREC_SECOND : INT64_MAX;
+
+	for (size_t i = 0; i < sinks->len; i++) {
+		int64_t own;
+
+		if (!shared_steps(b, sinks->items[i])) {
+			continue;
+		}
+		if (b->options.drive == EVREC_DRIVE_THREAD && pipeline_lacks_thread(sinks->items[i]->pipeline)) {
+			return -1;
+		}
+		own = pipeline_poll_delay(sinks->items[i]->pipeline);
+		delay = own < delay ? own : delay;
+	}
+	return delay;
 }
 
 int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b)
 {
-	int64_t delay = has_own_work(b) ? EVREC_SECOND : INT64_MAX;
+	int64_t delay;
 
 	if (b->phase == BROADCASTER_ENDED) {
 		return -1;
 	}
-	for (size_t i = 0; i < b->sinks.len; i++) {
-		struct pipeline *pipeline = b->sinks.items[i]->pipeline;
-		const int64_t own = pipeline_poll_delay(pipeline);
-
-		if (b->options.drive == EVREC_DRIVE_THREAD && pipeline_lacks_thread(pipeline)) {
-			return -1;
-		}
-		delay = own < delay ? own : delay;
-	}
+	hub_lock(b->hub);
+	delay = find_delay(b);
+	hub_unlock(b->hub);
 	return delay;
 }
