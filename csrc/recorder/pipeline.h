@@ -10,6 +10,7 @@
 #define EVREC_PIPELINE_H
 
 #include "event/key.h"
+#include "outbox/receipt.h"
 #include "sink/sink.h"
 
 #pragma GCC visibility push(hidden)
@@ -19,6 +20,21 @@ struct pipeline_drop {
 	const evrec_fields *event;
 	enum evrec_cause cause;
 	uint64_t count;
+};
+
+/* What became of occurrences that were recorded with a receipt. */
+enum settled_as {
+	SETTLED_WRITTEN, /* by a write of their own, or one of several occurrences */
+	SETTLED_SPOOLED,
+	SETTLED_RATE_LIMITED,
+	SETTLED_DROPPED,
+};
+
+struct pipeline_settled {
+	struct receipt_id receipt;
+	uint32_t n; /* occurrences; others of the same id may be settled otherwise, and later */
+	enum settled_as as;
+	enum evrec_cause cause; /* of SETTLED_DROPPED */
 };
 
 struct pipeline;
@@ -32,6 +48,8 @@ struct pipeline_listener {
 	void (*series)(void *ctx, const struct pipeline *pipeline, const evrec_fields *event);
 	/* `name` is static; `sink` is the sink's name, borrowed for the call. */
 	void (*error)(void *ctx, const char *message, const char *name, const char *sink);
+	/* Once for each occurrence of pipeline_record_for. NULL: there are none. */
+	void (*settled)(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
 	void *ctx;
 	bool loud; /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
@@ -48,6 +66,13 @@ void pipeline_free(struct pipeline *pipeline);
 
 /* `keys` are the event's own; NULL if there was no memory for them. Does nothing once the pipeline was stopped. */
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
+/*
+ * The same for one occurrence that another process has recorded: `settled` of the listener tells what becomes of it, maybe
+ * before this returns. An occurrence that a pipeline holds when it is freed is never settled, nor are those of the parent in
+ * a forked child. False: the pipeline was stopped, and nothing will be told.
+ */
+bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                         const struct receipt_id *receipt);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*

@@ -5,6 +5,7 @@
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_series.c   what its series has to be asked and told, besides the events
  *   pipeline_news.c     answers, drops and errors from the outbox
+ *   pipeline_receipts.c what becomes of occurrences that other processes have recorded
  */
 #ifndef EVREC_PIPELINE_INNER_H
 #define EVREC_PIPELINE_INNER_H
@@ -55,9 +56,10 @@ struct pipeline {
 	bool new_style;       /* of struct write_draft */
 	struct fit fit;       /* for an event in the new style */
 	char host_name[HOST_NAME_SIZE];
-	size_t max_note; /* in bytes */
-	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
-	bool ticked;     /* pipeline_tick was called for the event that is recorded next */
+	size_t max_note;                  /* in bytes */
+	struct buf note;                  /* an aggregate's note, if it had to be cleaned or cut */
+	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
+	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
 	uint64_t received, rate_limited;
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;
@@ -92,6 +94,13 @@ bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
 void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
 /* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
 int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
+
+/* ---- pipeline_receipts.c ---- */
+
+/* The occurrence that is recorded now comes no further. `cause` is that of SETTLED_DROPPED. */
+void pipeline_settle_now(const struct pipeline *pipeline, enum settled_as as, enum evrec_cause cause);
+/* The entry was collected. */
+void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *entry);
 
 /* ---- pipeline_news.c ---- */
 
