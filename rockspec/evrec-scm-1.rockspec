@@ -151,6 +151,7 @@ build = {
 				"csrc/recorder/pipeline_open.c",
 				"csrc/recorder/pipeline_receipts.c",
 				"csrc/recorder/pipeline_series.c",
+				"csrc/recorder/pipeline_state.c",
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/stats.c",

@@ -51,7 +51,8 @@ struct pipeline_listener {
 	/* Once for each occurrence of pipeline_record_for. NULL: there are none. */
 	void (*settled)(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
 	void *ctx;
-	bool loud; /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
+	bool opens_state; /* pipeline_open_state is called: pipeline_new does not open the state file */
+	bool loud;        /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
 
 /*
@@ -101,6 +102,29 @@ void pipeline_end(struct pipeline *pipeline);
 void pipeline_join(struct pipeline *pipeline, int64_t deadline);
 /* True if it was stopped by pipeline_stop and a poll or join found all written or dropped, and told. */
 bool pipeline_is_over(const struct pipeline *pipeline);
+
+/* ---- the option state_file ---- */
+
+/*
+ * For a listener that has `opens_state`: the process writes from now on, and its counts are to be those of the one that did
+ * before. Before the first recording call or poll of the pipeline in this process. False: the other one has the file
+ * still, perhaps because it ends just now; to be called again. After the `last` call the pipeline goes on with no counts,
+ * and takes the file as soon as the other one has ended.
+ */
+bool pipeline_open_state(struct pipeline *pipeline, bool last);
+/*
+ * The number of changes of the state until now. What was recorded and settled before is known to the next process once
+ * pipeline_state_has returns true for this number: always true if there is no state file, or if it cannot be written.
+ */
+uint64_t pipeline_state_changes(const struct pipeline *pipeline);
+bool pipeline_state_has(const struct pipeline *pipeline, uint64_t changes);
+/* What has changed is written at once, and not within a second. */
+void pipeline_write_state(struct pipeline *pipeline);
+/*
+ * `func` is called after each write of the state, by whoever drives the sender. After pipeline_new or pipeline_open_state,
+ * before all else.
+ */
+void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);

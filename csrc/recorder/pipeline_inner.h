@@ -3,6 +3,7 @@
  *
  *   pipeline.c          the way of an event; polls; the end; stats
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
+ *   pipeline_state.c    its state file
  *   pipeline_series.c   what its series has to be asked and told, besides the events
  *   pipeline_news.c     answers, drops and errors from the outbox
  *   pipeline_receipts.c what becomes of occurrences that other processes have recorded
@@ -48,8 +49,8 @@ struct pipeline {
 	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
 	evrec_correlator *correlator;
 	struct series *series;
-	bool shares_correlator; /* with the sender, which frees it (option state_file) */
-	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	struct state_file *state; /* the sender's, which frees the correlator with it (option state_file); NULL: none */
+	struct sender *sender;    /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
@@ -85,6 +86,14 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 	}
 	return pipeline->sender != NULL;
 }
+
+/* ---- pipeline_state.c ---- */
+
+/*
+ * Opens the state file, which the sender is to own from then on, if there is to be one and the outbox is made. `in_use` is
+ * that of kept_state_new.
+ */
+void pipeline_keep_state(struct pipeline *pipeline, bool *in_use);
 
 /* ---- pipeline_series.c ---- */
 
