@@ -172,6 +172,7 @@ build = {
 				"csrc/lua/recorder.c",
 				"csrc/lua/recording.c",
 				"csrc/lua/reference.c",
+				"csrc/lua/reference_cache.c",
 				"csrc/lua/seconds.c",
 				"csrc/lua/signal.c",
 				"csrc/lua/sink.c",

@@ -35,8 +35,8 @@ local evrec = {}
 
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
----Checks and copies an object reference once. Recording against the result is faster than against a table. Raises on
----misuse.
+---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
