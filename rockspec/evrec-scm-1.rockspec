@@ -30,6 +30,7 @@ build = {
 	modules = {
 		evrec = "lua/evrec/init.lua",
 		["evrec.exec"] = "lua/evrec/exec.lua",
+		["evrec.haproxy"] = "lua/evrec/haproxy.lua",
 		["evrec.host"] = "lua/evrec/host.lua",
 		["evrec.kubeconfig"] = "lua/evrec/kubeconfig.lua",
 		["evrec.kubernetes"] = "lua/evrec/kubernetes.lua",

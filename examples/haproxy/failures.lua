@@ -29,6 +29,9 @@ core.register_task(function()
 	end
 end)
 
+-- Records when a server with `check` goes down or comes up, about the Service that has the backend's name.
+require("evrec.haproxy").record_servers(recorder)
+
 core.register_action("record_failure", { "http-res" }, function(txn, namespace, service)
 	recorder:eventf(reference(namespace, service), "Warning", "UpstreamFailed", "%s %s was answered with %d",
 		txn.f:method(), txn:get_var "txn.path", txn.f:status())
