@@ -4,8 +4,8 @@
 
 # The Luas to build and test for: make LUAS=5.4
 LUAS = 5.4 5.3 luajit
-# The Lua that `make install` installs a module for, and the folder that it installs below.
-LUA = 5.4
+# The Luas that `make install` installs for, and the folder that it installs below.
+LUA = $(LUAS)
 PREFIX = /usr/local
 DESTDIR =
 # CC, CFLAGS and LDFLAGS as usual; CFLAGS and LDFLAGS are put behind the Makefile's own flags. V=1 shows whole commands.
@@ -242,29 +242,30 @@ lint: ## sources | formats, warnings of gcc and clang, clang-tidy, luacheck, gof
 
 # ---- installing and tidying ----
 
-LUA_ABI = $(LUA:luajit=5.1)
-LUA_DIR = $(DESTDIR)$(PREFIX)/share/lua/$(LUA_ABI)/evrec
-C_DIR = $(DESTDIR)$(PREFIX)/lib/lua/$(LUA_ABI)/evrec
-INSTALL_DIRS = $(LUA_DIR) $(C_DIR) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+# A Lua searches this folder below share/lua and lib/lua; LuaJIT searches that of Lua 5.1.
+lua_abi = $(1:luajit=5.1)
+INSTALL_TO = $(DESTDIR)$(PREFIX)
+LUA_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/share/lua/$(call lua_abi,$(lua))/evrec)
+C_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec)
 VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
 
 format: ## sources | format all C sources with clang-format
 	@spec/support/packages.sh lint
 	clang-format -i $(shell find csrc spec examples -name '*.[ch]')
 
-install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## start | install for C and LUA (5.4), below PREFIX (/usr/local); DESTDIR=
-	install -d $(INSTALL_DIRS)
-	install -m 644 lua/evrec/*.lua $(LUA_DIR)
-	install -m 755 $(BUILD)/$(LUA)/evrec/core.so $(C_DIR)
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 csrc/evrec.h $(DESTDIR)$(PREFIX)/include
+install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
+	install -d $(LUA_DIRS) $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
+	for folder in $(LUA_DIRS); do install -m 644 lua/evrec/*.lua "$$folder" || exit; done
+	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
+	install -m 644 $(LIB) $(INSTALL_TO)/lib
+	install -m 644 csrc/evrec.h $(INSTALL_TO)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
 	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/evrec.pc
+	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 
 uninstall: ## start | remove what `make install` installed
-	rm -rf $(LUA_DIR) $(C_DIR)
-	cd $(DESTDIR)$(PREFIX) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
+	rm -rf $(LUA_DIRS) $(C_DIRS)
+	cd $(INSTALL_TO) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
 
 deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test

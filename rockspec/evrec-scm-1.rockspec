@@ -30,6 +30,7 @@ build = {
 	modules = {
 		evrec = "lua/evrec/init.lua",
 		["evrec.exec"] = "lua/evrec/exec.lua",
+		["evrec.haproxy"] = "lua/evrec/haproxy.lua",
 		["evrec.host"] = "lua/evrec/host.lua",
 		["evrec.kubeconfig"] = "lua/evrec/kubeconfig.lua",
 		["evrec.kubernetes"] = "lua/evrec/kubernetes.lua",
@@ -187,6 +188,7 @@ build = {
 				"csrc/lua/recorder.c",
 				"csrc/lua/recording.c",
 				"csrc/lua/reference.c",
+				"csrc/lua/reference_cache.c",
 				"csrc/lua/seconds.c",
 				"csrc/lua/signal.c",
 				"csrc/lua/sink.c",

@@ -93,8 +93,7 @@ int luaopen_evrec_core(lua_State *L)
 	lua_setfield(L, -2, "null");
 	box_push_methods(L, &broadcaster_type);
 	lua_setfield(L, -2, "broadcaster_methods");
-	reference_push_upvalues(L);
-	lua_pushcclosure(L, reference_new, UP_REFERENCE_LAST);
+	reference_push_function(L);
 	lua_setfield(L, -2, "reference");
 	set_function(L, "event", event_new);
 	set_function(L, "event_time", event_time);

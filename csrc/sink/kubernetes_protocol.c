@@ -418,11 +418,10 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 		                         .falls_back = options->common.api == EVREC_SINK_AUTO };
 	k->resume = options->resume ? resume_new(options) : NULL;
 	if (!make_requests(k) || (options->resume && k->resume == NULL)) {
-		kubernetes_free(&k->base);
 		error_set(err, EVREC_ENOMEM, "no memory");
-		return NULL;
+	} else {
+		k->client = http_client_new(&http, &events, k, err);
 	}
-	k->client = http_client_new(&http, &events, k, err);
 	if (k->client == NULL) {
 		kubernetes_free(&k->base);
 		return NULL;
@@ -432,8 +431,10 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock)
 {
-	struct kubernetes *k = kubernetes_of(p);
+	return (kubernetes_of(p)->plugin = plugin_new(command, clock)) != NULL;
+}
 
-	k->plugin = plugin_new(command, clock);
-	return k->plugin != NULL;
+void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder)
+{
+	http_client_keep_token_folder(kubernetes_of(p)->client, folder);
 }

@@ -35,8 +35,8 @@ local evrec = {}
 
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
----Checks and copies an object reference once. Recording against the result is faster than against a table. Raises on
----misuse.
+---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -710,5 +710,23 @@ function testing.recorder(options) end
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
+
+-- ---- evrec.haproxy ----
+
+---The module `evrec.haproxy`.
+---@class evrec.HAProxy
+local haproxy = {}
+
+---@class evrec.RecordServersOptions
+---@field object? evrec.Object | fun(backend: string, server: string): evrec.Object? default: the Service that has the
+---backend's name. A function that returns nil: no event. If the function raises, the default is taken
+---@field namespace? string of these Services; default: that of HAProxy's pod, else "default"
+---@field interval? number 0.01 to 3600, default 1; seconds between two polls, if HAProxy has no `core.event_sub` (2.8)
+
+---Records an event each time a server goes down (Warning, ServerDown) or comes up (Normal, ServerUp). Call it once, as
+---HAProxy loads the script. With lua-load-per-thread the first thread alone records. Raises on misuse.
+---@param recorder evrec.Recorder
+---@param options? evrec.RecordServersOptions
+function haproxy.record_servers(recorder, options) end
 
 return evrec
