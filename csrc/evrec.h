@@ -342,11 +342,12 @@ typedef struct evrec_correlator_stats {
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
 
 typedef struct evrec_series_stats {
-	size_t series;     /* events that are remembered: single ones, and series */
-	size_t ongoing;    /* of these, series */
-	uint64_t begun;    /* series since the start */
-	uint64_t finished; /* series since the start, the evicted ones included */
-	uint64_t evicted;  /* series finished before their time, to make room for a new event */
+	size_t series;            /* events that are remembered: single ones, and series */
+	size_t ongoing;           /* of these, series */
+	uint64_t begun;           /* series since the start */
+	uint64_t finished;        /* series since the start, the evicted ones included */
+	uint64_t evicted;         /* series finished before their time, to make room for a new event */
+	uint64_t evicted_singles; /* events that were no series, and were forgotten before their time therefore */
 	uint64_t
 		notes; /* distinct notes, beyond the first of each series, that were merged; of each at most 16 told apart */
 } evrec_series_stats;

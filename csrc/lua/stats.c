@@ -34,6 +34,7 @@ static void set_series(lua_State *L, const evrec_series_stats *series)
 	table_set_count(L, "begun", series->begun);
 	table_set_count(L, "finished", series->finished);
 	table_set_count(L, "evicted", series->evicted);
+	table_set_count(L, "evicted_singles", series->evicted_singles);
 	table_set_count(L, "notes", series->notes);
 	lua_setfield(L, -2, "series");
 }

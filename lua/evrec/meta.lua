@@ -642,6 +642,7 @@ function testing.recorder(options) end
 ---@field finished integer series that have ended, the evicted ones included
 ---@field evicted integer series that ended early, to make room for a new event
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
+---@field evicted_singles integer single events that were forgotten early, likewise
 
 ---received = rate_limited + created + patched + coalesced + counted + pending + spooled + the sum of dropped, at every
 ---moment. All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as

@@ -50,6 +50,8 @@ local per_sink = {
 	{ "series_finished", "counter", "Series that ended.", group = "series", field = "finished" },
 	{ "series_evicted", "counter", "Series ended early to make room.", group = "series", field = "evicted" },
 	{ "series_notes", "counter", "Different notes that series merged.", group = "series", field = "notes" },
+	{ "series_evicted_singles", "counter", "Single events forgotten early to make room.", group = "series",
+		field = "evicted_singles" },
 }
 
 local escapes = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
