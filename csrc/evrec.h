@@ -813,6 +813,7 @@ typedef struct evrec_throttle_stats {
 typedef struct evrec_sink_stats {
 	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
+	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO at present */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */

@@ -327,6 +327,11 @@ static void kubernetes_step(struct protocol *p, struct sender *s, int64_t timeou
 	}
 }
 
+static enum evrec_api kubernetes_api(struct protocol *p)
+{
+	return kubernetes_of(p)->fallback.choice.api;
+}
+
 static void kubernetes_wake(struct protocol *p)
 {
 	http_client_wake(kubernetes_of(p)->client);
@@ -347,6 +352,7 @@ static const struct protocol_ops kubernetes_ops = {
 	.send = kubernetes_send,
 	.step = kubernetes_step,
 	.wake = kubernetes_wake,
+	.api = kubernetes_api,
 	.init_library = http_global_init,
 	.end_thread = http_end_thread,
 	.free = kubernetes_free,
