@@ -377,7 +377,8 @@ enum evrec_overflow {
 typedef struct evrec_limits {
 	/*
 	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once
-	 * a flush, an end or their time makes them pending, they may exceed max_pending.
+	 * a flush, an end or their time makes them pending, they may exceed max_pending. With EVREC_DROP_OLDEST a new
+	 * write drops two as long as they do.
 	 */
 	size_t max_pending;
 	/*
