@@ -143,9 +143,13 @@ $(BUILD)/bench/%/baseline.so: spec/bench/baseline.c $(BUILD)/settings
 	$(SAY) CC '$< ($*)'
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
 
-$(BUILD)/conformance/%: spec/conformance/%.c $(LIB)
+$(BUILD)/conformance/%: spec/conformance/%.c $(BUILD)/conformance/runner.o $(LIB)
 	$(SAY) CC $<
-	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(CORE_LIBS)
+
+$(BUILD)/conformance/runner.o: spec/conformance/runner.c $(BUILD)/settings
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 -include $(shell find $(addprefix $(BUILD)/,core unit fuzz examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
 

@@ -346,11 +346,12 @@ typedef struct evrec_correlator_stats {
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
 
 typedef struct evrec_series_stats {
-	size_t series;     /* events that are remembered: single ones, and series */
-	size_t ongoing;    /* of these, series */
-	uint64_t begun;    /* series since the start */
-	uint64_t finished; /* series since the start, the evicted ones included */
-	uint64_t evicted;  /* series finished before their time, to make room for a new event */
+	size_t series;            /* events that are remembered: single ones, and series */
+	size_t ongoing;           /* of these, series */
+	uint64_t begun;           /* series since the start */
+	uint64_t finished;        /* series since the start, the evicted ones included */
+	uint64_t evicted;         /* series finished before their time, to make room for a new event */
+	uint64_t evicted_singles; /* events that were no series, and were forgotten before their time therefore */
 	uint64_t
 		notes; /* distinct notes, beyond the first of each series, that were merged; of each at most 16 told apart */
 } evrec_series_stats;
@@ -380,7 +381,8 @@ enum evrec_overflow {
 typedef struct evrec_limits {
 	/*
 	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once
-	 * a flush, an end or their time makes them pending, they may exceed max_pending.
+	 * a flush, an end or their time makes them pending, they may exceed max_pending. With EVREC_DROP_OLDEST a new
+	 * write drops two as long as they do.
 	 */
 	size_t max_pending;
 	/*
@@ -857,6 +859,7 @@ typedef struct evrec_throttle_stats {
 typedef struct evrec_sink_stats {
 	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
+	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO at present */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */

@@ -137,6 +137,7 @@ build = {
 				"csrc/sink/fingerprint.c",
 				"csrc/sink/in_cluster.c",
 				"csrc/sink/kubernetes.c",
+				"csrc/sink/kubernetes_fallback.c",
 				"csrc/sink/kubernetes_protocol.c",
 				"csrc/sink/kubernetes_resume.c",
 				"csrc/sink/resume_found.c",

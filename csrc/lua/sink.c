@@ -180,7 +180,7 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 
 /* Offsets from the member `spool`. */
 static const struct option spool_rows[] = {
-	{ "path", OPTION_STRING, 0, 0, 0, NULL, true },
+	{ "path", OPTION_STRING, 0, 1, 0, NULL, true },
 	{ "after", OPTION_DURATION, COMMON(spool_after) - COMMON(spool), 0, 1e9, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
@@ -211,8 +211,8 @@ static const struct option common_rows[] = {
 	{ "max_age", OPTION_DURATION, COMMON(limits.max_age), 0, 1e9, NULL, false },
 	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
 	{ "full", OPTION_WORD, COMMON(limits.full), 0, 0, full_words, false },
-	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 0, 0, spool_rows, false },
-	{ "state_file", OPTION_STRING, COMMON(state_file), 0, 0, NULL, false },
+	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 1, 0, spool_rows, false },
+	{ "state_file", OPTION_STRING, COMMON(state_file), 1, 0, NULL, false },
 	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
 	{ "api", OPTION_WORD, COMMON(api), 0, 0, api_words, false },
 	{ "correlate", OPTION_WORD, COMMON(correlate), 0, 0, correlate_words, false },

@@ -329,6 +329,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 
 	*stats = (evrec_sink_stats){ .number = 0 };
 	(void)snprintf(stats->name, sizeof(stats->name), "%s", sink_name(pipeline->sink));
+	stats->api = sink_api(&pipeline->sink->options);
 	if (pipeline->fork_generation != sender_fork_generation()) {
 		/* A child that has recorded nothing yet. The outbox's lock is the parent's, perhaps held for ever. */
 		return;
@@ -336,6 +337,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	if (pipeline->outbox != NULL) {
 		outbox_get_stats(pipeline->outbox, &outbox);
 		sender_get_throttle(pipeline->sender, &stats->throttle);
+		stats->api = sender_api(pipeline->sender, stats->api);
 	}
 	if (pipeline->correlator != NULL) {
 		evrec_correlator_get_stats(pipeline->correlator, &stats->correlator);

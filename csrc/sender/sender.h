@@ -72,6 +72,8 @@ evrec_clock *sender_clock(const struct sender *s);
 
 /* True under a fake clock if nothing can happen before somebody moves that clock. Any thread. */
 bool sender_is_stalled(const struct sender *s);
+/* The API by which the protocol sends new objects at present; `usual` unless that changes. Any thread. */
+enum evrec_api sender_api(const struct sender *s, enum evrec_api usual);
 /* How the sink is slowed down by now. Any thread. */
 void sender_get_throttle(const struct sender *s, evrec_throttle_stats *stats);
 

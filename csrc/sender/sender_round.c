@@ -189,6 +189,11 @@ struct outbox *sender_outbox(struct sender *s)
 	return s->outbox;
 }
 
+enum evrec_api sender_api(const struct sender *s, enum evrec_api usual)
+{
+	return s->protocol->ops->api == NULL ? usual : s->protocol->ops->api(s->protocol);
+}
+
 evrec_clock *sender_clock(const struct sender *s)
 {
 	return s->clock;

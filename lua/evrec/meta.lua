@@ -379,7 +379,8 @@ function Broadcaster:stats() end
 function Broadcaster:explain(object) end
 
 ---@class evrec.MetricsOptions
----@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause` or `broadcaster`
+---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause`,
+---`api` or `broadcaster`
 
 ---Returns the counters in Prometheus' text format, version 0.0.4. Raises on misuse, also if Prometheus would refuse a
 ---label.
@@ -649,6 +650,7 @@ function testing.recorder(options) end
 ---@field begun integer series since the sink's start
 ---@field finished integer series that have ended, the evicted ones included
 ---@field evicted integer series that ended early, to make room for a new event
+---@field evicted_singles integer single events that were forgotten early, likewise
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
 
 ---received = rate_limited + created + patched + coalesced + counted + pending + spooled + the sum of dropped, at every
@@ -676,6 +678,7 @@ function testing.recorder(options) end
 ---@class evrec.SinkStats: evrec.SinkCounters
 ---@field name string the option `name`, else "kubernetes", "file" or "lua"
 ---@field number integer from 1 in the order of start; no other sink of the broadcaster ever has it
+---@field api "v1"|"events.k8s.io/v1" by which events are written; with `api = "auto"` at present
 ---@field suppressed? evrec.Suppressed[] the latest first; only in `broadcaster:stats`
 
 ---The different reasons and actions that a recorder has recorded. 101: more than 100, of which `on_error` is told once.
