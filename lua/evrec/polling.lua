@@ -114,9 +114,21 @@ local function of_nginx()
 		let_go_all()
 	end
 
+	-- nginx drops a timer if too many run, or if it has no connection left for one. Then the collector finds the timer's
+	-- argument, and the next recording call begins another timer.
+	local function new_guard()
+		local guard = _G.newproxy(true)
+		getmetatable(guard).__gc = function()
+			waiting = false
+			let_go_all()
+		end
+		return guard
+	end
+
 	local start
 
-	local function run()
+	local function run(_, guard)
+		getmetatable(guard).__gc = nil
 		waiting = false
 		if ngx.worker.exiting() then
 			return drain()
@@ -128,7 +140,13 @@ local function of_nginx()
 	end
 
 	function start(delay)
-		waiting = waiting or ngx.timer.at(delay, run) and true or false
+		if not waiting then
+			local guard = new_guard()
+			waiting = ngx.timer.at(delay, run, guard) and true or false
+			if not waiting then
+				getmetatable(guard).__gc = nil
+			end
+		end
 		return waiting
 	end
 

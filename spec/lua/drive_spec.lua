@@ -46,6 +46,7 @@ local STAND_IN = [[
 		begun = begun + 1
 		return true
 	end
+	function lose() timers = {} end
 	function count() return #timers, begun end
 	function tick(seconds)
 		now = now + seconds + 1e-9
@@ -72,13 +73,16 @@ local HAPROXY = STAND_IN .. [[
 ]]
 local NGINX = STAND_IN .. [[
 	phase, exiting = "log", false
+	newproxy = newproxy or function() return setmetatable({}, { __gc = true }) end
 	ngx = { ERR = 4, log = function(_, line) print(line) end, get_phase = function() return phase end,
 		worker = { exiting = function() return exiting end },
-		timer = { at = function(seconds, f)
+		timer = { at = function(seconds, f, argument)
 			if phase == "exit_worker" then
 				error "API disabled in the context of exit_worker_by_lua*"
 			end
-			return (not exiting or seconds == 0) and after(seconds, coroutine.wrap(f)) or nil
+			return (not exiting or seconds == 0) and after(seconds, function()
+				coroutine.wrap(f)(exiting, argument)
+			end) or nil
 		end },
 		sleep = function(seconds)
 			local me = coroutine.running()
@@ -235,6 +239,22 @@ describe("in nginx", function()
 			record(r)
 			assert(count() == 1)
 			tick(0)
+		]])
+	end)
+
+	it("a timer that nginx drops is replaced, once the collector has found it", function()
+		run(NGINX, [[
+			if jit then jit.off() jit.flush() end
+			record(r)
+			lose()
+			record(r, "web-1")
+			assert(count() == 0)
+			collectgarbage()
+			collectgarbage()
+			record(r, "web-2")
+			assert(count() == 1)
+			tick(0)
+			assert(written == 3)
 		]])
 	end)
 
