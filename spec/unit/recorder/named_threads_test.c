@@ -16,6 +16,8 @@ struct threads_fixture {
 	evrec_broadcaster *first; /* keeps the broadcaster alive */
 	atomic_uint seen;         /* by functions of watches */
 	atomic_uint asked;        /* for keys */
+	bool custom;              /* each handle starts a sink of functions too, or joins it */
+	atomic_uint created;      /* by such sinks */
 };
 
 /* A thread, and what its callbacks may see: that they run in it, and with no lock held. */
@@ -23,6 +25,7 @@ struct worker {
 	struct threads_fixture *f;
 	pthread_t thread;
 	evrec_broadcaster *b;
+	evrec_sink *custom;
 	unsigned number;
 };
 
@@ -66,6 +69,18 @@ static bool choose_spam_key(void *ctx, const evrec_fields *event, evrec_str *key
 	*key = event->reason;
 	return true;
 }
+
+static void create(void *ctx, const evrec_event *event, evrec_answer *answer)
+{
+	struct worker *w = ctx;
+
+	(void)event;
+	check_thread(w);
+	answer->status = 201;
+	w->f->created++;
+}
+
+static const evrec_sink_ops custom_ops = { .create = create };
 
 static evrec_broadcaster *open_handle(struct worker *w)
 {
@@ -122,13 +137,17 @@ static void record(evrec_recorder *r, unsigned number, unsigned i)
 static void live(struct worker *w, unsigned round)
 {
 	evrec_recorder_options source = { .component = EVREC_STR("test") };
-	evrec_watch *sink, *function, *queue;
+	evrec_watch *sink, *function, *queue, *custom = NULL;
 	evrec_sink_stats stats;
 	evrec_recorder *r;
 	evrec_event *event;
 
 	w->b = open_handle(w);
 	sink = start(w);
+	if (w->f->custom) {
+		custom = evrec_broadcaster_start_recording_to_sink(w->b, w->custom, NULL, NULL);
+		assert_non_null(custom);
+	}
 	function = evrec_broadcaster_start_event_watcher(w->b, on_event, w, NULL);
 	queue = evrec_broadcaster_watch(w->b, 8, NULL);
 	r = evrec_recorder_new(w->b, &source, NULL);
@@ -147,6 +166,9 @@ static void live(struct worker *w, unsigned round)
 		(void)evrec_broadcaster_flush(w->b, SOON, NULL);
 	}
 	if (round % 2 == 0) {
+		if (custom != NULL && w->number != 0) {
+			evrec_watch_stop(custom);
+		}
 		evrec_watch_stop(sink);
 		evrec_watch_stop(function);
 	}
@@ -158,6 +180,7 @@ static void live(struct worker *w, unsigned round)
 	evrec_broadcaster_free(w->b);
 	(void)evrec_watch_get_sink_stats(sink, &stats);
 	evrec_watch_free(sink);
+	evrec_watch_free(custom);
 	evrec_recorder_free(r);
 }
 
@@ -166,53 +189,80 @@ static void *run(void *ctx)
 	struct worker *w = ctx;
 
 	w->thread = pthread_self();
+	w->custom = evrec_sink_new(&custom_ops, w, NULL, NULL);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		live(w, round);
 	}
+	evrec_sink_release(w->custom);
 	return NULL;
 }
 
-static void test_four_threads_record_and_nothing_is_lost(void **state)
+/* The occurrences that were written, of sinks that run and of those that ended. */
+static uint64_t count_written(const evrec_broadcaster *b)
 {
-	struct threads_fixture f = { .seen = 0 };
-	struct worker workers[THREADS], own = { .f = &f, .thread = pthread_self() };
-	pthread_t threads[THREADS];
+	evrec_sink_stats sink;
 	evrec_stats stats;
 	uint64_t written;
 
-	f.file = evrec_sink_file(evrec_string(tmpdir_path(*state, "events")), NULL, NULL);
-	own.b = f.first = open_handle(&own);
+	evrec_broadcaster_get_stats(b, &stats);
+	written = stats.ended.created + stats.ended.patched + stats.ended.coalesced;
+	for (size_t number = 1; evrec_broadcaster_next_sink(b, &number); number++) {
+		assert_true(evrec_broadcaster_get_sink_stats(b, number, &sink));
+		written += sink.created + sink.patched + sink.coalesced;
+	}
+	return written;
+}
+
+static void live_in_threads(struct threads_fixture *f, void *folder)
+{
+	struct worker workers[THREADS], own = { .f = f, .thread = pthread_self() };
+	pthread_t threads[THREADS];
+	evrec_stats stats;
+
+	f->file = evrec_sink_file(evrec_string(tmpdir_path(folder, "events")), NULL, NULL);
+	own.b = f->first = open_handle(&own);
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ .f = &f, .number = i };
+		workers[i] = (struct worker){ .f = f, .number = i };
 		assert_int_equal(pthread_create(&threads[i], NULL, run, &workers[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	}
-	(void)evrec_broadcaster_shutdown(f.first, SOON, NULL);
-	stats_check_equations(f.first);
-	evrec_broadcaster_get_stats(f.first, &stats);
+	(void)evrec_broadcaster_shutdown(f->first, SOON, NULL);
+	stats_check_equations(f->first);
+	evrec_broadcaster_get_stats(f->first, &stats);
 	assert_int_equal(stats.recorded, RECORDED + THREADS * ROUNDS);
 	assert_int_equal(stats.broadcast, RECORDED);
 	assert_int_equal(stats.invalid, THREADS * ROUNDS);
-	written = stats.ended.created + stats.ended.patched + stats.ended.coalesced;
-	for (size_t number = 1; evrec_broadcaster_next_sink(f.first, &number); number++) {
-		evrec_sink_stats sink;
-
-		assert_true(evrec_broadcaster_get_sink_stats(f.first, number, &sink));
-		written += sink.created + sink.patched + sink.coalesced;
+	assert_int_equal(f->asked, RECORDED);
+	assert_true(f->seen > 0);
+	if (!f->custom) {
+		assert_int_equal(count_written(f->first), RECORDED);
 	}
-	assert_int_equal(written, RECORDED);
-	assert_int_equal(f.asked, RECORDED);
-	assert_true(f.seen > 0);
-	evrec_broadcaster_free(f.first);
-	evrec_sink_release(f.file);
+	evrec_broadcaster_free(f->first);
+	evrec_sink_release(f->file);
+}
+
+static void test_four_threads_record_and_nothing_is_lost(void **state)
+{
+	struct threads_fixture f = { .seen = 0 };
+
+	live_in_threads(&f, *state);
+}
+
+static void test_functions_of_sinks_are_called_by_their_own_thread(void **state)
+{
+	struct threads_fixture f = { .custom = true };
+
+	live_in_threads(&f, *state);
+	assert_true(f.created > 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_four_threads_record_and_nothing_is_lost),
+		TMPDIR_TEST(test_functions_of_sinks_are_called_by_their_own_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
