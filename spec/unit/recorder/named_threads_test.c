@@ -18,6 +18,7 @@ struct threads_fixture {
 	atomic_uint asked;        /* for keys */
 	bool custom;              /* each handle starts a sink of functions too, or joins it */
 	atomic_uint created;      /* by such sinks */
+	atomic_uint done;         /* threads */
 };
 
 /* A thread, and what its callbacks may see: that they run in it, and with no lock held. */
@@ -194,6 +195,7 @@ static void *run(void *ctx)
 		live(w, round);
 	}
 	evrec_sink_release(w->custom);
+	w->f->done++;
 	return NULL;
 }
 
@@ -224,6 +226,10 @@ static void live_in_threads(struct threads_fixture *f, void *folder)
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){ .f = f, .number = i };
 		assert_int_equal(pthread_create(&threads[i], NULL, run, &workers[i]), 0);
+	}
+	/* This handle has joined no sink: it flushes those that others stop meanwhile. */
+	while (f->done < THREADS) {
+		(void)evrec_broadcaster_flush(own.b, EVREC_SECOND / 100, NULL);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
