@@ -25,8 +25,8 @@ static bool runs(const evrec_broadcaster *b, const char *name, size_t ordinal)
 	for (size_t i = 0; i < b->own.len; i++) {
 		const evrec_watch *watch = b->own.items[i];
 
-		if (watch->phase == WATCH_RUNNING && watch->joined != NULL && watch->joined->ordinal == ordinal &&
-		    strcmp(watch->joined->sink_name, name) == 0) {
+		if (watch->phase == WATCH_RUNNING && watch->joined != NULL && watch->joined->phase == WATCH_RUNNING &&
+		    watch->joined->ordinal == ordinal && strcmp(watch->joined->sink_name, name) == 0) {
 			return true;
 		}
 	}
@@ -176,7 +176,7 @@ evrec_watch *shared_start_sink(evrec_broadcaster *b, evrec_sink *sink, const evr
 	shared_enter(b);
 	broadcaster_check_fork(b);
 	watch = join(b, sink, options, &fingerprint, err);
-	shared_leave(b);
+	shared_unlock(b);
 	mem_free(fingerprint);
 	return watch;
 }
@@ -205,7 +205,7 @@ evrec_watch *shared_start_watch(evrec_broadcaster *b, const evrec_watch *model, 
 		hub_add_watch(hub, watch);
 		watch_list_append(&b->own, watch);
 	}
-	shared_leave(b);
+	shared_unlock(b);
 	return watch;
 }
 

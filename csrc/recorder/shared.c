@@ -47,28 +47,22 @@ static void call_back(evrec_broadcaster *b)
 	b->busy = false;
 }
 
-/* Takes the lock, and gives it up again, without calling back. */
-static void lock(evrec_broadcaster *b)
+void shared_enter(evrec_broadcaster *b)
 {
 	hub_lock_shared(b->hub);
 	b->hub->user = b;
 }
 
-static void unlock(const evrec_broadcaster *b)
+void shared_unlock(const evrec_broadcaster *b)
 {
 	b->hub->user = NULL;
 	hub_unlock_shared(b->hub);
 }
 
-void shared_enter(evrec_broadcaster *b)
-{
-	lock(b);
-}
-
 void shared_leave(evrec_broadcaster *b)
 {
 	notices_move(&b->hub->notices, &b->notices);
-	unlock(b);
+	shared_unlock(b);
 	if (!b->busy) {
 		call_back(b);
 	}
@@ -78,9 +72,9 @@ void shared_leave(evrec_broadcaster *b)
 
 void shared_begin(evrec_broadcaster *b)
 {
-	lock(b);
+	shared_enter(b);
 	(void)broadcaster_count_losses(b, &b->flushed);
-	unlock(b);
+	shared_unlock(b);
 }
 
 void shared_count_in_child(evrec_broadcaster *b)
@@ -101,7 +95,7 @@ void shared_end(evrec_broadcaster *b)
 	} else {
 		hub_abandon_sinks(hub, b);
 	}
-	unlock(b);
+	shared_unlock(b);
 }
 
 bool shared_close(evrec_broadcaster *b)
@@ -136,7 +130,9 @@ static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	for (size_t i = 0; i < n; i++) {
 		evrec_watch *watch = b->own.items[i];
 
-		ok = (watch->joined == NULL || chosen_ask(&watch->answers, &watch->functions, event)) && ok;
+		if (watch->joined != NULL && watch->phase == WATCH_RUNNING) {
+			ok = chosen_ask(&watch->answers, &watch->functions, event) && ok;
+		}
 	}
 	b->busy = false;
 	return ok;
@@ -229,11 +225,11 @@ static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t de
 		pipeline_release(watch->pipeline);
 	}
 	if (pipeline_begin_poll(watch->pipeline) && shared_steps(b, watch)) {
-		unlock(b);
+		shared_unlock(b);
 		b->busy = true;
 		pipeline_step(watch->pipeline, deadline);
 		b->busy = false;
-		lock(b);
+		shared_enter(b);
 	}
 	/* Another call that uses the sender without the lock must not find that it has ended. */
 	if (watch->pins == 1) {
@@ -265,11 +261,11 @@ bool shared_settled(evrec_broadcaster *b)
 	const struct watch_list *sinks = &b->hub->sinks;
 	bool settled = true;
 
-	lock(b);
+	shared_enter(b);
 	for (size_t i = 0; i < sinks->len && settled; i++) {
 		settled = !shared_steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
 	}
-	unlock(b);
+	shared_unlock(b);
 	return settled;
 }
 
@@ -279,18 +275,18 @@ bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 	evrec_watch *watch;
 	size_t number = 0;
 
-	lock(b);
+	shared_enter(b);
 	while (!waited && (watch = pin_next(b->hub, number)) != NULL) {
 		number = watch->number;
 		if (shared_steps(b, watch) && !pipeline_empty(watch->pipeline)) {
-			unlock(b);
+			shared_unlock(b);
 			waited = pipeline_wait(watch->pipeline, deadline);
-			lock(b);
+			shared_enter(b);
 			stuck = !waited;
 		}
 		unpin(watch);
 	}
-	unlock(b);
+	shared_unlock(b);
 	return waited || !stuck;
 }
 
@@ -313,11 +309,11 @@ void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline)
 	}
 	for (number = 0; (watch = pin_next(b->hub, number)) != NULL; number = watch->number) {
 		if (is_ended(b, watch, all)) {
-			unlock(b);
+			shared_unlock(b);
 			b->busy = true;
 			pipeline_wait_for_end(watch->pipeline, deadline);
 			b->busy = false;
-			lock(b);
+			shared_enter(b);
 			pipeline_join(watch->pipeline, deadline);
 		}
 		unpin(watch);

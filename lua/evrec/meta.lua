@@ -261,6 +261,8 @@ function sinks.lua(options) end
 -- ---- broadcaster and recorder ----
 
 ---@class evrec.BroadcasterOptions
+---@field name? string all broadcasters of this name in the process, in any Lua state, are handles of one; their
+---other options must be equal. At most 1024 bytes
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
