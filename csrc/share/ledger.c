@@ -1,237 +1,7 @@
-#include "share/ledger.h"
+#include "share/ledger_inner.h"
 
 #include "base/lru.h"
 #include "event/event.h"
-
-/* Idle nodes that are kept, and the memory of them. */
-#define IDLE_MAX 256
-#define IDLE_BYTES_MAX (1024 * 1024)
-#define SLOTS_MIN 16
-#define NONE UINT32_MAX
-
-struct node {
-	struct node *next_of_hash;
-	struct node *next, *prev; /* in the queue or among the idle ones */
-	uint64_t hash;
-	uint32_t slot;              /* the event's id */
-	uint32_t unsent;            /* occurrences */
-	uint32_t left[FRAME_SINKS]; /* occurrences, unsent ones too, that have not ended for the sink */
-	int64_t first, last;        /* of the unsent occurrences */
-	int64_t first_sent;         /* of the occurrences that were sent and not acknowledged */
-	struct buf name;            /* empty: not made yet */
-	bool known;                 /* the owner has the event */
-	bool again;                 /* an earlier owner had occurrences that it has not acknowledged */
-	size_t len;
-	char bytes[];
-};
-
-struct list {
-	struct node *head, *tail;
-	size_t len;
-};
-
-/* The owner may know a slot's event longer than the slot has a node. */
-struct slot {
-	struct node *node;
-	uint32_t next_free;
-	uint32_t next_stale;
-	bool stale; /* the owner knows an event that is to be forgotten */
-};
-
-struct ledger {
-	struct ledger_limits limits;
-	size_t sinks;
-	struct node **table; /* by hash; table_len is a power of two */
-	size_t table_len;
-	struct slot *slots;
-	uint32_t slots_len, free, stale;
-	struct list queue; /* nodes with unsent occurrences, in the order in which they came */
-	struct list idle;  /* the one that was used last is the tail */
-	size_t idle_bytes;
-	size_t busy, busy_bytes; /* nodes with occurrences that are not acknowledged */
-	struct node *taken;      /* by ledger_take */
-	uint32_t next_id;        /* of the item that ledger_next gave */
-	uint32_t next_n;
-	struct {
-		uint64_t forwarded, rate_limited, dropped[EVREC_CAUSES];
-	} ended[FRAME_SINKS];
-};
-
-/* ---- lists ---- */
-
-static void list_push(struct list *list, struct node *node)
-{
-	node->next = NULL;
-	node->prev = list->tail;
-	if (list->tail != NULL) {
-		list->tail->next = node;
-	} else {
-		list->head = node;
-	}
-	list->tail = node;
-	list->len++;
-}
-
-static void list_remove(struct list *list, struct node *node)
-{
-	if (node->prev != NULL) {
-		node->prev->next = node->next;
-	} else {
-		list->head = node->next;
-	}
-	if (node->next != NULL) {
-		node->next->prev = node->prev;
-	} else {
-		list->tail = node->prev;
-	}
-	list->len--;
-}
-
-/* ---- nodes ---- */
-
-static size_t node_size(const struct node *node)
-{
-	return sizeof(*node) + node->len + node->name.cap;
-}
-
-/* Occurrences that have not ended for every sink. */
-static uint32_t node_left(const struct node *node)
-{
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < FRAME_SINKS; i++) {
-		most = node->left[i] > most ? node->left[i] : most;
-	}
-	return most;
-}
-
-static struct node **bucket(const struct ledger *l, uint64_t hash)
-{
-	return &l->table[hash & (l->table_len - 1)];
-}
-
-static struct node *find(const struct ledger *l, uint64_t hash, evrec_str bytes)
-{
-	struct node *node = l->table_len == 0 ? NULL : *bucket(l, hash);
-
-	while (node != NULL && (node->hash != hash || !str_eq((evrec_str){ node->bytes, node->len }, bytes))) {
-		node = node->next_of_hash;
-	}
-	return node;
-}
-
-static bool grow_table(struct ledger *l)
-{
-	const size_t len = l->table_len == 0 ? SLOTS_MIN : 2 * l->table_len;
-	struct node **table = mem_zalloc(len * sizeof(struct node *));
-
-	if (table == NULL) {
-		return false;
-	}
-	mem_free(l->table);
-	l->table = table;
-	l->table_len = len;
-	for (uint32_t i = 0; i < l->slots_len; i++) {
-		struct node *node = l->slots[i].node;
-
-		if (node != NULL) {
-			node->next_of_hash = *bucket(l, node->hash);
-			*bucket(l, node->hash) = node;
-		}
-	}
-	return true;
-}
-
-static bool grow_slots(struct ledger *l)
-{
-	const uint32_t len = l->slots_len == 0 ? SLOTS_MIN : 2 * l->slots_len;
-	struct slot *slots = mem_realloc(l->slots, len * sizeof(*slots));
-
-	if (slots == NULL) {
-		return false;
-	}
-	for (uint32_t i = l->slots_len; i < len; i++) {
-		slots[i] = (struct slot){ NULL, i + 1 < len ? i + 1 : NONE, NONE, false };
-	}
-	l->free = l->slots_len;
-	l->slots = slots;
-	l->slots_len = len;
-	return true;
-}
-
-static struct node *node_new(struct ledger *l, uint64_t hash, evrec_str bytes)
-{
-	struct node *node;
-
-	if ((l->free == NONE && !grow_slots(l)) || (l->busy + l->idle.len >= l->table_len && !grow_table(l))) {
-		return NULL;
-	}
-	node = mem_alloc(sizeof(*node) + bytes.len);
-	if (node == NULL) {
-		return NULL;
-	}
-	*node = (struct node){ .hash = hash, .slot = l->free, .len = bytes.len };
-	memcpy(node->bytes, bytes.data, bytes.len);
-	l->free = l->slots[node->slot].next_free;
-	l->slots[node->slot].node = node;
-	node->next_of_hash = *bucket(l, hash);
-	*bucket(l, hash) = node;
-	return node;
-}
-
-/* Takes it out of the table and its slot. The owner is to forget it, if it knows it. */
-static void node_unlink(struct ledger *l, struct node *node)
-{
-	struct slot *slot = &l->slots[node->slot];
-	struct node **at = bucket(l, node->hash);
-
-	while (*at != node) {
-		at = &(*at)->next_of_hash;
-	}
-	*at = node->next_of_hash;
-	slot->node = NULL;
-	slot->next_free = l->free;
-	l->free = node->slot;
-	if (node->known && !slot->stale) {
-		slot->stale = true;
-		slot->next_stale = l->stale;
-		l->stale = node->slot;
-	}
-}
-
-static void node_free(struct node *node)
-{
-	if (node != NULL) {
-		buf_free(&node->name);
-		mem_free(node);
-	}
-}
-
-/* ---- busy and idle ---- */
-
-static void remove_idle(struct ledger *l, struct node *node)
-{
-	list_remove(&l->idle, node);
-	l->idle_bytes -= node_size(node);
-}
-
-static void become_idle(struct ledger *l, struct node *node)
-{
-	l->busy--;
-	l->busy_bytes -= node_size(node);
-	/* An event that happens again is another one for an owner that has forgotten it. */
-	node->again = false;
-	buf_free(&node->name);
-	list_push(&l->idle, node);
-	l->idle_bytes += node_size(node);
-	while (l->idle.len > IDLE_MAX || l->idle_bytes > IDLE_BYTES_MAX) {
-		struct node *oldest = l->idle.head;
-
-		remove_idle(l, oldest);
-		node_unlink(l, oldest);
-		node_free(oldest);
-	}
-}
 
 static bool has_room(const struct ledger *l, size_t len)
 {
@@ -296,7 +66,7 @@ static bool check_event(evrec_str bytes, enum evrec_cause *cause)
 static struct node *node_for(struct ledger *l, evrec_str bytes, enum evrec_cause *cause)
 {
 	const uint64_t hash = lru_hash(bytes);
-	struct node *node = find(l, hash, bytes);
+	struct node *node = node_find(l, hash, bytes);
 
 	*cause = EVREC_CAUSE_QUEUE_FULL;
 	if (node != NULL && node_left(node) != 0) {
@@ -306,7 +76,7 @@ static struct node *node_for(struct ledger *l, evrec_str bytes, enum evrec_cause
 		return NULL;
 	}
 	if (node != NULL) {
-		remove_idle(l, node);
+		node_remove_idle(l, node);
 	} else if (check_event(bytes, cause)) {
 		*cause = EVREC_CAUSE_MEMORY;
 		node = node_new(l, hash, bytes);
@@ -393,20 +163,12 @@ bool ledger_next(struct ledger *l, struct ledger_item *item)
 	return true;
 }
 
-static void forget_stale(struct ledger *l)
-{
-	struct slot *slot = &l->slots[l->stale];
-
-	slot->stale = false;
-	l->stale = slot->next_stale;
-}
-
 void ledger_sent(struct ledger *l)
 {
 	struct node *node;
 
 	if (l->next_n == 0) {
-		forget_stale(l);
+		node_forget_stale(l);
 		return;
 	}
 	node = l->slots[l->next_id].node;
@@ -447,7 +209,7 @@ uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *by
 	count_end(l, ack, n);
 	*bytes = (evrec_str){ node->bytes, node->len };
 	if (node_left(node) == 0) {
-		become_idle(l, node);
+		node_become_idle(l, node);
 	}
 	return n;
 }
@@ -477,14 +239,10 @@ static void disconnect_node(struct ledger *l, struct node *node)
 void ledger_disconnect(struct ledger *l)
 {
 	while (l->idle.head != NULL) {
-		struct node *node = l->idle.head;
-
-		remove_idle(l, node);
-		node_unlink(l, node);
-		node_free(node);
+		node_forget(l, l->idle.head);
 	}
 	while (l->stale != NONE) {
-		forget_stale(l);
+		node_forget_stale(l);
 	}
 	for (uint32_t i = 0; i < l->slots_len; i++) {
 		if (l->slots[i].node != NULL) {
@@ -518,19 +276,19 @@ bool ledger_take(struct ledger *l, struct ledger_item *item)
 	return true;
 }
 
-void ledger_drop_all(struct ledger *l, enum evrec_cause cause, void (*func)(void *ctx, evrec_str bytes, uint32_t n),
-                     void *ctx)
+bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item)
 {
-	ledger_disconnect(l);
-	while (l->queue.head != NULL) {
-		struct node *node = l->queue.head;
+	struct node *node = l->queue.head;
 
-		for (size_t i = 0; i < FRAME_SINKS; i++) {
-			l->ended[i].dropped[cause] += node->left[i];
-		}
-		func(ctx, (evrec_str){ node->bytes, node->len }, node->unsent);
-		take_node(l, node);
+	if (node == NULL) {
+		return false;
 	}
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		l->ended[i].dropped[cause] += node->left[i];
+	}
+	*item = item_of(node, node->unsent);
+	take_node(l, node);
+	return true;
 }
 
 bool ledger_is_empty(const struct ledger *l)

@@ -62,13 +62,12 @@ uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *by
 void ledger_disconnect(struct ledger *l);
 
 /*
- * Takes an event with all its occurrences out of the ledger, which then no longer counts them: this process is to write
+ * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this process is to write
  * them itself. The item is valid until the next call. False: there is none, or no memory for its name.
  */
 bool ledger_take(struct ledger *l, struct ledger_item *item);
-/* Drops all that is not acknowledged. Calls `func` for each event. */
-void ledger_drop_all(struct ledger *l, enum evrec_cause cause, void (*func)(void *ctx, evrec_str bytes, uint32_t n),
-                     void *ctx);
+/* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */
+bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item);
 
 bool ledger_is_empty(const struct ledger *l); /* nothing waits for an acknowledgement */
 size_t ledger_events(const struct ledger *l); /* different events that do */
