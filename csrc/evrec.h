@@ -29,14 +29,17 @@
  * (aggregate, count, limit), or series (count) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or
  * poll) -> the server's answer -> outbox -> pipeline -> correlator.
  *
- * Threads. A broadcaster, with its recorders, watches and correlators, belongs to one thread at a time: an embedder
- * with several threads gives each its own broadcaster or holds a lock around the calls. Sinks, references, events and
- * clocks may be shared by threads. The threads that evrec starts run no function of the embedder but its allocator.
+ * Threads. An evrec_broadcaster, with its recorders and watches, belongs to one thread at a time, and so does an
+ * evrec_correlator. An embedder with several threads makes one evrec_broadcaster in each of them: with one `name` these
+ * are handles of one broadcaster, which several threads may use at once, each by its own handle. Sinks, references,
+ * events and clocks may be shared by threads. The callbacks of a handle run in calls of that handle alone. The threads
+ * that evrec starts run no function of the embedder but its allocator.
  *
  * Forks. A forked child may go on with what the thread that forked it was using, and writes what it records itself. A
- * broadcaster that another thread was using at that moment is of no use in the child. fork() waits while other threads
- * of evrec's, or in evrec_broadcaster_poll, are inside libcurl: some milliseconds, a second at most. A callback must not
- * fork a process that goes on using evrec.
+ * broadcaster, or a handle of one with a name, that another thread was using at that moment is of no use in the child.
+ * fork() waits while other threads of evrec's, or in evrec_broadcaster_poll, are inside libcurl or have the lock of a
+ * broadcaster with a name: some milliseconds, a second at most. A callback must not fork a process that goes on using
+ * evrec.
  *
  * Ownership. A `const` pointer and an evrec_str are borrowed for the call. The result of a `_new` function belongs to
  * the caller, who ends it with `_free`. Objects that can be shared are counted: `_retain`, `_release`. Functions that
@@ -272,7 +275,8 @@ const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref);
 
 /*
  * client-go's CorrelatorOptions. A callback sets its results and returns true, or returns false: then the default is
- * used. The strings belong to the callback, and must be valid until a callback of this correlator is called again.
+ * used. So it is if a string's data is NULL. The strings belong to the callback, and must be valid until a callback of
+ * this correlator is called again.
  */
 typedef struct evrec_correlator_options {
 	size_t lru_cache_size; /* 4096 entries in each of the three caches */
@@ -581,7 +585,7 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sin
 
 /*
  * A broadcaster gives every recorded event to all of its watches: sinks, functions and queues. Every function of this
- * part and of the next is for the broadcaster's thread alone.
+ * part and of the next is for the broadcaster's thread alone; with a `name`, for the handle's.
  */
 typedef struct evrec_broadcaster evrec_broadcaster;
 typedef struct evrec_recorder evrec_recorder;
@@ -605,6 +609,25 @@ typedef struct evrec_broadcaster_options {
 	 * each sink, and the number of losses and errors that no line has told. False, the default: evrec is silent.
 	 */
 	bool loud;
+	/*
+	 * Unset, the default: a broadcaster of its own. Else, of all that have this name in this process, evrec_broadcaster_new
+	 * makes handles of one broadcaster: they share its sinks, counters and lines, and the other options must be equal;
+	 * of the callbacks, whether they are set. UTF-8, at most 1024 bytes. A broadcaster with a name differs in this:
+	 *
+	 * - on_drop and on_error are called at the end of a call of a handle: of the one that found what is to be told.
+	 * - A function of evrec_broadcaster_start_event_watcher is called at the end of the calls of its own handle. Until
+	 *   then up to 1000 events wait for it; further ones are dropped for it, and counted in `watch_dropped`.
+	 * - key_func, message_func and spam_key_func are called for each event that the handle records, with the event as it
+	 *   is recorded. If the handle has not started the sink, the defaults are used.
+	 * - A handle that starts a sink joins the one that another handle has started: of several sinks of one name, the
+	 *   first it runs joins the first, and so on. Their options must be equal, but for functions, of which only their
+	 *   presence counts. The sink stops once every handle that joined it has stopped it or is freed.
+	 * - The functions of an evrec_sink_new are called by the handle that has started the sink first. Other handles
+	 *   neither call them nor wait for them. The sink ends with that handle.
+	 * - evrec_broadcaster_shutdown closes the handle, and flushes; the sinks end with the last handle. A handle that is
+	 *   made later is one of a new broadcaster.
+	 */
+	evrec_str name;
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
@@ -614,7 +637,10 @@ void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the 
  */
 void evrec_log_stderr(void *ctx, const char *message, const char *name);
 
-/* Copies `options`; NULL: the defaults. NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM. */
+/*
+ * Copies `options`; NULL: the defaults. Any thread. NULL, with *err set: EVREC_ENOMEM, or EVREC_EINVALID, with a message
+ * that begins with the option's name: it is out of range, or differs from that of the other handles.
+ */
 evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *options, evrec_error *err);
 /*
  * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
@@ -837,7 +863,7 @@ typedef struct evrec_stats {
 	uint64_t callback_errors;       /* callbacks that failed */
 	uint64_t untold;                /* losses and errors in lines that could not be told */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
-	size_t components;              /* different components of its recorders, freed ones too; 101: more than 100 */
+	size_t components; /* different components of the handle's recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The
 	 * name is empty; the number, what is pending, and the sizes of the correlator's caches are 0.
@@ -855,7 +881,7 @@ typedef struct evrec_recorder_stats {
 	size_t reasons, actions;             /* an unset action is not counted */
 } evrec_recorder_stats;
 void evrec_recorder_get_stats(const evrec_recorder *recorder, evrec_recorder_stats *stats);
-/* The recorders that are not freed, in the order in which they were made: the first one for NULL. NULL: no other one. */
+/* The handle's recorders that are not freed, in the order in which they were made: the first one for NULL. NULL: no other. */
 const evrec_recorder *evrec_broadcaster_next_recorder(const evrec_broadcaster *b, const evrec_recorder *previous);
 /*
  * Sets *number to the lowest number of a sink that is not below *number. False, with *number as it was, if there is

@@ -120,6 +120,9 @@ static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, con
 		c->stats.callback_errors++;
 		return &keys->aggregate;
 	}
+	if (chosen.data == NULL) {
+		return &keys->aggregate;
+	}
 	*local_key = local;
 	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;
 }
@@ -130,10 +133,13 @@ static bool combine(evrec_correlator *c, struct observed *o, int64_t now)
 	evrec_str message = { NULL, 0 };
 
 	buf_clear(&c->message);
-	if (c->options.message_func != NULL && c->options.message_func(c->options.ctx, o->event, &message)) {
+	if (c->options.message_func != NULL && !c->options.message_func(c->options.ctx, o->event, &message)) {
+		c->stats.callback_errors++;
+		message.data = NULL;
+	}
+	if (message.data != NULL) {
 		buf_put_str(&c->message, message);
 	} else {
-		c->stats.callback_errors += c->options.message_func != NULL;
 		buf_put_str(&c->message, EVREC_STR(COMBINED));
 		buf_put_str(&c->message, o->note);
 	}
@@ -169,6 +175,9 @@ static struct key *ask_spam_key(evrec_correlator *c, struct keys *keys, const st
 	observed_fields(o, &changed);
 	if (!c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {
 		c->stats.callback_errors++;
+		return &keys->spam;
+	}
+	if (chosen.data == NULL) {
 		return &keys->spam;
 	}
 	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;

@@ -81,6 +81,9 @@ static struct key *ask_spam_key(struct series *s, const struct series_entry *e, 
 	if (!s->limits.spam_key_func(s->limits.ctx, &named, &chosen)) {
 		return &keys->spam;
 	}
+	if (chosen.data == NULL) {
+		return &keys->spam;
+	}
 	return key_custom(&s->custom_key, &s->custom, chosen) ? &s->custom_key : NULL;
 }
 

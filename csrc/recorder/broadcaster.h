@@ -1,15 +1,18 @@
 /*
- * broadcaster.h - the inside of a broadcaster, for its recorders. One thread at a time.
+ * broadcaster.h - a handle of a broadcaster, for its recorders. One thread at a time. Its callbacks run in its own calls
+ * alone. What the handles of one name share is in hub.h; the handle of a broadcaster without a name has a hub alone.
  */
 #ifndef EVREC_BROADCASTER_H
 #define EVREC_BROADCASTER_H
 
 #include "recorder/cardinality.h"
-#include "recorder/trouble.h"
-#include "recorder/watch_list.h"
+#include "recorder/hub.h"
+#include "sender/sender.h"
 
 #pragma GCC visibility push(hidden)
 
+/* Events that wait for a function of a broadcaster that has a name. */
+#define FUNCTION_QUEUE 1000
 /* Events recorded from inside callbacks that may wait until the outermost call is done. */
 #define DEFERRED_MAX 1000
 
@@ -27,39 +30,48 @@ struct losses {
 
 struct evrec_broadcaster {
 	unsigned refs; /* the user's, and one of every recorder */
+	struct hub *hub;
 	evrec_broadcaster_options options;
-	struct pipeline_listener listener;
 	enum broadcaster_phase phase;
-	struct watch_list watches; /* those that a recording call visits: running, or stopped a moment ago */
-	struct watch_list sinks;   /* all sinks until they are forgotten; those that still run are in `watches` too */
-	size_t last_number;        /* of the sink that was started last; 0: none was */
-	bool copies;               /* a watch takes a copy of the event */
-	bool names;                /* a watch needs the event's name */
-	bool broadcasting;         /* an event, of which watches take a copy */
-	evrec_event *told;         /* a series as that event has left it, for the watches to get after the event */
-	evrec_event **deferred;    /* a ring of DEFERRED_MAX, made when first needed */
+	unsigned fork_generation;
+	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
 	size_t deferred_head, deferred_len;
 	struct keys deferred_keys;
 	struct buf inner_note; /* of an event recorded from inside a callback, if it had to be cleaned or cut */
-	struct buf name;
-	evrec_stats stats; /* `sinks` is not kept up to date */
-	unsigned fork_generation;
 	evrec_recorder *first_recorder, *last_recorder;
-	struct cardinality components;   /* of its recorders, also of those that were freed */
-	bool suspects;                   /* a field has too many different values, which is not told yet */
-	struct troubles *troubles;       /* NULL: the broadcaster is not loud */
-	struct losses flushed;           /* until the end of the last flush */
-	char lost_example[TROUBLE_TEXT]; /* the first loss since then */
-	const char *error_name;          /* of a sink's last error; static */
-	char error[TROUBLE_TEXT];        /* empty: none since a flush found nothing waiting */
-	int ended_code;                  /* the results of shutdown */
+	struct cardinality components; /* of its recorders, also of those that were freed */
+	bool suspects;                 /* a field has too many different values, which is not told yet */
+	struct losses flushed;         /* until the end of the last flush */
+	int ended_code;                /* the results of shutdown */
 	evrec_error ended;
 	bool dropping; /* on_drop runs */
 	bool busy;     /* a callback may be running: recording is deferred, all else refused */
+
+	/* If it has a name: */
+	struct watch_list own;  /* its watches; those that have stopped are taken out later */
+	struct notices notices; /* callbacks that are due */
+	struct buf event_name;  /* of the event that its sinks' callbacks see */
 };
 
 void broadcaster_unref(evrec_broadcaster *b);
 void broadcaster_enter_phase(evrec_broadcaster *b, enum broadcaster_phase phase);
+
+/* In a forked child: forgets what belongs to the parent. With the lock of the hub held. */
+void broadcaster_check_fork_slowly(evrec_broadcaster *b);
+
+static inline void broadcaster_check_fork(evrec_broadcaster *b)
+{
+	if (b->fork_generation != sender_fork_generation()) {
+		broadcaster_check_fork_slowly(b);
+	}
+}
+
+/*
+ * Enclose each use of the hub that may cause callbacks. Those that became due are called by handle_leave, unless it
+ * is itself called from inside a callback: then the outer call does that.
+ */
+void handle_enter(evrec_broadcaster *b);
+void handle_leave(evrec_broadcaster *b);
 
 /*
  * Every recording call hands its event, checked and stamped, to one of these: broadcaster_record gives it to all
@@ -69,11 +81,8 @@ void broadcaster_enter_phase(evrec_broadcaster *b, enum broadcaster_phase phase)
  */
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
-
-/* Gives functions and queues, and no sinks, an event: NULL if there was no memory for it. */
-void broadcaster_offer(evrec_broadcaster *b, evrec_event *event);
-/* Tells of a series: `series` of a listener. */
-void broadcaster_tell_series(void *ctx, const struct pipeline *pipeline, const evrec_fields *event);
+/* Counts an event that was turned away because the broadcaster is closed, or because there was no memory for all of it. */
+int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err);
 
 /*
  * A poll in which every sink without a thread begins at most one write after `deadline` (CLOCK_MONOTONIC, ns). If it
@@ -81,28 +90,10 @@ void broadcaster_tell_series(void *ctx, const struct pipeline *pipeline, const e
  */
 void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes);
 
-/*
- * Takes stopped watches out of the list that recording calls visit, and lets go of those with nothing left to write. A
- * sink's counters are added to the sum of ended sinks. Not from a callback.
- */
-void broadcaster_forget_stopped(evrec_broadcaster *b);
-/* The broadcaster is freed: lets go of all watches. */
-void broadcaster_release_watches(evrec_broadcaster *b);
-/* Adds the final counters of a sink to the sum of ended sinks. */
-void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink);
-
 /* Count a recording call that was invalid, or for which there was no memory. */
 void broadcaster_refuse(evrec_broadcaster *b, const char *message);
 void broadcaster_drop(evrec_broadcaster *b);
 
-/*
- * Note a drop of `n` occurrences, a refused call, or an error, for lines and for the results of a flush; call on_drop
- * and on_error. `cause` and `name` are static. `event` is NULL if there is none to show; `sink` is the name of the sink
- * that had the error, or NULL. Of the error "thread" only on_error gets to know.
- */
-void broadcaster_tell_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause, uint64_t n);
-void broadcaster_tell_refusal(evrec_broadcaster *b, const char *message);
-void broadcaster_tell_error(evrec_broadcaster *b, const char *message, const char *name, const char *sink);
 /* Tells of recorders with too many different values in a field. Not from a callback. */
 void recorders_tell(evrec_broadcaster *b);
 /*
@@ -110,8 +101,14 @@ void recorders_tell(evrec_broadcaster *b);
  * or 0. What was lost until now is not told by the next flush.
  */
 int broadcaster_sum_up(evrec_broadcaster *b, int code, evrec_error *err);
-/* Calls on_drop alone. */
-void broadcaster_call_on_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause);
+/* As evrec_broadcaster_get_stats, with the lock held. */
+void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats);
+/* Everything lost since the beginning; returns the number of occurrences that wait. With the lock held. */
+uint64_t broadcaster_count_losses(const evrec_broadcaster *b, struct losses *sum);
+
+/* Calls on_drop and on_error, with no lock held. */
+void handle_call_on_drop(evrec_broadcaster *b, const evrec_event *event, const char *cause);
+void handle_call_on_error(evrec_broadcaster *b, const char *message, const char *name);
 
 #pragma GCC visibility pop
 

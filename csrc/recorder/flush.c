@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "recorder/broadcaster.h"
+#include "recorder/shared.h"
 
 static int64_t real_now(void)
 {
@@ -22,12 +22,15 @@ static int64_t last_write_by(int64_t deadline, int64_t timeout)
 	return timeout > 0 ? deadline : INT64_MAX;
 }
 
-static bool settled(const evrec_broadcaster *b)
+static bool settled(evrec_broadcaster *b)
 {
 	size_t i;
 
-	for (i = 0; i < b->sinks.len; i++) {
-		if (!pipeline_empty(b->sinks.items[i]->pipeline)) {
+	if (b->hub->shared) {
+		return shared_settled(b) && b->deferred_len == 0;
+	}
+	for (i = 0; i < b->hub->sinks.len; i++) {
+		if (!pipeline_empty(b->hub->sinks.items[i]->pipeline)) {
 			return false;
 		}
 	}
@@ -35,13 +38,16 @@ static bool settled(const evrec_broadcaster *b)
 }
 
 /* Waits a moment on a pipeline that can make progress. False if all that is left waits for a fake clock. */
-static bool wait_for_progress(const evrec_broadcaster *b, int64_t deadline)
+static bool wait_for_progress(evrec_broadcaster *b, int64_t deadline)
 {
 	bool stuck = false;
 	size_t i;
 
-	for (i = 0; i < b->sinks.len; i++) {
-		struct pipeline *pipeline = b->sinks.items[i]->pipeline;
+	if (b->hub->shared) {
+		return shared_wait(b, deadline) || b->deferred_len != 0;
+	}
+	for (i = 0; i < b->hub->sinks.len; i++) {
+		struct pipeline *pipeline = b->hub->sinks.items[i]->pipeline;
 
 		/* A sender's thread may have emptied it since settled() looked. */
 		if (pipeline_empty(pipeline)) {
@@ -96,14 +102,25 @@ static void end_sinks(evrec_broadcaster *b, int64_t deadline)
 	size_t i;
 
 	b->busy = true;
-	for (i = 0; i < b->sinks.len; i++) {
-		pipeline_end(b->sinks.items[i]->pipeline);
+	for (i = 0; i < b->hub->sinks.len; i++) {
+		pipeline_end(b->hub->sinks.items[i]->pipeline);
 	}
-	for (i = 0; i < b->sinks.len; i++) {
-		pipeline_join(b->sinks.items[i]->pipeline, deadline);
+	for (i = 0; i < b->hub->sinks.len; i++) {
+		pipeline_join(b->hub->sinks.items[i]->pipeline, deadline);
 	}
 	b->busy = false;
-	broadcaster_forget_stopped(b);
+	hub_forget_stopped(b->hub);
+}
+
+/* True: the sinks end with this handle. */
+static bool close_handle(evrec_broadcaster *b)
+{
+	if (b->hub->shared) {
+		return shared_close(b);
+	}
+	broadcaster_enter_phase(b, BROADCASTER_CLOSED);
+	b->hub->open--;
+	return true;
 }
 
 int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_error *err)
@@ -115,9 +132,14 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 	}
 	if (b->phase != BROADCASTER_ENDED) {
 		/* Events that callbacks have recorded until now go out with the first poll; later ones are refused. */
-		broadcaster_enter_phase(b, BROADCASTER_CLOSED);
+		const bool last = close_handle(b);
+
 		(void)flush_until(b, deadline, last_write_by(deadline, timeout));
-		end_sinks(b, deadline);
+		if (b->hub->shared) {
+			shared_end_sinks(b, last, deadline);
+		} else {
+			end_sinks(b, deadline);
+		}
 		b->ended_code = broadcaster_sum_up(b, 0, &b->ended);
 		broadcaster_enter_phase(b, BROADCASTER_ENDED);
 	}

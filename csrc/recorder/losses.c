@@ -12,19 +12,18 @@ static void add_sink(struct losses *sum, const evrec_sink_stats *sink)
 	}
 }
 
-/* Returns the number of occurrences that wait, and sets *sum to what was lost since the beginning. */
-static uint64_t count(const evrec_broadcaster *b, struct losses *sum)
+uint64_t broadcaster_count_losses(const evrec_broadcaster *b, struct losses *sum)
 {
 	uint64_t waiting = b->deferred_len;
 	evrec_sink_stats sink;
 	evrec_stats stats;
 
-	evrec_broadcaster_get_stats(b, &stats);
+	broadcaster_get_stats(b, &stats);
 	*sum = (struct losses){ .invalid = stats.invalid };
 	memcpy(sum->dropped, stats.dropped, sizeof(sum->dropped));
 	add_sink(sum, &stats.ended);
-	for (size_t i = 0; i < b->sinks.len; i++) {
-		pipeline_get_stats(b->sinks.items[i]->pipeline, &sink);
+	for (size_t i = 0; i < b->hub->sinks.len; i++) {
+		pipeline_get_stats(b->hub->sinks.items[i]->pipeline, &sink);
 		add_sink(sum, &sink);
 		waiting += sink.pending + sink.counted;
 	}
@@ -67,22 +66,24 @@ static void put_sentence(const evrec_broadcaster *b, const struct losses *lost, 
 	if (line->len == 0) {
 		line_printf(line, "the spool was not read in time");
 	}
-	if (b->error[0] != '\0' && (dropped != 0 || waiting != 0 || lost->spooled != 0)) {
-		line_printf(line, "; the last error was %s: ", b->error_name);
-		line_put_escaped(line, str_from(b->error));
-	} else if (b->lost_example[0] != '\0') {
+	if (b->hub->error[0] != '\0' && (dropped != 0 || waiting != 0 || lost->spooled != 0)) {
+		line_printf(line, "; the last error was %s: ", b->hub->error_name);
+		line_put_escaped(line, str_from(b->hub->error));
+	} else if (b->hub->lost_example[0] != '\0') {
 		line_printf(line, "; e.g. ");
-		line_put_escaped(line, str_from(b->lost_example));
+		line_put_escaped(line, str_from(b->hub->lost_example));
 	}
 }
 
 int broadcaster_sum_up(evrec_broadcaster *b, int code, evrec_error *err)
 {
 	struct line line = { .len = 0 };
+	struct hub *hub = b->hub;
 	struct losses now, lost;
 	uint64_t waiting;
 
-	waiting = count(b, &now);
+	hub_lock(hub);
+	waiting = broadcaster_count_losses(b, &now);
 	lost = difference(&now, &b->flushed);
 	b->flushed = now;
 	if (code == 0 && (lost.invalid != 0 || causes_sum(lost.dropped, NULL) != 0)) {
@@ -94,8 +95,9 @@ int broadcaster_sum_up(evrec_broadcaster *b, int code, evrec_error *err)
 		put_sentence(b, &lost, waiting, &line);
 	}
 	if (waiting == 0) {
-		b->error[0] = '\0';
+		hub->error[0] = '\0';
 	}
-	b->lost_example[0] = '\0';
+	hub->lost_example[0] = '\0';
+	hub_unlock(hub);
 	return error_set(err, code, "%s", line.text);
 }

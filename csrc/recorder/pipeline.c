@@ -200,14 +200,25 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 	}
 }
 
-void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
+bool pipeline_begin_poll(struct pipeline *pipeline)
 {
 	pipeline_finish_series(pipeline, evrec_clock_now(pipeline->clock), SIZE_MAX);
-	if (pipeline_ready(pipeline)) {
-		sender_begin(pipeline->sender);
-		if (sender_needs_step(pipeline->sender)) {
-			sender_step_by(pipeline->sender, deadline);
-		}
+	if (!pipeline_ready(pipeline)) {
+		return false;
+	}
+	sender_begin(pipeline->sender);
+	return sender_needs_step(pipeline->sender);
+}
+
+void pipeline_step(struct pipeline *pipeline, int64_t deadline)
+{
+	sender_step_by(pipeline->sender, deadline);
+}
+
+void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
+{
+	if (pipeline_begin_poll(pipeline)) {
+		pipeline_step(pipeline, deadline);
 	}
 	pipeline_drain(pipeline);
 }
@@ -256,10 +267,17 @@ bool pipeline_is_over(const struct pipeline *pipeline)
 	return pipeline->phase == PIPELINE_OVER;
 }
 
+void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline)
+{
+	if (pipeline->sender != NULL) {
+		(void)sender_join(pipeline->sender, deadline);
+	}
+}
+
 void pipeline_join(struct pipeline *pipeline, int64_t deadline)
 {
 	if (pipeline_ready(pipeline)) {
-		(void)sender_join(pipeline->sender, deadline);
+		pipeline_wait_for_end(pipeline, deadline);
 		pipeline_drain(pipeline);
 		sender_close_state(pipeline->sender);
 	}

@@ -62,6 +62,16 @@ void pipeline_release(struct pipeline *pipeline);
  * (CLOCK_MONOTONIC, ns) it begins at most one write.
  */
 void pipeline_poll(struct pipeline *pipeline, int64_t deadline);
+/*
+ * The parts of a poll, for a pipeline under a lock: without it pipeline_step may run, if pipeline_begin_poll returned
+ * true, then with the lock pipeline_drain.
+ */
+bool pipeline_begin_poll(struct pipeline *pipeline);
+void pipeline_step(struct pipeline *pipeline, int64_t deadline);
+/* Takes all answers, drops and errors. False: there is no sender, as a forked child had no memory for one. */
+bool pipeline_take_all_news(struct pipeline *pipeline);
+/* The same; and brings a stopped pipeline to its end if nothing is left to write. */
+void pipeline_drain(struct pipeline *pipeline);
 
 /* Waits a moment for progress, until `deadline` (CLOCK_MONOTONIC, ns) at most. False, at once: no progress can come. */
 bool pipeline_wait(struct pipeline *pipeline, int64_t deadline);
@@ -74,6 +84,8 @@ void pipeline_stop(struct pipeline *pipeline);
 void pipeline_end(struct pipeline *pipeline);
 /* After pipeline_end: waits until `deadline` for writes that are under way, then spools or drops the rest. */
 void pipeline_join(struct pipeline *pipeline, int64_t deadline);
+/* The part of pipeline_join that waits, and needs no lock. */
+void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline);
 /* True if it was stopped by pipeline_stop and a poll or join found all written or dropped, and told. */
 bool pipeline_is_over(const struct pipeline *pipeline);
 

@@ -104,8 +104,6 @@ static inline void pipeline_tell_dropped(const struct pipeline *pipeline, const 
 void pipeline_take_messages(struct pipeline *pipeline);
 /* Takes up to `max` answers and drops, and all errors, out of the outbox. */
 void pipeline_take_news(struct pipeline *pipeline, size_t max);
-/* Takes all of them, and brings a stopped pipeline to its end if nothing is left to write. */
-void pipeline_drain(struct pipeline *pipeline);
 
 #pragma GCC visibility pop
 

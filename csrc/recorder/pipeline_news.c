@@ -72,13 +72,20 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 	pipeline_take_messages(pipeline);
 }
 
-void pipeline_drain(struct pipeline *pipeline)
+bool pipeline_take_all_news(struct pipeline *pipeline)
 {
 	const bool has_sender = pipeline_ready(pipeline);
 
 	if (has_sender && outbox_has_news(pipeline->outbox)) {
 		pipeline_take_news(pipeline, SIZE_MAX);
 	}
+	return has_sender;
+}
+
+void pipeline_drain(struct pipeline *pipeline)
+{
+	const bool has_sender = pipeline_take_all_news(pipeline);
+
 	if (pipeline->phase == PIPELINE_STOPPED && (!has_sender || outbox_empty(pipeline->outbox))) {
 		pipeline_end(pipeline);
 	}

@@ -80,7 +80,9 @@ void recorders_tell(evrec_broadcaster *b)
 		struct line line = { .len = 0 };
 
 		if (next_message(b, &line)) {
-			broadcaster_tell_error(b, line.text, "cardinality", NULL);
+			handle_enter(b);
+			hub_tell_error(b->hub, line.text, "cardinality", NULL);
+			handle_leave(b);
 		} else {
 			b->suspects = false;
 		}

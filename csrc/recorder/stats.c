@@ -43,47 +43,68 @@ void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink)
 }
 
 /* NULL if no living sink has that number. */
-static const evrec_watch *find_sink(const evrec_broadcaster *b, size_t number)
+static const evrec_watch *find_sink(const struct hub *hub, size_t number)
 {
-	const size_t i = watch_list_find_sink(&b->sinks, number);
+	const size_t i = watch_list_find_sink(&hub->sinks, number);
 
-	return i < b->sinks.len && b->sinks.items[i]->number == number ? b->sinks.items[i] : NULL;
+	return i < hub->sinks.len && hub->sinks.items[i]->number == number ? hub->sinks.items[i] : NULL;
 }
 
 bool evrec_broadcaster_next_sink(const evrec_broadcaster *b, size_t *number)
 {
-	const size_t i = watch_list_find_sink(&b->sinks, *number);
+	struct hub *hub = b->hub;
+	bool found;
+	size_t i;
 
-	if (i < b->sinks.len) {
-		*number = b->sinks.items[i]->number;
+	hub_lock(hub);
+	i = watch_list_find_sink(&hub->sinks, *number);
+	found = i < hub->sinks.len;
+	if (found) {
+		*number = hub->sinks.items[i]->number;
 	}
-	return i < b->sinks.len;
+	hub_unlock(hub);
+	return found;
+}
+
+void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
+{
+	*stats = b->hub->stats;
+	if (b->hub->fork_generation != sender_fork_generation()) {
+		/* A forked child that has recorded nothing yet. */
+		*stats = (evrec_stats){ 0 };
+	}
+	stats->sinks = b->hub->sinks.len;
+	stats->components = b->components.len;
 }
 
 void evrec_broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 {
-	*stats = b->stats;
-	if (b->fork_generation != sender_fork_generation()) {
-		/* A forked child that has recorded nothing yet. */
-		*stats = (evrec_stats){ 0 };
-	}
-	stats->sinks = b->sinks.len;
-	stats->components = b->components.len;
+	hub_lock(b->hub);
+	broadcaster_get_stats(b, stats);
+	hub_unlock(b->hub);
 }
 
 bool evrec_broadcaster_get_sink_stats(const evrec_broadcaster *b, size_t number, evrec_sink_stats *stats)
 {
-	const evrec_watch *watch = find_sink(b, number);
+	const evrec_watch *watch;
+	bool found;
 
-	return watch != NULL && evrec_watch_get_sink_stats(watch, stats);
+	hub_lock(b->hub);
+	watch = find_sink(b->hub, number);
+	found = watch != NULL && watch_get_sink_stats(watch, stats);
+	hub_unlock(b->hub);
+	return found;
 }
 
 void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t number, const evrec_reference *object,
                                bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx)
 {
-	const evrec_watch *watch = find_sink(b, number);
+	const evrec_watch *watch;
 
+	hub_lock(b->hub);
+	watch = find_sink(b->hub, number);
 	if (watch != NULL) {
 		pipeline_explain(watch->pipeline, object, func, ctx);
 	}
+	hub_unlock(b->hub);
 }

@@ -7,80 +7,81 @@
 #include "sender/last_words.h"
 #include "sender/sender.h"
 
-static void hide_secrets(const evrec_broadcaster *b, char *text)
+static void hide_secrets(const struct hub *hub, char *text)
 {
-	for (size_t i = 0; i < b->sinks.len; i++) {
-		secret_hide(text, pipeline_secret(b->sinks.items[i]->pipeline));
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		secret_hide(text, pipeline_secret(hub->sinks.items[i]->pipeline));
 	}
 }
 
-static void copy_hidden(const evrec_broadcaster *b, const char *text, char copy[TROUBLE_TEXT])
+static void copy_hidden(const struct hub *hub, const char *text, char copy[TROUBLE_TEXT])
 {
 	utf8_copy(copy, TROUBLE_TEXT, str_from(text));
-	hide_secrets(b, copy);
+	hide_secrets(hub, copy);
 }
 
-static void note_lost(evrec_broadcaster *b, const char *name, uint64_t n, const char *example)
+static void note_lost(struct hub *hub, const char *name, uint64_t n, const char *example)
 {
-	if (b->troubles != NULL) {
-		troubles_add_lost(b->troubles, name, n, example);
+	if (hub->troubles != NULL) {
+		troubles_add_lost(hub->troubles, name, n, example);
 		last_words_add(n);
 	}
-	if (example != NULL && b->lost_example[0] == '\0') {
-		memcpy(b->lost_example, example, sizeof(b->lost_example));
+	if (example != NULL && hub->lost_example[0] == '\0') {
+		memcpy(hub->lost_example, example, sizeof(hub->lost_example));
 	}
 }
 
-static bool wants_example(const evrec_broadcaster *b, const char *name)
+static bool wants_example(const struct hub *hub, const char *name)
 {
-	return b->lost_example[0] == '\0' || (b->troubles != NULL && troubles_want_example(b->troubles, name));
+	return hub->lost_example[0] == '\0' || (hub->troubles != NULL && troubles_want_example(hub->troubles, name));
 }
 
-void broadcaster_tell_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause, uint64_t n)
+void hub_tell_drop(struct hub *hub, const evrec_fields *event, const char *cause, uint64_t n)
 {
 	char example[TROUBLE_TEXT];
 
-	if (event != NULL && wants_example(b, cause)) {
+	if (event != NULL && wants_example(hub, cause)) {
 		trouble_show_event(event, example);
-		hide_secrets(b, example);
-		note_lost(b, cause, n, example);
+		hide_secrets(hub, example);
+		note_lost(hub, cause, n, example);
 	} else {
-		note_lost(b, cause, n, NULL);
+		note_lost(hub, cause, n, NULL);
 	}
 	if (event != NULL) {
-		broadcaster_call_on_drop(b, event, cause);
+		hub_tell_on_drop(hub, event, cause);
 	}
 }
 
-void broadcaster_call_on_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause)
+void hub_tell_on_drop(struct hub *hub, const evrec_fields *event, const char *cause)
 {
-	bool busy = b->busy;
+	evrec_broadcaster *b = hub->user;
 	evrec_event *copy;
 
 	/* An event that on_drop itself records, and that is dropped, is only counted. */
-	if (b->options.on_drop == NULL || b->dropping) {
+	if (hub->options.on_drop == NULL || (b != NULL && b->dropping)) {
+		return;
+	}
+	if (hub->shared) {
+		notices_add(&hub->notices, event, cause, NULL);
 		return;
 	}
 	copy = evrec_event_new(event);
 	if (copy != NULL) {
-		b->dropping = b->busy = true;
-		b->options.on_drop(b->options.ctx, copy, cause);
-		b->dropping = false;
-		b->busy = busy;
+		handle_call_on_drop(b, copy, cause);
 		evrec_event_release(copy);
 	}
 }
 
-void broadcaster_tell_refusal(evrec_broadcaster *b, const char *message)
+void hub_tell_refusal(struct hub *hub, const char *message)
 {
 	const char *name = evrec_code_name(EVREC_EINVALID);
 	char example[TROUBLE_TEXT];
 
-	if (wants_example(b, name)) {
-		copy_hidden(b, message, example);
-		note_lost(b, name, 1, example);
+	if (wants_example(hub, name)) {
+		copy_hidden(hub, message, example);
+		note_lost(hub, name, 1, example);
 	} else {
-		note_lost(b, name, 1, NULL);
+		note_lost(hub, name, 1, NULL);
 	}
 }
 
@@ -90,117 +91,105 @@ static bool is_harmless(const char *name)
 	return strcmp(name, "thread") == 0;
 }
 
-void broadcaster_tell_error(evrec_broadcaster *b, const char *message, const char *name, const char *sink)
+void hub_tell_error(struct hub *hub, const char *message, const char *name, const char *sink)
 {
 	const bool harmless = is_harmless(name);
-	bool busy = b->busy;
 	char text[TROUBLE_TEXT];
 
-	copy_hidden(b, message, text);
+	copy_hidden(hub, message, text);
 	/* A callback's error is no reason why a write waits or was lost. */
 	if (sink != NULL && !harmless) {
-		b->error_name = name;
-		memcpy(b->error, text, sizeof(text));
+		hub->error_name = name;
+		memcpy(hub->error, text, sizeof(text));
 	}
-	if (b->troubles != NULL && !harmless) {
-		troubles_add_error(b->troubles, name, text, sink);
+	if (hub->troubles != NULL && !harmless) {
+		troubles_add_error(hub->troubles, name, text, sink);
 		last_words_add(1);
 	}
-	if (b->options.on_error != NULL) {
+	if (hub->options.on_error != NULL) {
 		char whole[EVREC_SINK_NAME_SIZE + sizeof(((struct outbox_message *)0)->message)];
 
 		(void)snprintf(whole, sizeof(whole), "%s%s%s", sink != NULL ? sink : "", sink != NULL ? ": " : "",
 		               message);
-		b->busy = true;
-		b->options.on_error(b->options.ctx, whole, name);
-		b->busy = busy;
+		if (hub->shared) {
+			notices_add(&hub->notices, NULL, name, whole);
+		} else {
+			handle_call_on_error(hub->user, whole, name);
+		}
 	}
 }
 
-bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char text[EVREC_LINE_SIZE])
+/* In a forked child that has recorded nothing, all troubles are its parent's. */
+static bool has_troubles(const struct hub *hub)
+{
+	return hub->troubles != NULL && (hub->troubles->waiting != 0 || hub->troubles->untold != 0) &&
+	       hub->fork_generation == sender_fork_generation();
+}
+
+static bool next_line(struct hub *hub, const evrec_clock *clock, bool all, char text[EVREC_LINE_SIZE])
 {
 	uint64_t before;
 	struct line line;
 
-	if (b->troubles == NULL || (b->troubles->waiting == 0 && b->troubles->untold == 0)) {
+	if (!has_troubles(hub)) {
 		return false;
 	}
-	/* In a forked child that has recorded nothing, all troubles are its parent's. */
-	if (b->fork_generation != sender_fork_generation()) {
+	before = hub->troubles->waiting + hub->troubles->untold;
+	if (!troubles_next_line(hub->troubles, clock_coarse(clock), all, &line)) {
 		return false;
 	}
-	before = b->troubles->waiting + b->troubles->untold;
-	if (!troubles_next_line(b->troubles, clock_coarse(b->options.clock), all, &line)) {
-		return false;
-	}
-	last_words_subtract(before - b->troubles->waiting - b->troubles->untold);
+	last_words_subtract(before - hub->troubles->waiting - hub->troubles->untold);
 	memcpy(text, line.text, sizeof(line.text));
 	return true;
 }
 
+bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char text[EVREC_LINE_SIZE])
+{
+	struct hub *hub = b->hub;
+	bool found;
+
+	if (hub->troubles == NULL) {
+		return false;
+	}
+	hub_lock(hub);
+	found = next_line(hub, b->options.clock, all, text);
+	hub_unlock(hub);
+	return found;
+}
+
 void evrec_broadcaster_not_told(evrec_broadcaster *b)
 {
-	if (b->troubles != NULL) {
-		b->stats.untold += b->troubles->taken;
-		last_words_add(b->troubles->taken);
-		troubles_not_told(b->troubles);
+	struct hub *hub = b->hub;
+
+	if (hub->troubles != NULL) {
+		hub_lock(hub);
+		hub->stats.untold += hub->troubles->taken;
+		last_words_add(hub->troubles->taken);
+		troubles_not_told(hub->troubles);
+		hub_unlock(hub);
 	}
 }
 
 bool evrec_broadcaster_wants_place(const evrec_broadcaster *b)
 {
-	return b->troubles != NULL && troubles_want_place(b->troubles);
+	struct hub *hub = b->hub;
+	bool wants = false;
+
+	if (hub->troubles != NULL) {
+		hub_lock(hub);
+		wants = troubles_want_place(hub->troubles);
+		hub_unlock(hub);
+	}
+	return wants;
 }
 
 void evrec_broadcaster_set_place(evrec_broadcaster *b, const char *place)
 {
-	if (b->troubles != NULL) {
-		troubles_set_place(b->troubles, place);
+	struct hub *hub = b->hub;
+
+	if (hub->troubles != NULL) {
+		hub_lock(hub);
+		troubles_set_place(hub->troubles, place);
+		hub_unlock(hub);
 	}
-}
-
-/* If several sinks combine events by series, the first of them tells. */
-static bool tells_of_series(const evrec_broadcaster *b, const struct pipeline *pipeline)
-{
-	for (size_t i = 0; i < b->watches.len; i++) {
-		const evrec_watch *watch = b->watches.items[i];
-
-		if (watch->phase == WATCH_RUNNING && watch->pipeline != NULL && pipeline_has_series(watch->pipeline)) {
-			return watch->pipeline == pipeline;
-		}
-	}
-	return false;
-}
-
-void broadcaster_offer(evrec_broadcaster *b, evrec_event *event)
-{
-	/* A watch that a callback starts is appended after these `n`: it gets later events only. */
-	const size_t n = b->watches.len;
-
-	for (size_t i = 0; i < n; i++) {
-		evrec_watch *watch = b->watches.items[i];
-
-		if (watch->phase == WATCH_RUNNING && watch->pipeline == NULL &&
-		    (event == NULL || !watch_offer(watch, event))) {
-			b->stats.watch_dropped++;
-		}
-	}
-}
-
-/* Only a busy broadcaster polls or records, so that callbacks can do no harm here. */
-void broadcaster_tell_series(void *ctx, const struct pipeline *pipeline, const evrec_fields *event)
-{
-	evrec_broadcaster *b = ctx;
-	evrec_event *copy;
-
-	if (!b->copies || !tells_of_series(b, pipeline)) {
-		return;
-	}
-	copy = evrec_event_new(event);
-	if (b->broadcasting && b->told == NULL && copy != NULL) {
-		b->told = copy;
-		return;
-	}
-	broadcaster_offer(b, copy);
-	evrec_event_release(copy);
 }

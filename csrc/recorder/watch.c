@@ -11,7 +11,7 @@ static const unsigned legal_steps[] = {
 
 bool watch_offer(evrec_watch *watch, evrec_event *event)
 {
-	if (watch->func != NULL) {
+	if (watch->queue == NULL) {
 		watch->func(watch->ctx, event);
 		return true;
 	}
@@ -24,7 +24,7 @@ bool watch_offer(evrec_watch *watch, evrec_event *event)
 	return true;
 }
 
-evrec_event *evrec_watch_next(evrec_watch *watch)
+evrec_event *watch_next(evrec_watch *watch)
 {
 	evrec_event *event;
 
@@ -37,7 +37,7 @@ evrec_event *evrec_watch_next(evrec_watch *watch)
 	return event;
 }
 
-void evrec_watch_stop(evrec_watch *watch)
+void watch_stop(evrec_watch *watch)
 {
 	if (watch->phase != WATCH_RUNNING) {
 		return;
@@ -45,6 +45,9 @@ void evrec_watch_stop(evrec_watch *watch)
 	phase_step(&watch->phase, WATCH_STOPPED, legal_steps);
 	if (watch->pipeline != NULL) {
 		pipeline_stop(watch->pipeline);
+	}
+	if (watch->joined != NULL && --watch->joined->joiners == 0) {
+		watch_stop(watch->joined);
 	}
 }
 
@@ -55,9 +58,19 @@ bool watch_is_over(const evrec_watch *watch)
 
 const evrec_sink_stats *watch_keep_stats(evrec_watch *watch)
 {
-	(void)evrec_watch_get_sink_stats(watch, &watch->final_stats);
+	(void)watch_get_sink_stats(watch, &watch->final_stats);
 	watch->final_generation = sender_fork_generation();
 	return &watch->final_stats;
+}
+
+const evrec_sink_stats *watch_drop_stats(evrec_watch *watch)
+{
+	evrec_sink_stats *stats = &watch->final_stats;
+
+	(void)watch_keep_stats(watch);
+	stats->dropped[EVREC_CAUSE_CLOSED] += stats->pending + stats->counted;
+	stats->pending = stats->counted = stats->pending_writes = stats->pending_bytes = 0;
+	return stats;
 }
 
 void watch_detach(evrec_watch *watch)
@@ -77,21 +90,19 @@ void watch_unref(evrec_watch *watch)
 	if (--watch->refs != 0) {
 		return;
 	}
-	while ((event = evrec_watch_next(watch)) != NULL) {
+	while ((event = watch_next(watch)) != NULL) {
 		evrec_event_release(event);
 	}
+	if (watch->joined != NULL) {
+		watch_unref(watch->joined);
+	}
+	chosen_free(&watch->answers);
+	mem_free(watch->fingerprint);
 	mem_free(watch->queue);
 	mem_free(watch);
 }
 
-void evrec_watch_free(evrec_watch *watch)
-{
-	if (watch != NULL) {
-		watch_unref(watch);
-	}
-}
-
-bool evrec_watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats)
+bool watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats)
 {
 	if (watch->pipeline != NULL) {
 		pipeline_get_stats(watch->pipeline, stats);
@@ -105,10 +116,4 @@ bool evrec_watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stat
 		memcpy(stats->name, watch->final_stats.name, sizeof(stats->name));
 	}
 	return stats->number != 0;
-}
-
-void evrec_watch_get_queue(const evrec_watch *watch, size_t *queued, uint64_t *dropped)
-{
-	*queued = watch->queue_len;
-	*dropped = watch->dropped;
 }

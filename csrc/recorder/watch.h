@@ -1,11 +1,15 @@
 /*
  * watch.h - one receiver of a broadcaster's events: a function, a queue, or a sink's pipeline. Belongs to the
- * broadcaster's thread. Counted: the broadcaster holds one reference until it lets go of the watch, the user's handle
- * another.
+ * broadcaster's thread, or to whoever has the lock of its hub. Counted: the broadcaster holds one reference until it lets
+ * go of the watch, the user's handle another.
+ *
+ * If the broadcaster has a name, a sink is one watch of the hub, and each handle that has started it has one more, which
+ * has joined that; and a function has a queue, which its handle empties.
  */
 #ifndef EVREC_WATCH_H
 #define EVREC_WATCH_H
 
+#include "recorder/chosen.h"
 #include "recorder/pipeline.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,14 +33,33 @@ struct evrec_watch {
 	evrec_event **queue; /* a ring of `queue_cap` */
 	size_t queue_cap, queue_head, queue_len;
 	uint64_t dropped; /* by a full queue */
+
+	/* If the broadcaster has a name: */
+	struct hub *hub; /* retained for the user's handle; NULL: no name, or a sink's watch in the hub */
+	const evrec_broadcaster *owner; /* whose functions a function or a sink calls; NULL: no function */
+	evrec_watch *joined;            /* the sink's watch in the hub, a reference; NULL: a function or a queue */
+	unsigned joiners;               /* of a sink in the hub: handles that have joined it and not stopped */
+	unsigned pins;                  /* of a sink in the hub: calls that use its pipeline without the lock */
+	char sink_name[EVREC_SINK_NAME_SIZE]; /* of a sink in the hub */
+	size_t ordinal;                       /* among those of its name: from 1 */
+	struct fingerprint *fingerprint;
+	const struct chosen *chosen;        /* of a sink in the hub: for the event that is recorded; NULL: none */
+	evrec_correlator_options functions; /* of a watch that has joined: what its handle's functions are asked by */
+	struct chosen answers;              /* and what they answered */
 };
 
+/* The parts of evrec_watch_next, evrec_watch_stop and evrec_watch_get_sink_stats for whoever has the lock. */
+evrec_event *watch_next(evrec_watch *watch);
+void watch_stop(evrec_watch *watch);
+bool watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats);
 /* Gives the event to a function or queue. False if a full queue dropped it. */
 bool watch_offer(evrec_watch *watch, evrec_event *event);
 /* True if the watch is a sink that was stopped, and all that it was given was written or dropped. */
 bool watch_is_over(const evrec_watch *watch);
 /* The final stats of a sink that is over: from now on evrec_watch_get_sink_stats returns these. */
 const evrec_sink_stats *watch_keep_stats(evrec_watch *watch);
+/* The same of a sink that is dropped with all that waits. */
+const evrec_sink_stats *watch_drop_stats(evrec_watch *watch);
 /* The broadcaster lets go of the watch: frees a sink's pipeline; a queue can still be read. Gives up no reference. */
 void watch_detach(evrec_watch *watch);
 void watch_unref(evrec_watch *watch);

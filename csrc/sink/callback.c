@@ -78,6 +78,12 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 	return &callback->base;
 }
 
+/* The functions of two Lua states differ, so only their presence counts. */
+static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
+{
+	fingerprint_add_number(f, "patch", ((const struct callback_sink *)sink)->ops.patch != NULL);
+}
+
 static void free_kind(evrec_sink *sink)
 {
 	const struct callback_sink *callbacks = (struct callback_sink *)sink;
@@ -101,6 +107,8 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sin
 	}
 	sink->base.kind = ops->name == NULL ? "custom" : ops->name;
 	sink->base.shows_states = true;
+	sink->base.calls_embedder = true;
+	sink->base.add_fingerprint = add_fingerprint;
 	sink->base.open = open_protocol;
 	sink->base.free = free_kind;
 	sink->ops = *ops;

@@ -239,6 +239,11 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 	return file_protocol_new(path, sink_api(&sink->options), write_encode, err);
 }
 
+static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
+{
+	fingerprint_add(f, "path", str_from(((const struct file_sink *)sink)->path));
+}
+
 static void free_kind(evrec_sink *sink)
 {
 	mem_free(((struct file_sink *)sink)->path);
@@ -258,6 +263,7 @@ evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, e
 	}
 	sink->base.kind = "file";
 	sink->base.shows_states = true;
+	sink->base.add_fingerprint = add_fingerprint;
 	sink->base.open = open_protocol;
 	sink->base.free = free_kind;
 	sink->path = str_dup(path);

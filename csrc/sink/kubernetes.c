@@ -60,6 +60,37 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 	return p;
 }
 
+static void add_command(struct fingerprint *f, const struct exec_command *command)
+{
+	fingerprint_add(f, "exec", str_from(command == NULL ? NULL : command->process.path));
+	for (size_t i = 0; command != NULL && command->process.argv[i] != NULL; i++) {
+		fingerprint_mix(f, str_from(command->process.argv[i]));
+	}
+}
+
+static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
+{
+	const struct kubernetes_sink *own = (const struct kubernetes_sink *)sink;
+	const evrec_kubernetes_options *o = &own->options;
+
+	fingerprint_add(f, "server", o->server);
+	fingerprint_add(f, "token_file", o->token_file);
+	/* A token that was read from the file may have changed there since. */
+	fingerprint_add(f, "token", o->token_file.len != 0 ? (evrec_str){ NULL, 0 } : o->token);
+	fingerprint_add(f, "ca_file", o->ca);
+	fingerprint_add(f, "client_certificate", o->client_certificate);
+	fingerprint_add(f, "client_key", o->client_key);
+	fingerprint_add_number(f, "insecure_skip_tls_verify", o->insecure_skip_tls_verify);
+	fingerprint_add_number(f, "max_in_flight", o->max_in_flight);
+	fingerprint_add_number(f, "timeout", o->timeout);
+	fingerprint_add_number(f, "resume", o->resume);
+	fingerprint_add_number(f, "resume_instances", (int64_t)o->resume_instances_len);
+	for (size_t i = 0; i < o->resume_instances_len; i++) {
+		fingerprint_mix(f, o->resume_instances[i]);
+	}
+	add_command(f, own->command);
+}
+
 static void free_kind(evrec_sink *sink)
 {
 	mem_free(((struct kubernetes_sink *)sink)->strings);
@@ -116,6 +147,7 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	}
 	sink->base.kind = "kubernetes";
 	sink->base.open = open_protocol;
+	sink->base.add_fingerprint = add_fingerprint;
 	sink->base.free = free_kind;
 	sink->options = *options;
 	sink->options.common = sink->base.options; /* with strings of its own */

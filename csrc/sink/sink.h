@@ -10,6 +10,7 @@
 #include "exec/command.h"
 #include "http/http_client.h"
 #include "outbox/protocol.h"
+#include "sink/fingerprint.h"
 #include "sink/write.h"
 
 #include <stdatomic.h>
@@ -27,6 +28,9 @@ struct evrec_sink {
 	evrec_str secret;                /* a token that no line for people may show; may be empty */
 	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */
 	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);
+	/* Adds the options of the kind; NULL: it has none that two handles of a broadcaster could compare. */
+	void (*add_fingerprint)(const evrec_sink *sink, struct fingerprint *f);
+	bool calls_embedder;            /* its protocol calls functions, on the thread that polls */
 	void (*free)(evrec_sink *sink); /* what the kind has beside these; not the sink's own block */
 };
 

@@ -202,7 +202,7 @@ static void test_sinks_one_after_the_other_take_constant_memory(void **state)
 		evrec_watch_free(watch);
 		checked_poll(f->b);
 		assert_int_equal(f->freed, i);
-		assert_int_equal(f->b->watches.len + f->b->sinks.len, 0);
+		assert_int_equal(f->b->hub->watches.len + f->b->hub->sinks.len, 0);
 	}
 	record(f, 1);
 	assert_int_equal(f->allocator.live, before);
@@ -224,12 +224,12 @@ static void run_a_thousand_sinks(struct released_fixture *f)
 		evrec_watch_stop(watches[i]);
 	}
 	record(f, 1);
-	assert_int_equal(f->b->watches.len, 0);
-	assert_int_equal(f->b->sinks.len, 1000);
+	assert_int_equal(f->b->hub->watches.len, 0);
+	assert_int_equal(f->b->hub->sinks.len, 1000);
 	f->status = 201;
 	evrec_clock_set(f->clock, evrec_clock_now(f->clock) + 100 * EVREC_SECOND);
 	checked_poll(f->b);
-	assert_int_equal(f->b->sinks.len, 0);
+	assert_int_equal(f->b->hub->sinks.len, 0);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_int_equal(stats_of(watches[i]).received, 1);
 		evrec_watch_free(watches[i]);

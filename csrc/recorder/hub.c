@@ -1,0 +1,287 @@
+#include "recorder/hub.h"
+
+#include <time.h>
+
+#include "base/fork_lock.h"
+#include "base/phase.h"
+#include "sender/last_words.h"
+#include "sender/sender.h"
+
+/* A fork waits so long for a hub's lock, in all; then the child finds that hub as it was at that moment. */
+#define FORK_TRIES 1000
+static const struct timespec fork_pause = { 0, EVREC_SECOND / 1000 };
+
+/* Hubs with a name, from the first handle until their memory is freed. The lock is taken before that of a hub. */
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hub *registry;
+static bool registry_locked_for_fork;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void hub_lock_shared(struct hub *hub)
+{
+	(void)pthread_mutex_lock(&hub->lock);
+}
+
+void hub_unlock_shared(struct hub *hub)
+{
+	(void)pthread_mutex_unlock(&hub->lock);
+}
+
+/* ---- forks ---- */
+
+/* The thread that forks may hold the lock itself, if an embedder's allocator forks. */
+static bool lock_for_fork(pthread_mutex_t *lock, int *tries)
+{
+	while (pthread_mutex_trylock(lock) != 0) {
+		if ((*tries)-- <= 0) {
+			return false;
+		}
+		(void)nanosleep(&fork_pause, NULL);
+	}
+	return true;
+}
+
+static void before_fork(void)
+{
+	int tries = FORK_TRIES;
+
+	registry_locked_for_fork = lock_for_fork(&registry_lock, &tries);
+	for (struct hub *hub = registry; registry_locked_for_fork && hub != NULL; hub = hub->next) {
+		hub->locked_for_fork = lock_for_fork(&hub->lock, &tries);
+	}
+}
+
+static void after_fork(void)
+{
+	if (!registry_locked_for_fork) {
+		return;
+	}
+	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
+		if (hub->locked_for_fork) {
+			(void)pthread_mutex_unlock(&hub->lock);
+		}
+	}
+	(void)pthread_mutex_unlock(&registry_lock);
+}
+
+/* A lock that was not to be had belongs to a thread that does not exist here. */
+static void after_fork_in_child(void)
+{
+	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
+		if (!registry_locked_for_fork || !hub->locked_for_fork) {
+			(void)pthread_mutex_init(&hub->lock, NULL);
+		}
+	}
+	if (registry_locked_for_fork) {
+		after_fork();
+	} else {
+		(void)pthread_mutex_init(&registry_lock, NULL);
+	}
+}
+
+/* Handlers that run before a fork run in the reverse order: a holder of a hub's lock may wait in fork_lock_enter. */
+static void init(void)
+{
+	fork_lock_init();
+	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+void hub_check_fork(struct hub *hub)
+{
+	if (hub->fork_generation == sender_fork_generation()) {
+		return;
+	}
+	hub->fork_generation = sender_fork_generation();
+	hub->stats = (evrec_stats){ .recorded = 0 };
+	hub->lost_example[0] = hub->error[0] = '\0';
+	if (hub->troubles != NULL) {
+		*hub->troubles = (struct troubles){ 0 };
+	}
+	/* Handles of threads that do not exist here would never end: each counts again once it is used. */
+	hub->users = hub->open = 0;
+	notices_clear(&hub->notices);
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		hub->sinks.items[i]->pins = 0;
+	}
+}
+
+/* ---- creation and end ---- */
+
+static void on_dropped(void *ctx, const struct pipeline_drop *drop)
+{
+	hub_tell_drop(ctx, drop->event, evrec_cause_name(drop->cause), drop->count);
+}
+
+static void on_limited(void *ctx, const evrec_fields *event)
+{
+	hub_tell_on_drop(ctx, event, evrec_why_name(EVREC_RATE_LIMITED));
+}
+
+static void on_error(void *ctx, const char *message, const char *name, const char *sink)
+{
+	hub_tell_error(ctx, message, name, sink);
+}
+
+static void hub_free(struct hub *hub)
+{
+	notices_clear(&hub->notices);
+	buf_free(&hub->event_name);
+	mem_free(hub->troubles);
+	mem_free(hub->name);
+	evrec_clock_release(hub->options.clock);
+	mem_free(hub);
+}
+
+static struct hub *hub_new(const evrec_broadcaster_options *options)
+{
+	struct hub *hub = mem_zalloc(sizeof(*hub));
+
+	if (hub == NULL) {
+		return NULL;
+	}
+	hub->options = *options;
+	hub->options.clock = evrec_clock_retain(options->clock);
+	hub->shared = options->name.len != 0;
+	if (options->loud) {
+		hub->troubles = mem_zalloc(sizeof(*hub->troubles));
+		last_words_begin();
+	}
+	if (hub->shared) {
+		hub->name = str_dup(options->name);
+	}
+	hub->options.name.data = hub->name;
+	if ((options->loud && hub->troubles == NULL) || (hub->shared && hub->name == NULL)) {
+		hub_free(hub);
+		return NULL;
+	}
+	hub->listener = (struct pipeline_listener){
+		.dropped = on_dropped,
+		.limited = options->on_drop != NULL ? on_limited : NULL,
+		.series = hub_tell_series,
+		.error = on_error,
+		.ctx = hub,
+		.loud = options->loud,
+	};
+	atomic_init(&hub->refs, 1);
+	hub->users = hub->open = 1;
+	sender_watch_forks();
+	hub->fork_generation = sender_fork_generation();
+	return hub;
+}
+
+/* The name of the first option in which a later handle differs; NULL: it may join. */
+static const char *find_difference(const evrec_broadcaster_options *a, const evrec_broadcaster_options *b)
+{
+	const struct {
+		const char *name;
+		bool differs;
+	} options[] = {
+		{ "clock", a->clock != b->clock },
+		{ "max_message_bytes", a->max_message_bytes != b->max_message_bytes },
+		{ "on_error", (a->on_error != NULL) != (b->on_error != NULL) },
+		{ "on_drop", (a->on_drop != NULL) != (b->on_drop != NULL) },
+		{ "on_error", a->loud != b->loud }, /* a binding is loud if there is none */
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (options[i].differs) {
+			return options[i].name;
+		}
+	}
+	return NULL;
+}
+
+/* Joins a hub, unless that has ended. Sets *difference if an option differs. */
+static bool join(struct hub *hub, const evrec_broadcaster_options *options, const char **difference)
+{
+	bool joined = false;
+
+	hub_lock(hub);
+	hub_check_fork(hub);
+	if (!hub->ended) {
+		*difference = find_difference(&hub->options, options);
+		joined = *difference == NULL;
+	}
+	if (joined) {
+		hub->users++;
+		hub->open++;
+		hub_retain(hub);
+	}
+	hub_unlock(hub);
+	return joined;
+}
+
+static struct hub *open_named(const evrec_broadcaster_options *options, evrec_error *err)
+{
+	const char *difference = NULL;
+	struct hub *hub;
+
+	(void)pthread_once(&once, init);
+	(void)pthread_mutex_lock(&registry_lock);
+	for (hub = registry; hub != NULL; hub = hub->next) {
+		if (str_eq(hub->options.name, options->name) &&
+		    (join(hub, options, &difference) || difference != NULL)) {
+			break;
+		}
+	}
+	if (hub == NULL) {
+		hub = hub_new(options);
+		if (hub != NULL) {
+			(void)pthread_mutex_init(&hub->lock, NULL);
+			hub->next = registry;
+			registry = hub;
+		} else {
+			error_set(err, EVREC_ENOMEM, "no memory");
+		}
+	} else if (difference != NULL) {
+		error_set(err, EVREC_EINVALID, "%s: another handle of the broadcaster '%s' has a different value",
+		          difference, hub->name);
+		hub = NULL;
+	}
+	(void)pthread_mutex_unlock(&registry_lock);
+	return hub;
+}
+
+struct hub *hub_open(const evrec_broadcaster_options *options, evrec_error *err)
+{
+	struct hub *hub;
+
+	if (options->name.len != 0) {
+		return open_named(options, err);
+	}
+	hub = hub_new(options);
+	if (hub == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	return hub;
+}
+
+void hub_retain(struct hub *hub)
+{
+	atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
+}
+
+/* In the registry a hub may be found until it is unlinked: it has ended by then, so nobody joins it. */
+static void unlink_hub(const struct hub *hub)
+{
+	struct hub **at = &registry;
+
+	(void)pthread_mutex_lock(&registry_lock);
+	while (*at != hub) {
+		at = &(*at)->next;
+	}
+	*at = hub->next;
+	(void)pthread_mutex_unlock(&registry_lock);
+}
+
+void hub_release(struct hub *hub)
+{
+	if (atomic_fetch_sub(&hub->refs, 1) != 1) {
+		return;
+	}
+	if (hub->shared) {
+		unlink_hub(hub);
+		(void)pthread_mutex_destroy(&hub->lock);
+	}
+	hub_free(hub);
+}

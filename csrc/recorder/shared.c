@@ -1,0 +1,328 @@
+#include "recorder/shared.h"
+
+#include "event/event.h"
+
+/* ---- callbacks ---- */
+
+/* Calls the function for the events that waited at the beginning, and for no later ones. */
+static void show_events(evrec_broadcaster *b, evrec_watch *watch)
+{
+	evrec_event *event;
+	size_t n;
+
+	hub_lock(b->hub);
+	n = watch->queue_len;
+	hub_unlock(b->hub);
+	while (n-- > 0) {
+		hub_lock(b->hub);
+		event = watch->phase == WATCH_RUNNING ? watch_next(watch) : NULL;
+		hub_unlock(b->hub);
+		if (event == NULL) {
+			return;
+		}
+		watch->func(watch->ctx, event);
+		evrec_event_release(event);
+	}
+}
+
+static void call_back(evrec_broadcaster *b)
+{
+	const size_t n = b->own.len;
+	struct notice *notice;
+
+	b->busy = true;
+	while ((notice = notices_next(&b->notices)) != NULL) {
+		if (notice->event != NULL) {
+			handle_call_on_drop(b, notice->event, notice->name);
+		} else {
+			handle_call_on_error(b, notice->message, notice->name);
+		}
+		notice_free(notice);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (b->own.items[i]->owner != NULL) {
+			show_events(b, b->own.items[i]);
+		}
+	}
+	b->busy = false;
+}
+
+/* Takes the lock, and gives it up again, without calling back. */
+static void lock(evrec_broadcaster *b)
+{
+	hub_lock_shared(b->hub);
+	b->hub->user = b;
+}
+
+static void unlock(const evrec_broadcaster *b)
+{
+	b->hub->user = NULL;
+	hub_unlock_shared(b->hub);
+}
+
+void shared_enter(evrec_broadcaster *b)
+{
+	lock(b);
+}
+
+void shared_leave(evrec_broadcaster *b)
+{
+	notices_move(&b->hub->notices, &b->notices);
+	unlock(b);
+	if (!b->busy) {
+		call_back(b);
+	}
+}
+
+/* ---- beginning and end ---- */
+
+void shared_begin(evrec_broadcaster *b)
+{
+	lock(b);
+	(void)broadcaster_count_losses(b, &b->flushed);
+	unlock(b);
+}
+
+void shared_count_in_child(evrec_broadcaster *b)
+{
+	notices_clear(&b->notices);
+	b->hub->users++;
+	b->hub->open += b->phase == BROADCASTER_OPEN;
+}
+
+void shared_end(evrec_broadcaster *b)
+{
+	struct hub *hub = b->hub;
+
+	shared_forget_own(b, true);
+	if (--hub->users == 0) {
+		hub->ended = true;
+		hub_release_watches(hub);
+	} else {
+		hub_abandon_sinks(hub, b);
+	}
+	unlock(b);
+}
+
+bool shared_close(evrec_broadcaster *b)
+{
+	struct hub *hub = b->hub;
+	bool last;
+
+	shared_enter(b);
+	broadcaster_check_fork(b);
+	broadcaster_enter_phase(b, BROADCASTER_CLOSED);
+	last = --hub->open == 0 && !hub->ended;
+	hub->ended = hub->ended || last;
+	shared_leave(b);
+	return last;
+}
+
+/* ---- recording ---- */
+
+/* Asks the functions of the handle's sinks, with no lock held. False: no memory. */
+static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
+{
+	const size_t n = b->own.len;
+	bool ok = true;
+
+	if (event->name.len == 0) {
+		buf_clear(&b->event_name);
+		name_make(&b->event_name, event->regarding.name, now);
+		ok = !b->event_name.failed;
+		event->name = ok ? buf_str(&b->event_name) : event->name;
+	}
+	b->busy = true;
+	for (size_t i = 0; i < n; i++) {
+		evrec_watch *watch = b->own.items[i];
+
+		ok = (watch->joined == NULL || chosen_ask(&watch->answers, &watch->functions, event)) && ok;
+	}
+	b->busy = false;
+	return ok;
+}
+
+/* Lets the sinks see what their functions have chosen, or no longer. */
+static void show_answers(const evrec_broadcaster *b, bool shown)
+{
+	for (size_t i = 0; i < b->own.len; i++) {
+		evrec_watch *watch = b->own.items[i];
+
+		if (watch->joined != NULL && watch->phase == WATCH_RUNNING) {
+			watch->joined->chosen = shown ? &watch->answers : NULL;
+		}
+	}
+}
+
+static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, bool asked)
+{
+	bool stopped;
+
+	if (asked) {
+		show_answers(b, true);
+	}
+	stopped = hub_broadcast(b->hub, event, keys, now);
+	if (asked) {
+		show_answers(b, false);
+	}
+	if (stopped) {
+		shared_forget_own(b, false);
+		hub_forget_stopped(b->hub);
+	}
+}
+
+int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
+{
+	const bool asks = keys != NULL && b->phase == BROADCASTER_OPEN && shared_has_functions(b);
+	const bool ok = !asks || ask(b, event, now);
+	int code = 0;
+
+	shared_enter(b);
+	b->hub->stats.recorded++;
+	if (b->phase != BROADCASTER_OPEN || b->hub->ended || keys == NULL || !ok) {
+		code = broadcaster_turn_away(b, event, err);
+	} else {
+		broadcast(b, event, keys, now, asks);
+	}
+	shared_leave(b);
+	return code;
+}
+
+void shared_broadcast_deferred(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now)
+{
+	const bool asks = shared_has_functions(b);
+	const bool ok = !asks || ask(b, event, now);
+
+	shared_enter(b);
+	b->hub->stats.queued--;
+	broadcast(b, event, ok ? keys : NULL, now, asks);
+	shared_leave(b);
+}
+
+/* ---- polls, and waiting ---- */
+
+/* Does the handle bring the sink forward? A sink that calls functions is for the handle that has them. */
+static bool steps(const evrec_broadcaster *b, const evrec_watch *watch)
+{
+	return watch->owner == NULL || watch->owner == b;
+}
+
+/* The next sink after the one with this number, pinned; NULL: there is none. */
+static evrec_watch *pin_next(const struct hub *hub, size_t number)
+{
+	const size_t i = watch_list_find_sink(&hub->sinks, number + 1);
+
+	if (i == hub->sinks.len) {
+		return NULL;
+	}
+	hub->sinks.items[i]->pins++;
+	return hub->sinks.items[i];
+}
+
+static void unpin(evrec_watch *watch)
+{
+	watch->pins -= watch->pins != 0;
+}
+
+static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t deadline, bool flushes)
+{
+	if (flushes) {
+		pipeline_release(watch->pipeline);
+	}
+	if (pipeline_begin_poll(watch->pipeline) && steps(b, watch)) {
+		unlock(b);
+		b->busy = true;
+		pipeline_step(watch->pipeline, deadline);
+		b->busy = false;
+		lock(b);
+	}
+	/* Another call that uses the sender without the lock must not find that it has ended. */
+	if (watch->pins == 1) {
+		pipeline_drain(watch->pipeline);
+	} else {
+		pipeline_take_all_news(watch->pipeline);
+	}
+}
+
+void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes)
+{
+	size_t number = 0;
+	evrec_watch *watch;
+
+	shared_enter(b);
+	while ((watch = pin_next(b->hub, number)) != NULL) {
+		number = watch->number;
+		poll_sink(b, watch, deadline, flushes);
+		unpin(watch);
+	}
+	shared_forget_own(b, false);
+	hub_forget_stopped(b->hub);
+	shared_leave(b);
+	recorders_tell(b);
+}
+
+bool shared_settled(evrec_broadcaster *b)
+{
+	const struct watch_list *sinks = &b->hub->sinks;
+	bool settled = true;
+
+	lock(b);
+	for (size_t i = 0; i < sinks->len && settled; i++) {
+		settled = !steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
+	}
+	unlock(b);
+	return settled;
+}
+
+bool shared_wait(evrec_broadcaster *b, int64_t deadline)
+{
+	bool stuck = false, waited = false;
+	evrec_watch *watch;
+	size_t number = 0;
+
+	lock(b);
+	while (!waited && (watch = pin_next(b->hub, number)) != NULL) {
+		number = watch->number;
+		if (steps(b, watch) && !pipeline_empty(watch->pipeline)) {
+			unlock(b);
+			waited = pipeline_wait(watch->pipeline, deadline);
+			lock(b);
+			stuck = !waited;
+		}
+		unpin(watch);
+	}
+	unlock(b);
+	return waited || !stuck;
+}
+
+static bool is_ended(const evrec_broadcaster *b, const evrec_watch *watch, bool all)
+{
+	return watch->owner == b || (all && watch->owner == NULL);
+}
+
+void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline)
+{
+	evrec_watch *watch;
+	size_t number;
+
+	shared_enter(b);
+	for (number = 0; (watch = pin_next(b->hub, number)) != NULL; number = watch->number) {
+		if (is_ended(b, watch, all)) {
+			pipeline_end(watch->pipeline);
+		}
+		unpin(watch);
+	}
+	for (number = 0; (watch = pin_next(b->hub, number)) != NULL; number = watch->number) {
+		if (is_ended(b, watch, all)) {
+			unlock(b);
+			b->busy = true;
+			pipeline_wait_for_end(watch->pipeline, deadline);
+			b->busy = false;
+			lock(b);
+			pipeline_join(watch->pipeline, deadline);
+		}
+		unpin(watch);
+	}
+	hub_forget_stopped(b->hub);
+	shared_leave(b);
+}

@@ -1,0 +1,38 @@
+/*
+ * fingerprint.h - the options of a sink as hashes, to tell whether two sinks are configured alike, and if not, which
+ * option differs. Holds no value of an option.
+ */
+#ifndef EVREC_FINGERPRINT_H
+#define EVREC_FINGERPRINT_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+#define FINGERPRINT_MAX 56
+
+struct fingerprint {
+	size_t len;
+	struct {
+		const char *option; /* static */
+		uint64_t hash;
+	} options[FINGERPRINT_MAX];
+};
+
+/* Two values of one option are added as one: by fingerprint_mix, which changes the hash of the option added last. */
+void fingerprint_add(struct fingerprint *f, const char *option, evrec_str value);
+void fingerprint_mix(struct fingerprint *f, evrec_str value);
+void fingerprint_add_number(struct fingerprint *f, const char *option, int64_t value);
+void fingerprint_add_double(struct fingerprint *f, const char *option, double value);
+
+/* The first option in which they differ; NULL: they are equal. */
+const char *fingerprint_difference(const struct fingerprint *a, const struct fingerprint *b);
+
+/* The options of a correlator: its numbers, and which functions are set. */
+void fingerprint_correlator(struct fingerprint *f, const evrec_correlator_options *options);
+/* The options of a sink, beginning with its kind, "sink". */
+void sink_fingerprint(const evrec_sink *sink, struct fingerprint *f);
+
+#pragma GCC visibility pop
+
+#endif
