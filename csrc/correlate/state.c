@@ -25,7 +25,7 @@ struct marks {
 	struct mark *marks;
 	uint32_t room;
 	uint32_t head, tail; /* NONE: the queue is empty */
-	size_t queued;
+	size_t queued, due;  /* entries in the queue; the first ones, which state_take_changes takes */
 };
 
 struct state {
@@ -148,12 +148,19 @@ void state_answered(struct state *s, uint64_t handle)
 	}
 }
 
+void state_begin_changes(struct state *s)
+{
+	for (size_t i = 0; i < CACHES; i++) {
+		s->of[i].due = s->of[i].queued;
+	}
+}
+
 size_t state_changes(const struct state *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < CACHES; i++) {
-		n += s->of[i].queued;
+		n += s->of[i].due;
 	}
 	return n;
 }
@@ -212,13 +219,14 @@ size_t state_take_changes(struct state *s, size_t max, struct buf *out)
 	for (enum cache cache = 0; cache < CACHES; cache++) {
 		struct marks *m = &s->of[cache];
 
-		for (; n < max && m->head != NONE; n++) {
+		for (; n < max && m->due != 0; n++) {
 			const uint32_t place = m->head;
 
 			m->marks[place].is_queued = false;
 			m->head = m->marks[place].next;
 			m->tail = m->head == NONE ? NONE : m->tail;
 			m->queued--;
+			m->due--;
 			put_record(s, cache, place, out);
 		}
 	}

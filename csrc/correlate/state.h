@@ -3,7 +3,7 @@
  * bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a time.
  *
  *   state_observed, state_answered   note the entries that an event or an answer has changed: a few instructions
- *   state_take_changes               the entries that have changed and were not taken since, the oldest change first
+ *   state_take_changes               the entries that have changed until state_begin_changes and were not taken since
  *   state_take_all                   all entries, in portions: a file that begins with them needs nothing older
  *   state_load                       from such bytes into the caches
  *
@@ -38,6 +38,8 @@ void state_observed(struct state *s, const struct observed *o, int64_t now);
 /* After correlator_answered. */
 void state_answered(struct state *s, uint64_t handle);
 
+/* state_take_changes takes the entries that have changed until now: one that changes again meanwhile, as it is by then. */
+void state_begin_changes(struct state *s);
 /* The number of entries that state_take_changes has not taken yet. */
 size_t state_changes(const struct state *s);
 /*

@@ -62,6 +62,7 @@ static void acknowledge(struct outbox *ob, struct entry *entry, int64_t now)
 	}
 	entry->maybe_late = false;
 	entry->acked = entry->count;
+	receipts_mark_tried(entry->receipts);
 	entry->tries = 1;
 	outbox_absorb_follow_up(ob, entry);
 	outbox_back_off(ob, entry, BACKOFF_ANSWERED, MAYBE_LATE_FOR, now);
@@ -123,6 +124,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 {
 	if (outcome->maybe_received && entry->maybe_received == 0) {
 		entry->maybe_received = entry->count;
+		receipts_mark_tried(entry->receipts);
 	}
 	entry->maybe_late = entry->maybe_late || outcome->maybe_late;
 	switch (outcome->verdict) {

@@ -95,7 +95,30 @@ int64_t deferred_look(const struct outbox *ob)
 	return row < look ? row : look;
 }
 
-bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+/* As outbox_admit, with the occurrence's receipt if it has one. */
+static struct entry *admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
+{
+	struct entry *target;
+
+	if (occurrence->receipt == NULL) {
+		return outbox_admit(ob, occurrence, cause);
+	}
+	/* Before all else: once it is admitted, there is no way back. */
+	if (ob->spare == NULL) {
+		ob->spare = mem_alloc(sizeof(*ob->spare));
+	}
+	if (ob->spare == NULL) {
+		*cause = EVREC_CAUSE_MEMORY;
+		return NULL;
+	}
+	target = outbox_admit(ob, occurrence, cause);
+	if (target != NULL && receipts_add(&target->receipts, *occurrence->receipt, ob->spare)) {
+		ob->spare = NULL;
+	}
+	return target;
+}
+
+bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	const uint32_t n = !occurrence->silent;
 	struct entry *target;
@@ -106,7 +129,7 @@ bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enu
 	ob->stats.submitted += n;
 	wake = ob->waiting.head == NULL;
 	look = deferred_look(ob);
-	target = outbox_admit(ob, occurrence, cause);
+	target = admit(ob, occurrence, cause);
 	deferred = target != NULL && target->deferred;
 	if (target != NULL) {
 		target->count += n;

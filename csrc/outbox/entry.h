@@ -5,6 +5,7 @@
 #define EVREC_ENTRY_H
 
 #include "outbox/protocol.h"
+#include "outbox/receipt.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -51,7 +52,7 @@ enum entry_state {
 	ENTRY_IN_FLIGHT,
 	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped, whatever the answer will be */
 	ENTRY_KEPT,     /* will not be sent by this process: the spool gets it */
-	ENTRY_ANSWERED, /* written or dropped; waits to be collected */
+	ENTRY_ANSWERED, /* written or dropped, or spooled and with receipts; waits to be collected */
 	ENTRY_STATES
 };
 
@@ -63,8 +64,8 @@ struct entry {
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
-	void *item;              /* what is sent; NULL once all was written, still there if some was dropped */
-	uint32_t count;          /* occurrences in it; 0: all of them were silent */
+	void *item;     /* what is sent; NULL once all was written or spooled, still there if some was dropped */
+	uint32_t count; /* occurrences in it; 0: all of them were silent */
 	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
 	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
 	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
@@ -85,7 +86,9 @@ struct entry {
 	size_t bytes;   /* the memory that it takes, as counted */
 	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
 	bool dropped;   /* ANSWERED, for `cause` */
+	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
+	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */
 	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */
 	char resource_version[sizeof(((struct outcome *)0)->resource_version)];
 };

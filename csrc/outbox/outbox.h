@@ -19,6 +19,10 @@
  * The outbox does not know what it carries: outbox_ops make, fold and free items. They are called with the lock held
  * and must not call back. The outbox counts occurrences by itself: each outbox_submit is one, unless it is silent.
  *
+ * An occurrence may have a receipt. It comes back once: in the entry that outbox_collect returns, once the occurrence was
+ * written, dropped, or is in the spool as a whole. A row that is written while the entry is pending settles nothing.
+ * Receipts take memory beyond the limits: one for each id in each entry.
+ *
  * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
  * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received and renamed; between
  * outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
@@ -65,8 +69,9 @@ struct occurrence {
 	 *   a time, and there is no such write, or one in flight without a follow-up: a write is deferred until then
 	 */
 	int64_t due;
-	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
-	bool silent;    /* a write without an occurrence: the counters count none */
+	bool *deferred;                   /* set if `due` is: whether the write is deferred; NULL: nobody asks */
+	bool silent;                      /* a write without an occurrence: the counters count none */
+	const struct receipt_id *receipt; /* NULL: none; not of a silent one */
 	const void *draft;
 };
 
@@ -99,7 +104,8 @@ void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
 
 /*
  * Folds the occurrence into the waiting write of its id, or makes an entry, for which others may be dropped
- * (evrec_limits: full), to be collected. False: no room or no memory; the occurrence was counted as dropped for *cause.
+ * (evrec_limits: full), to be collected. False: no room or no memory; the occurrence was counted as dropped for *cause,
+ * and its receipt will not come back.
  */
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 
@@ -129,7 +135,10 @@ void outbox_make_due_now(struct outbox *ob);
 
 /* False: a moment ago there was no entry to collect and no message. Takes no lock, for the way of every event. */
 bool outbox_has_news(const struct outbox *ob);
-/* The oldest answered entry, now the pipeline's; or NULL. It still has its item if it was dropped. */
+/*
+ * The oldest answered entry, now the pipeline's; or NULL. It still has its item if it was dropped. If it is `spooled`,
+ * nothing but its receipts is to be looked at.
+ */
 struct entry *outbox_collect(struct outbox *ob);
 void outbox_recycle(struct outbox *ob, struct entry *entry); /* frees it and its item */
 
@@ -269,13 +278,16 @@ void outbox_rows_forgotten(struct outbox *ob, size_t n);
  * age. Without a spool they are dropped, cause "closed".
  */
 void outbox_keep_all_for_spool(struct outbox *ob);
-/* After that: counts the kept entries whose rows say all as spooled, and frees them. */
+/* After that: the kept entries whose rows say all are spooled, as by outbox_spooled. */
 void outbox_spool_rows(struct outbox *ob);
 /* After that: the kept entry behind `entry`, the first for NULL; NULL: no more. */
 const struct entry *outbox_next_kept(const struct outbox *ob, const struct entry *entry);
 /* Moves the first kept entry behind all others. */
 void outbox_defer_kept(struct outbox *ob);
-/* The kept entries up to and with `last`, or all for NULL, are in the file: counts them as spooled, and frees them. */
+/*
+ * The kept entries up to and with `last`, or all for NULL, are in the file: counts them as spooled, and frees them, but for
+ * those with receipts, which can be collected.
+ */
 void outbox_spooled(struct outbox *ob, const struct entry *last);
 
 #pragma GCC visibility pop

@@ -43,7 +43,8 @@ struct outbox {
 	evrec_limits limits;
 	uint64_t random;
 	bool closed;
-	int64_t now; /* the latest time a driver told */
+	int64_t now;           /* the latest time a driver told */
+	struct receipt *spare; /* for the next receipt; or NULL */
 	struct id_table table;
 	struct entry_list waiting; /* in order of taking */
 	struct entry_list in_flight;
@@ -118,8 +119,8 @@ void pending_recount_bytes(struct outbox *ob, struct entry *entry);
 
 /* ---- deferred.c ---- */
 
-/* outbox_submit, without the lock, of an occurrence that has a time or is silent. */
-bool deferred_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
+/* outbox_submit, without the lock, of an occurrence that has a time or a receipt, or is silent. */
+bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 /* Room for one deferred entry more. False: no memory. */
 bool deferred_reserve(struct outbox *ob);
 /* The new entry is deferred: to be followed by deferred_follow or deferred_wait. Its count is the caller's affair. */

@@ -231,7 +231,15 @@ static void free_spooled(struct outbox *ob, struct entry *entry)
 {
 	count_spooled(ob, entry);
 	ob->ops.free(entry->item);
-	mem_free(entry);
+	if (entry->receipts == NULL) {
+		mem_free(entry);
+		return;
+	}
+	entry->item = NULL;
+	entry->spooled = true;
+	entry_enter(entry, ENTRY_ANSWERED);
+	list_append(&ob->answered, entry);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
 void outbox_spool_rows(struct outbox *ob)

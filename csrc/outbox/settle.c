@@ -41,6 +41,7 @@ void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occur
 	}
 	ob->stats.coalesced += occurrences - 1;
 	ob->stats.pending -= occurrences;
+	receipts_written(entry->receipts, occurrences == entry->count);
 	entry->count -= occurrences;
 }
 
@@ -131,6 +132,7 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 		pending_recount_bytes(ob, entry);
 		pending_take_age(ob, entry, follow_up);
 		pending_remove(ob, follow_up);
+		receipts_merge(&entry->receipts, &follow_up->receipts);
 		ob->ops.free(follow_up->item);
 		mem_free(follow_up);
 		rows_change(ob, entry, ob->now);

@@ -35,14 +35,17 @@ static bool lock_for_driver(struct kept_state *kept)
 	return true;
 }
 
-static bool take_changes(void *ctx, size_t max, struct buf *out, size_t *taken, size_t *left)
+static bool take_changes(void *ctx, bool begin, size_t max, struct buf *out, size_t *left)
 {
 	struct kept_state *kept = ctx;
 
 	if (!lock_for_driver(kept)) {
 		return false;
 	}
-	*taken = state_take_changes(kept->state, max, out);
+	if (begin) {
+		state_begin_changes(kept->state);
+	}
+	(void)state_take_changes(kept->state, max, out);
 	*left = state_changes(kept->state);
 	(void)pthread_mutex_unlock(&kept->lock);
 	return true;
@@ -133,8 +136,8 @@ static void report_loaded(evrec_str path, evrec_str records, const struct state_
 	report(ob, "not all counts of the last process were taken over", reason);
 }
 
-/* False: the sink goes on without the file. */
-static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct outbox *ob)
+/* False: there is no file, or another owner has it, and the caller wants to know: *in_use. */
+static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct outbox *ob, bool *in_use)
 {
 	struct buf contents = { 0 };
 	struct state_loaded loaded;
@@ -144,7 +147,10 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	bool ok;
 
 	opened = state_file_open(kept->file, &contents, &records, &err);
-	if (opened == STATE_REFUSED || opened == STATE_IN_USE) {
+	if (opened == STATE_IN_USE && in_use != NULL) {
+		*in_use = true;
+		opened = STATE_REFUSED;
+	} else if (opened == STATE_REFUSED || opened == STATE_IN_USE) {
 		report(ob, "counts are not kept for the next process", err.message);
 	} else if (opened == STATE_IGNORED) {
 		report(ob, "no counts of the last process were taken over", err.message);
@@ -156,7 +162,8 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	return opened != STATE_REFUSED;
 }
 
-struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob)
+struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob,
+                                  bool *in_use)
 {
 	struct kept_state *kept = mem_zalloc(sizeof(*kept));
 	struct state *state = state_new(correlator);
@@ -165,7 +172,7 @@ struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, 
 	if (kept != NULL && state != NULL && file != NULL) {
 		kept->state = state;
 		kept->file = file;
-		if (load(kept, path, now, ob)) {
+		if (load(kept, path, now, ob, in_use)) {
 			(void)pthread_mutex_init(&kept->lock, NULL);
 			kept->correlator = correlator;
 			state_file_use(file, &source, kept);

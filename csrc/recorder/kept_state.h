@@ -20,9 +20,12 @@
 /*
  * Takes the file's lock, reads it into the correlator, which must be new, and from now on notes what changes. The file
  * owns all of it from here on: state_file_free frees the correlator too. NULL, and then the correlator is the caller's:
- * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state".
+ * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state". If
+ * another owner has the file, its counts are not read, and the file is this one's later; but if `in_use` is not NULL,
+ * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again.
  */
-struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob);
+struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob,
+                                  bool *in_use);
 
 #pragma GCC visibility pop
 

@@ -12,6 +12,7 @@ static void drop(struct pipeline *pipeline, const struct observed *o, const stru
 	}
 	observed_fields(o, &event);
 	pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
+	pipeline_settle_now(pipeline, SETTLED_DROPPED, cause);
 }
 
 /* The event, as it was observed, had no token. */
@@ -88,6 +89,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.now = monotonic,
 		.due = pipeline_due(pipeline, o, now, monotonic),
 		.deferred = &deferred,
+		.receipt = pipeline->receipt,
 		.draft = &draft,
 	};
 	enum evrec_cause cause;
@@ -114,6 +116,7 @@ static void limit(struct pipeline *pipeline, const struct observed *o, const str
 	pipeline->rate_limited++;
 	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
 	tell_limited(pipeline, o);
+	pipeline_settle_now(pipeline, SETTLED_RATE_LIMITED, 0);
 }
 
 static void record_new_style(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
@@ -191,6 +194,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		.verb = observed.patch ? VERB_PATCH : VERB_CREATE,
 		.important = write_is_important(event),
 		.now = clock_coarse(pipeline->clock),
+		.receipt = pipeline->receipt,
 		.draft = &draft,
 	};
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {

@@ -10,6 +10,7 @@
 #define EVREC_PIPELINE_H
 
 #include "event/key.h"
+#include "outbox/receipt.h"
 #include "sink/sink.h"
 
 #pragma GCC visibility push(hidden)
@@ -19,6 +20,21 @@ struct pipeline_drop {
 	const evrec_fields *event;
 	enum evrec_cause cause;
 	uint64_t count;
+};
+
+/* What became of occurrences that were recorded with a receipt. */
+enum settled_as {
+	SETTLED_WRITTEN, /* by a write of their own, or one of several occurrences */
+	SETTLED_SPOOLED,
+	SETTLED_RATE_LIMITED,
+	SETTLED_DROPPED,
+};
+
+struct pipeline_settled {
+	struct receipt_id receipt;
+	uint32_t n; /* occurrences; others of the same id may be settled otherwise, and later */
+	enum settled_as as;
+	enum evrec_cause cause; /* of SETTLED_DROPPED */
 };
 
 struct pipeline;
@@ -32,8 +48,11 @@ struct pipeline_listener {
 	void (*series)(void *ctx, const struct pipeline *pipeline, const evrec_fields *event);
 	/* `name` is static; `sink` is the sink's name, borrowed for the call. */
 	void (*error)(void *ctx, const char *message, const char *name, const char *sink);
+	/* Once for each occurrence of pipeline_record_for. NULL: there are none. */
+	void (*settled)(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
 	void *ctx;
-	bool loud; /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
+	bool opens_state; /* pipeline_open_state is called: pipeline_new does not open the state file */
+	bool loud;        /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
 
 /*
@@ -48,6 +67,13 @@ void pipeline_free(struct pipeline *pipeline);
 
 /* `keys` are the event's own; NULL if there was no memory for them. Does nothing once the pipeline was stopped. */
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
+/*
+ * The same for one occurrence that another process has recorded: `settled` of the listener tells what becomes of it, maybe
+ * before this returns. An occurrence that a pipeline holds when it is freed is never settled, nor are those of the parent in
+ * a forked child. False: the pipeline was stopped, and nothing will be told.
+ */
+bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                         const struct receipt_id *receipt);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*
@@ -88,6 +114,29 @@ void pipeline_join(struct pipeline *pipeline, int64_t deadline);
 void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline);
 /* True if it was stopped by pipeline_stop and a poll or join found all written or dropped, and told. */
 bool pipeline_is_over(const struct pipeline *pipeline);
+
+/* ---- the option state_file ---- */
+
+/*
+ * For a listener that has `opens_state`: the process writes from now on, and its counts are to be those of the one that did
+ * before. Before the first recording call or poll of the pipeline in this process. False: the other one has the file
+ * still, perhaps because it ends just now; to be called again. After the `last` call the pipeline goes on with no counts,
+ * and takes the file as soon as the other one has ended.
+ */
+bool pipeline_open_state(struct pipeline *pipeline, bool last);
+/*
+ * The number of changes of the state until now. What was recorded and settled before is known to the next process once
+ * pipeline_state_has returns true for this number: always true if there is no state file, or if it cannot be written.
+ */
+uint64_t pipeline_state_changes(const struct pipeline *pipeline);
+bool pipeline_state_has(const struct pipeline *pipeline, uint64_t changes);
+/* What has changed is written at once, and not within a second. */
+void pipeline_write_state(struct pipeline *pipeline);
+/*
+ * `func` is called after each write of the state, by whoever drives the sender. After pipeline_new or pipeline_open_state,
+ * before all else.
+ */
+void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);

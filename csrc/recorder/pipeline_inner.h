@@ -3,8 +3,10 @@
  *
  *   pipeline.c          the way of an event; polls; the end; stats
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
+ *   pipeline_state.c    its state file
  *   pipeline_series.c   what its series has to be asked and told, besides the events
  *   pipeline_news.c     answers, drops and errors from the outbox
+ *   pipeline_receipts.c what becomes of occurrences that other processes have recorded
  */
 #ifndef EVREC_PIPELINE_INNER_H
 #define EVREC_PIPELINE_INNER_H
@@ -47,17 +49,18 @@ struct pipeline {
 	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
 	evrec_correlator *correlator;
 	struct series *series;
-	bool shares_correlator; /* with the sender, which frees it (option state_file) */
-	struct sender *sender;  /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	struct state_file *state; /* the sender's, which frees the correlator with it (option state_file); NULL: none */
+	struct sender *sender;    /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
 	bool new_style;       /* of struct write_draft */
 	struct fit fit;       /* for an event in the new style */
 	char host_name[HOST_NAME_SIZE];
-	size_t max_note; /* in bytes */
-	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
-	bool ticked;     /* pipeline_tick was called for the event that is recorded next */
+	size_t max_note;                  /* in bytes */
+	struct buf note;                  /* an aggregate's note, if it had to be cleaned or cut */
+	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
+	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
 	uint64_t received, rate_limited;
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;
@@ -84,6 +87,14 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 	return pipeline->sender != NULL;
 }
 
+/* ---- pipeline_state.c ---- */
+
+/*
+ * Opens the state file, which the sender is to own from then on, if there is to be one and the outbox is made. `in_use` is
+ * that of kept_state_new.
+ */
+void pipeline_keep_state(struct pipeline *pipeline, bool *in_use);
+
 /* ---- pipeline_series.c ---- */
 
 /* Makes the series, whose ticks count from `now`. False: no memory. */
@@ -92,6 +103,13 @@ bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
 void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
 /* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
 int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
+
+/* ---- pipeline_receipts.c ---- */
+
+/* The occurrence that is recorded now comes no further. `cause` is that of SETTLED_DROPPED. */
+void pipeline_settle_now(const struct pipeline *pipeline, enum settled_as as, enum evrec_cause cause);
+/* The entry was collected. */
+void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *entry);
 
 /* ---- pipeline_news.c ---- */
 

@@ -29,6 +29,18 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 	}
 }
 
+static void tell(struct pipeline *pipeline, const struct entry *entry)
+{
+	if (entry->dropped) {
+		show_drop(pipeline, entry);
+	}
+	if (pipeline->series != NULL) {
+		tell_series(pipeline, entry);
+	} else {
+		tell_correlator(pipeline, entry);
+	}
+}
+
 /* Takes up to `max` events that earlier processes wrote into the series, which go on with them. */
 static void take_over(struct pipeline *pipeline, size_t max)
 {
@@ -59,14 +71,10 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 
 	take_over(pipeline, max);
 	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
-		if (entry->dropped) {
-			show_drop(pipeline, entry);
+		if (!entry->spooled) {
+			tell(pipeline, entry);
 		}
-		if (pipeline->series != NULL) {
-			tell_series(pipeline, entry);
-		} else {
-			tell_correlator(pipeline, entry);
-		}
+		pipeline_settle_entry(pipeline, entry);
 		outbox_recycle(pipeline->outbox, entry);
 	}
 	pipeline_take_messages(pipeline);

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* gethostname */
 
 #include "base/phase.h"
-#include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
 
 #include <unistd.h>
@@ -32,20 +31,6 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 	}
 	return pipeline->series != NULL;
-}
-
-/* Of the option state_file. A forked child goes on without: the file is the parent's. */
-static struct state_file *keep_state(struct pipeline *pipeline, bool is_child)
-{
-	const evrec_str path = pipeline->sink->options.state_file;
-	struct state_file *file;
-
-	if (path.len == 0 || is_child) {
-		return NULL;
-	}
-	file = kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock), pipeline->outbox);
-	pipeline->shares_correlator = file != NULL;
-	return file;
 }
 
 /* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
@@ -82,11 +67,16 @@ static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *er
 			outbox_free(pipeline->outbox);
 		}
 	} else {
-		options.state = keep_state(pipeline, is_child);
+		/* A forked child goes on without: the file is the parent's. */
+		if (!is_child && !pipeline->listener->opens_state) {
+			pipeline_keep_state(pipeline, NULL);
+		}
+		options.state = pipeline->state;
 		pipeline->sender = sender_new(pipeline->outbox, protocol, &options);
 	}
 	if (pipeline->sender == NULL) {
-		pipeline->correlator = pipeline->shares_correlator ? NULL : pipeline->correlator;
+		pipeline->correlator = pipeline->state != NULL ? NULL : pipeline->correlator;
+		pipeline->state = NULL;
 		pipeline->outbox = NULL;
 		error_set(err, EVREC_ENOMEM, "no memory");
 	}
@@ -126,10 +116,10 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 
 static void free_correlator(struct pipeline *pipeline)
 {
-	if (!pipeline->shares_correlator) {
+	if (pipeline->state == NULL) {
 		evrec_correlator_free(pipeline->correlator);
 	}
-	pipeline->shares_correlator = false;
+	pipeline->state = NULL;
 }
 
 void pipeline_free(struct pipeline *pipeline)

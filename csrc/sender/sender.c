@@ -44,6 +44,15 @@ static void wake_for_state(void *ctx)
 	}
 }
 
+void sender_set_state(struct sender *s, struct state_file *state)
+{
+	s->state = state;
+	state_file_on_change(state, wake_for_state, s);
+	if (s->spooler != NULL) {
+		outbox_send_rows_first(s->outbox);
+	}
+}
+
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options)
 {
 	struct sender *s = mem_zalloc(sizeof(*s));
@@ -76,16 +85,12 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->stepping);
 	outbox_on_work(ob, wake, s);
-	s->state = options->state;
-	if (s->state != NULL) {
-		state_file_on_change(s->state, wake_for_state, s);
-	}
 	s->spooler = options->spooler;
+	if (options->state != NULL) {
+		sender_set_state(s, options->state);
+	}
 	if (s->spooler != NULL) {
 		outbox_expect(ob, true);
-		if (s->state != NULL) {
-			outbox_send_rows_first(ob);
-		}
 		outbox_write_rows_after(ob, spooler_after(s->spooler));
 	}
 	return s;

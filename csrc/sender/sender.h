@@ -43,6 +43,8 @@ struct sender_options {
 /* Owns `ob`, `p`, the spooler and the state from here on, even if it fails. NULL: no memory. */
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options);
 
+/* Gives it a state, which it owns from here on: before anything else is asked of it. */
+void sender_set_state(struct sender *s, struct state_file *state);
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */
 void sender_begin(struct sender *s);
 /* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */

@@ -177,6 +177,7 @@ enum state_opened state_file_open(struct state_file *f, struct buf *contents, ev
 	enum state_opened opened = state_file_read(f, READ_MAX, contents, records, err);
 
 	f->awaits_lock = opened == STATE_IN_USE;
+	atomic_store(&f->useless, f->awaits_lock);
 	if (f->awaits_lock) {
 		f->failure = *err; /* the caller reports it, once */
 	}

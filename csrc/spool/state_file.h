@@ -5,6 +5,8 @@
  *   state_file_use      from now on there is a state to write
  *   state_file_changed  the state has changed: wakes the driver, unless that knows; any thread
  *   state_file_step     the driver, each round: if something has changed, once a second, appends it to the file
+ *   state_file_hurry    the next write is not to wait for the second to end; any thread
+ *   state_file_has      the changes so far are in the file; any thread
  *   state_file_save     after the last round: writes at once what is left
  *   state_file_close    ends it, and gives up the lock
  *
@@ -31,11 +33,11 @@
 /* The owner of the state. The driver calls the functions. */
 struct state_source {
 	/*
-	 * Append the records of up to `max` entries, those that have changed, or of all, by a cursor that begins at 0. Set
-	 * *taken to how many entries they took, fewer if no more are left, and *left to how many others have changed. False: the
-	 * state is in use; later. out->failed is no memory.
+	 * Append the records of up to `max` entries, those that have changed until the last call with `begin`, or of all, by a
+	 * cursor that begins at 0. Set *taken to how many entries they took, fewer if no more are left, and *left to how many
+	 * others are to be taken. False: the state is in use; later. out->failed is no memory.
 	 */
-	bool (*take_changes)(void *ctx, size_t max, struct buf *out, size_t *taken, size_t *left);
+	bool (*take_changes)(void *ctx, bool begin, size_t max, struct buf *out, size_t *left);
 	bool (*take_all)(void *ctx, uint64_t *cursor, size_t max, struct buf *out, size_t *taken);
 	void (*free)(void *ctx);
 };
@@ -59,8 +61,19 @@ void state_file_use(struct state_file *f, const struct state_source *source, voi
 
 /* From now on `wake` is called if something has changed that the driver does not know of yet. */
 void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *ctx);
-/* The state has changed. Cheap; any thread. */
+/* The state has changed. Cheap; the thread that changes it. */
 void state_file_changed(struct state_file *f);
+/* The number of changes until now. The thread that changes the state. */
+uint64_t state_file_changes(const struct state_file *f);
+/*
+ * So many changes are in the file: a process that is killed now leaves them to the next one (a machine that fails may
+ * not). Also true as long as the file cannot be written, which "state" has told: nobody is to wait for it. Any thread.
+ */
+bool state_file_has(const struct state_file *f, uint64_t changes);
+/* Changes are to be written at once, and not within a second. Cheap; any thread. */
+void state_file_hurry(struct state_file *f);
+/* Before the driver begins: it calls `func` after each write, and each one that failed. */
+void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
 /*
  * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".
  */

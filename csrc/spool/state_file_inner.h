@@ -29,15 +29,21 @@ struct state_file {
 	void *ctx;
 	void (*wake)(void *ctx);
 	void *wake_ctx;
-	atomic_bool changed;
-	int fd;              /* the file to append to; -1: the next write makes a new one */
-	size_t len, new_len; /* bytes of both files */
-	size_t whole;        /* the bytes that the file had when it was new */
-	int new_fd;          /* the file that is being made; -1: none is */
-	uint64_t cursor;     /* in the state, for the new file */
-	bool writing;        /* a write was begun, and has some entries to go */
-	size_t left;         /* of those that have changed; SIZE_MAX: not known yet */
-	int64_t due;         /* when the next write may begin, or the present one go on; monotonic */
+	void (*on_written)(void *ctx); /* or NULL */
+	void *on_written_ctx;
+	atomic_bool changed, hurry;
+	atomic_bool useless;               /* it cannot be written for now */
+	_Atomic uint64_t changes, written; /* the number of changes, and of those of them that are in the file */
+	uint64_t begun;                    /* `changes` when the present write began */
+	int fd;                            /* the file to append to; -1: the next write makes a new one */
+	size_t len, new_len;               /* bytes of both files */
+	size_t whole;                      /* the bytes that the file had when it was new */
+	int new_fd;                        /* the file that is being made; -1: none is */
+	uint64_t cursor;                   /* in the state, for the new file */
+	bool writing;                      /* a write was begun, and has some entries to go */
+	bool begins;                       /* nothing of it was taken yet */
+	size_t left;                       /* entries to be taken of those that have changed */
+	int64_t due;                       /* when the next write may begin, or the present one go on; monotonic */
 	struct buf out;
 	evrec_error failure; /* the last that was reported */
 };

@@ -27,14 +27,42 @@ void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *c
 
 void state_file_changed(struct state_file *f)
 {
+	/* The change comes before its number, so that a write that begins with the number has the change. */
+	atomic_store_explicit(&f->changes, state_file_changes(f) + 1, memory_order_release);
 	if (!atomic_load_explicit(&f->changed, memory_order_relaxed) && !atomic_exchange(&f->changed, true)) {
 		f->wake(f->wake_ctx);
 	}
 }
 
+uint64_t state_file_changes(const struct state_file *f)
+{
+	return atomic_load_explicit(&f->changes, memory_order_relaxed);
+}
+
+bool state_file_has(const struct state_file *f, uint64_t changes)
+{
+	return atomic_load(&f->written) >= changes || atomic_load(&f->useless);
+}
+
+void state_file_hurry(struct state_file *f)
+{
+	if (!atomic_exchange(&f->hurry, true)) {
+		f->wake(f->wake_ctx);
+	}
+}
+
+void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx)
+{
+	f->on_written = func;
+	f->on_written_ctx = ctx;
+}
+
 int64_t state_file_next_due(const struct state_file *f)
 {
-	return is_open(f) && (f->writing || atomic_load(&f->changed)) ? f->due : INT64_MAX;
+	if (!is_open(f) || !(f->writing || atomic_load(&f->changed))) {
+		return INT64_MAX;
+	}
+	return !f->writing && atomic_load(&f->hurry) && !atomic_load(&f->useless) ? INT64_MIN : f->due;
 }
 
 static bool fail(const struct state_file *f, int error, evrec_error *err)
@@ -110,18 +138,15 @@ enum progress { FAILED, BUSY, SOME, DONE };
 /* Appends the next portion of what has changed. A new file that is still empty will have it anyway. */
 static enum progress write_changes(struct state_file *f, size_t portion, evrec_error *err)
 {
-	size_t taken, left;
-
 	buf_clear(&f->out);
-	if (f->left == 0) {
+	if (!f->begins && f->left == 0) {
 		return DONE;
 	}
-	if (!f->source->take_changes(f->ctx, portion, &f->out, &taken, &left)) {
+	/* Entries that change from now on are left to the next write: else this one might never end. */
+	if (!f->source->take_changes(f->ctx, f->begins, portion, &f->out, &f->left)) {
 		return BUSY;
 	}
-	/* Entries that change meanwhile are left to the next write: else this one might never end. */
-	f->left -= taken < f->left ? taken : f->left;
-	f->left = left < f->left ? left : f->left;
+	f->begins = false;
 	if (!append(f, f->fd >= 0, f->new_fd >= 0 && f->cursor != 0, err)) {
 		return FAILED;
 	}
@@ -163,12 +188,15 @@ static bool ask_for_lock(struct state_file *f, evrec_error *err)
 
 static bool begin_write(struct state_file *f, evrec_error *err)
 {
+	atomic_store(&f->hurry, false);
 	if (f->awaits_lock && !ask_for_lock(f, err)) {
 		return false;
 	}
 	/* Before any is taken: a change that comes now is taken, or is one more write. */
 	atomic_store(&f->changed, false);
-	f->left = SIZE_MAX;
+	f->begun = atomic_load(&f->changes);
+	f->begins = true;
+	f->due = INT64_MIN; /* it goes on at once */
 	f->writing = true;
 	return (f->fd >= 0 && f->len <= 2 * f->whole + SMALL) || begin_new(f, err);
 }
@@ -176,6 +204,13 @@ static bool begin_write(struct state_file *f, evrec_error *err)
 static int64_t later(int64_t now, int64_t wait)
 {
 	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
+}
+
+static void tell_written(const struct state_file *f)
+{
+	if (f->on_written != NULL) {
+		f->on_written(f->on_written_ctx);
+	}
 }
 
 /* The old file may lack some changes from now on, so the next write makes a new one. */
@@ -188,11 +223,13 @@ static void give_up(struct state_file *f, struct outbox *ob, int64_t now, const 
 	f->writing = false;
 	atomic_store(&f->changed, true);
 	f->due = later(now, ASK_AGAIN);
+	atomic_store(&f->useless, true);
 	if (strcmp(f->failure.message, err->message) != 0) {
 		f->failure = *err;
 		(void)snprintf(message, sizeof(message), "counts are not kept for the next process: %s", err->message);
 		outbox_report(ob, "state", message);
 	}
+	tell_written(f);
 }
 
 static enum progress write_some(struct state_file *f, size_t portion, bool quick, evrec_error *err)
@@ -212,6 +249,9 @@ static void end_write(struct state_file *f, int64_t now)
 	f->writing = false;
 	f->due = later(now, EACH);
 	f->failure.message[0] = '\0';
+	atomic_store(&f->written, f->begun);
+	atomic_store(&f->useless, false);
+	tell_written(f);
 	if (f->out.cap > SMALL) {
 		buf_free(&f->out);
 	}

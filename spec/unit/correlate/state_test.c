@@ -46,6 +46,7 @@ static struct observed observe_pod(struct life *life, const char *object, const 
 
 static void save_changes(struct life *life)
 {
+	state_begin_changes(life->state);
 	while (state_take_changes(life->state, 3, &life->file) != 0) {
 	}
 	assert_false(life->file.failed);
@@ -92,6 +93,7 @@ static void test_a_duplicate_after_a_restart_is_a_patch(void **unused)
 	save_changes(&life);
 	loaded = next_life(&life, NULL, life.file.len, T0 + 5);
 	assert_int_equal(loaded.records, 3);
+	state_begin_changes(life.state);
 	assert_int_equal(state_changes(life.state), 0);
 	o = observe_pod(&life, "a", "m", T0 + 6);
 	assert_true(o.patch);
@@ -114,12 +116,37 @@ static void test_an_answer_is_a_change(void **unused)
 	save_changes(&life);
 	correlator_answered(life.c, o.handle, EVREC_STR("renamed"), EVREC_STR("2"));
 	state_answered(life.state, o.handle);
+	state_begin_changes(life.state);
 	assert_int_equal(state_changes(life.state), 1);
 	save_changes(&life);
 	(void)next_life(&life, NULL, life.file.len, T0);
 	assert_str(observe_pod(&life, "a", "m", T0).name, "renamed");
 	/* Of an entry that was evicted, or never was. */
 	state_answered(life.state, o.handle + 1000);
+	life_end(&life);
+}
+
+/* However many entries change while a write goes on, it has those that had changed when it began. */
+static void test_a_write_has_what_changed_before_it(void **unused)
+{
+	struct life life;
+	char object[16];
+	size_t n = 0;
+
+	(void)unused;
+	life_begin(&life, NULL);
+	(void)observe_pod(&life, "a", "m", T0);
+	state_begin_changes(life.state);
+	assert_int_equal(state_changes(life.state), 3);
+	while (state_changes(life.state) != 0) {
+		assert_int_equal(state_take_changes(life.state, 1, &life.file), 1);
+		(void)snprintf(object, sizeof(object), "b%zu", ++n);
+		(void)observe_pod(&life, object, "m", T0);
+	}
+	assert_int_equal(n, 3);
+	assert_int_equal(state_take_changes(life.state, 1, &life.file), 0);
+	assert_int_equal(next_life(&life, NULL, life.file.len, T0).records, 3);
+	assert_int_equal(observe_pod(&life, "a", "m", T0).count, 2);
 	life_end(&life);
 }
 
@@ -386,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_duplicate_after_a_restart_is_a_patch),
 		cmocka_unit_test(test_an_answer_is_a_change),
+		cmocka_unit_test(test_a_write_has_what_changed_before_it),
 		cmocka_unit_test(test_similar_events_are_combined_after_a_restart),
 		cmocka_unit_test(test_tokens_do_not_come_back),
 		cmocka_unit_test(test_old_entries_are_left_out),

@@ -27,9 +27,10 @@ static void on_time(const struct fake_write *item)
 	model_release(&world->m, item->id, world->now);
 }
 
-/* The pipeline learns the names and bases of entries that it submitted, not of restored ones. */
-static void learn_name(struct outbox_world *w, const struct entry *entry)
+/* The pipeline takes receipts, and learns the names and bases of entries that it submitted, not of restored ones. */
+static void take_back(struct outbox_world *w, const struct entry *entry)
 {
+	world_collected(w, entry);
 	if (entry->name[0] != '\0' && entry->row == 0) {
 		memcpy(w->pipeline[entry->id - world_id(w, 0)].name, entry->name, sizeof(w->pipeline[0].name));
 		if (entry->base != 0) {
@@ -43,7 +44,7 @@ static void collect_all(struct outbox_world *w)
 	struct entry *entry;
 
 	while ((entry = outbox_collect(w->ob)) != NULL) {
-		learn_name(w, entry);
+		take_back(w, entry);
 		assert_true((entry->item != NULL) == entry->dropped);
 		if (entry->dropped) {
 			model_collect(&w->m, entry);
@@ -62,7 +63,7 @@ static void collect_refused(struct outbox_world *w)
 		struct model_write *write = model_find(&w->m, (unsigned)entry->id, false);
 		unsigned ns = namespace_of((unsigned)entry->id);
 
-		learn_name(w, entry);
+		take_back(w, entry);
 		/* The entry may be the older of two writes that could not be merged for want of memory. */
 		for (size_t i = 0; write != NULL && i < w->m.len; i++) {
 			if (w->m.writes[i].id == (unsigned)entry->id && !w->m.writes[i].in_flight &&
@@ -143,6 +144,8 @@ static int64_t random_due(struct outbox_world *w)
 
 static bool submit_one(struct outbox_world *w, unsigned n)
 {
+	const struct receipt_id receipt = { world_below(w, TALLY_SOURCES), world_below(w, 2) == 0 ? n : 0 };
+	const bool has_receipt = world_below(w, 2) < w->receipts;
 	const unsigned id = world_id(w, n);
 	struct fake_write draft = {
 		.count = ++w->pipeline[n].count, .size = world_below(w, 300), .base = w->pipeline[n].base, .id = id
@@ -152,6 +155,7 @@ static bool submit_one(struct outbox_world *w, unsigned n)
 		                               .important = world_is_important(w, id),
 		                               .now = w->now,
 		                               .due = random_due(w),
+		                               .receipt = has_receipt ? &receipt : NULL,
 		                               .draft = &draft };
 	enum evrec_cause cause;
 	bool accepted, expected;
@@ -162,6 +166,9 @@ static bool submit_one(struct outbox_world *w, unsigned n)
 	accepted = outbox_submit(w->ob, &occurrence, &cause);
 	assert_int_equal(accepted, expected);
 	w->pipeline[n].accepted = w->pipeline[n].accepted || accepted;
+	if (accepted && has_receipt) {
+		tally_give(&w->tally, receipt);
+	}
 	return accepted;
 }
 
@@ -343,6 +350,7 @@ static void begin(struct outbox_world *w, size_t bytes)
 	evrec_limits *limits = &w->m.limits;
 
 	w->foreign = world_below(w, 4) == 0;
+	w->receipts = world_below(w, 3);
 	w->m.entry_bytes = bytes;
 	limits->max_pending = 1 + world_below(w, world_below(w, 2) == 0 ? 4 : 2 * WORLD_IDS);
 	limits->max_pending_bytes = bytes + 300 + world_below(w, (unsigned)bytes * 8);
@@ -394,6 +402,8 @@ static void run(uint64_t seed, size_t bytes)
 	} else {
 		end_complete(&w);
 	}
+	collect_all(&w);
+	tally_check_none_open(&w.tally);
 	outbox_free(w.ob);
 	assert_int_equal(fake_writes.alive, 0);
 }

@@ -25,6 +25,11 @@ unsigned namespace_of(unsigned id)
 	return id % MODEL_NAMESPACES;
 }
 
+void world_collected(struct outbox_world *w, const struct entry *entry)
+{
+	tally_collect(&w->tally, entry, w->receipts == 2 && !outbox_is_restored(entry));
+}
+
 struct stored_event *world_find(struct outbox_world *w, const char *name)
 {
 	for (size_t i = 0; i < WORLD_EVENTS; i++) {

@@ -6,6 +6,7 @@
 #define EVREC_UNIT_OUTBOX_WORLD_H
 
 #include "outbox_model.h"
+#include "receipt_tally.h"
 
 #define WORLD_IDS 9 /* events of a life */
 #define WORLD_EVENTS 256
@@ -57,6 +58,8 @@ struct outbox_world {
 	unsigned acknowledged[MODEL_IDS]; /* last count of the event that the server acknowledged */
 	struct late_patch late[WORLD_LATE];
 	struct entry *in_flight[WORLD_IN_FLIGHT];
+	unsigned receipts; /* of 2 occurrences so many have a receipt */
+	struct receipt_tally tally;
 	unsigned chosen; /* names that the server, or an earlier process, chose */
 };
 
@@ -80,6 +83,9 @@ const struct stored_event *world_find_to_adopt(struct outbox_world *w, const str
 
 /* Carries out a request. Returns the HTTP status; `answer` gets the name if the server chose one, or is NULL. */
 int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer *answer);
+
+/* An entry was collected: takes its receipts. */
+void world_collected(struct outbox_world *w, const struct entry *entry);
 
 /* The event of that name; NULL if there is none. */
 struct stored_event *world_find(struct outbox_world *w, const char *name);

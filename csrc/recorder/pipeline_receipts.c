@@ -1,0 +1,38 @@
+#include "recorder/pipeline_inner.h"
+
+static void settle(const struct pipeline *pipeline, const struct pipeline_settled *settled)
+{
+	if (settled->n != 0) {
+		pipeline->listener->settled(pipeline->listener->ctx, pipeline, settled);
+	}
+}
+
+void pipeline_settle_now(const struct pipeline *pipeline, enum settled_as as, enum evrec_cause cause)
+{
+	if (pipeline->receipt != NULL) {
+		settle(pipeline, &(struct pipeline_settled){ *pipeline->receipt, 1, as, cause });
+	}
+}
+
+void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *entry)
+{
+	const enum settled_as as = entry->spooled ? SETTLED_SPOOLED : SETTLED_DROPPED;
+	const struct receipt *receipt;
+
+	for (receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
+		settle(pipeline, &(struct pipeline_settled){ receipt->id, receipt->written, SETTLED_WRITTEN, 0 });
+		settle(pipeline, &(struct pipeline_settled){ receipt->id, receipt->n, as, entry->cause });
+	}
+}
+
+bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                         const struct receipt_id *receipt)
+{
+	if (pipeline->phase != PIPELINE_RUNNING) {
+		return false;
+	}
+	pipeline->receipt = receipt;
+	pipeline_record(pipeline, event, keys, now);
+	pipeline->receipt = NULL;
+	return true;
+}
