@@ -173,6 +173,7 @@ build = {
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/shared.c",
+				"csrc/recorder/sharing.c",
 				"csrc/recorder/stats.c",
 				"csrc/recorder/suppressed.c",
 				"csrc/recorder/telling.c",

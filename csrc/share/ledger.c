@@ -103,7 +103,7 @@ bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause 
 	}
 	if (node->unsent++ == 0) {
 		node->first = at;
-		list_push(&l->queue, node);
+		nodes_push(&l->queue, node);
 	}
 	node->last = at;
 	return true;
@@ -178,7 +178,7 @@ void ledger_sent(struct ledger *l)
 	node->known = true;
 	node->unsent -= l->next_n;
 	if (node->unsent == 0) {
-		list_remove(&l->queue, node);
+		nodes_remove(&l->queue, node);
 	}
 }
 
@@ -231,7 +231,7 @@ static void disconnect_node(struct ledger *l, struct node *node)
 	node->again = true;
 	node->first = node->first_sent;
 	if (node->unsent == 0) {
-		list_push(&l->queue, node);
+		nodes_push(&l->queue, node);
 	}
 	node->unsent = left;
 }
@@ -255,7 +255,7 @@ void ledger_disconnect(struct ledger *l)
 
 static void take_node(struct ledger *l, struct node *node)
 {
-	list_remove(&l->queue, node);
+	nodes_remove(&l->queue, node);
 	l->busy--;
 	l->busy_bytes -= node_size(node);
 	node_unlink(l, node);

@@ -57,8 +57,8 @@ struct ledger {
 	} ended[FRAME_SINKS];
 };
 
-void list_push(struct list *list, struct node *node);
-void list_remove(struct list *list, struct node *node);
+void nodes_push(struct list *list, struct node *node);
+void nodes_remove(struct list *list, struct node *node);
 
 /* The memory of a node. */
 size_t node_size(const struct node *node);

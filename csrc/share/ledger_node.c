@@ -7,7 +7,7 @@
 
 /* ---- lists ---- */
 
-void list_push(struct list *list, struct node *node)
+void nodes_push(struct list *list, struct node *node)
 {
 	node->next = NULL;
 	node->prev = list->tail;
@@ -20,7 +20,7 @@ void list_push(struct list *list, struct node *node)
 	list->len++;
 }
 
-void list_remove(struct list *list, struct node *node)
+void nodes_remove(struct list *list, struct node *node)
 {
 	if (node->prev != NULL) {
 		node->prev->next = node->next;
@@ -157,7 +157,7 @@ void node_free(struct node *node)
 
 void node_remove_idle(struct ledger *l, struct node *node)
 {
-	list_remove(&l->idle, node);
+	nodes_remove(&l->idle, node);
 	l->idle_bytes -= node_size(node);
 }
 
@@ -175,9 +175,9 @@ void node_become_idle(struct ledger *l, struct node *node)
 	/* An event that happens again is another one for an owner that has forgotten it. */
 	node->again = false;
 	buf_free(&node->name);
-	list_push(&l->idle, node);
+	nodes_push(&l->idle, node);
 	l->idle_bytes += node_size(node);
-	while (l->idle.len > IDLE_MAX || l->idle_bytes > IDLE_BYTES_MAX) {
+	while (l->idle.head != NULL && (l->idle.len > IDLE_MAX || l->idle_bytes > IDLE_BYTES_MAX)) {
 		node_forget(l, l->idle.head);
 	}
 }

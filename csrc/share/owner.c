@@ -29,6 +29,9 @@ bool owner_begin(struct share *s)
 {
 	bool empty;
 
+	if (!s->ops->begin(s->ctx)) {
+		return false;
+	}
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
 		if (s->state[i].len != 0) {
 			s->ops->load_state(s->ctx, i, buf_str(&s->state[i]));

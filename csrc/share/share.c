@@ -194,13 +194,17 @@ void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink,
 	}
 }
 
-void share_mark(struct share *s)
+bool share_mark(struct share *s)
 {
+	bool holds = false;
+
 	share_lock(s);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
 		peer->marked = peer->held.len;
+		holds = holds || peer->marked != 0;
 	}
 	share_unlock(s);
+	return holds;
 }
 
 void share_release(struct share *s)

@@ -47,6 +47,8 @@ struct share_ops {
 	void (*record)(void *ctx, const struct share_event *event);
 	/* An owner: a worker waits until all that it has recorded is written. */
 	void (*flush)(void *ctx);
+	/* From now on an owner, unless this returns false: then it is called again in the next step. */
+	bool (*begin)(void *ctx);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
 	/* `name` is "share" or "share_refused". */
@@ -86,8 +88,11 @@ enum share_result share_add(struct share *s, const evrec_fields *event, const st
 
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
-/* An owner that holds acknowledgements: the state that is saved now has all that was settled until now. */
-void share_mark(struct share *s);
+/*
+ * An owner that holds acknowledgements: the state that is saved from now on has all that was settled until now. False:
+ * nothing is held.
+ */
+bool share_mark(struct share *s);
 /* That state is in its file: what was marked is acknowledged. */
 void share_release(struct share *s);
 

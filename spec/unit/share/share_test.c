@@ -24,7 +24,7 @@ struct process {
 	size_t recorded_len;
 	uint64_t occurrences; /* recorded */
 	bool settles;         /* at once, as written */
-	unsigned flushes, errors;
+	unsigned flushes, errors, begins, begins_late;
 	char error[256], error_name[32];
 	uint32_t lost[FRAME_ENDS];
 	char lost_object[64];
@@ -102,7 +102,24 @@ static void on_load(void *ctx, size_t sink, evrec_str state)
 	copy(p->loaded, sizeof(p->loaded), state);
 }
 
-static const struct share_ops ops = { on_record, on_flush, on_lost, on_error, on_save, on_load };
+/* An owner whose state is another process's for a moment. */
+static bool on_begin(void *ctx)
+{
+	struct process *p = ctx;
+
+	p->begins++;
+	return p->begins > p->begins_late;
+}
+
+static const struct share_ops ops = {
+	.record = on_record,
+	.flush = on_flush,
+	.begin = on_begin,
+	.lost = on_lost,
+	.error = on_error,
+	.save_state = on_save,
+	.load_state = on_load,
+};
 
 /* ---- the world ---- */
 
@@ -241,6 +258,23 @@ static void test_owner_records_what_was_noted_before(void **state)
 	assert_false(p->recorded[0].again);
 	assert_true(share_is_settled(p->share));
 	assert_int_equal(counts(p).pending + counts(p).forwarded, 0);
+}
+
+/* It has the endpoint, and nobody else writes; but what it would write with is another process's for a moment. */
+static void test_owner_keeps_events_until_it_can_write(void **state)
+{
+	struct world *w = *state;
+	struct process *p = start(w, 0);
+
+	p->begins_late = 2;
+	(void)add(p, "a");
+	step(w, 2);
+	assert_int_equal(share_role(p->share), SHARE_UNKNOWN);
+	assert_int_equal(add(p, "a"), SHARE_KEPT);
+	step(w, 1);
+	assert_int_equal(share_role(p->share), SHARE_OWNER);
+	assert_int_equal(p->occurrences, 2);
+	assert_int_equal(p->begins, 3);
 }
 
 static void test_worker_hands_over_and_is_told_the_end(void **state)
@@ -592,6 +626,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_is_bound_before_the_first_step),
 		TEST(test_owner_records_what_was_noted_before),
+		TEST(test_owner_keeps_events_until_it_can_write),
 		TEST(test_worker_hands_over_and_is_told_the_end),
 		TEST(test_killed_owner_is_replaced_and_nothing_is_lost),
 		TEST(test_worker_with_other_options_is_refused_by_name),
