@@ -264,11 +264,12 @@ static void take_node(struct ledger *l, struct node *node)
 }
 
 /* The ledger must be disconnected: then all nodes are in the queue. */
-bool ledger_take(struct ledger *l, struct ledger_item *item)
+bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event)
 {
 	struct node *node = l->queue.head;
 
-	if (node == NULL || !make_name(l, node)) {
+	if (node == NULL || !make_name(l, node) ||
+	    event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
 		return false;
 	}
 	*item = item_of(node, node->unsent);

@@ -62,10 +62,11 @@ uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *by
 void ledger_disconnect(struct ledger *l);
 
 /*
- * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this process is to write
- * them itself. The item is valid until the next call. False: there is none, or no memory for its name.
+ * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this
+ * process is to write them itself. The item, and the event, which the caller frees with event_destroy, are valid until the
+ * next call. False: there is none, or no memory.
  */
-bool ledger_take(struct ledger *l, struct ledger_item *item);
+bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event);
 /* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */
 bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item);
 

@@ -14,14 +14,18 @@ static bool record_own(struct share *s)
 	bool ok;
 
 	share_lock(s);
-	ok = ledger_take(s->ledger, &item);
+	ok = ledger_take(s->ledger, &item, &event);
+	s->records_own = ok;
 	share_unlock(s);
-	if (!ok || event_read(item.bytes, &event, NULL) != 0) {
+	if (!ok) {
 		return false;
 	}
 	s->ops->record(s->ctx, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n,
 	                                              item.times.first, item.times.last });
 	event_destroy(&event);
+	share_lock(s);
+	s->records_own = false;
+	share_unlock(s);
 	return true;
 }
 

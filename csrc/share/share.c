@@ -230,7 +230,7 @@ bool share_is_settled(struct share *s)
 	bool settled;
 
 	share_lock(s);
-	settled = ledger_is_empty(s->ledger);
+	settled = ledger_is_empty(s->ledger) && !s->records_own;
 	share_unlock(s);
 	return settled;
 }

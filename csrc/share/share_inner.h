@@ -90,6 +90,7 @@ struct share {
 	size_t sinks;
 	bool changed; /* the options, since the connection was greeted */
 	bool flushes;
+	bool records_own; /* an event was taken out of the ledger, and is not recorded yet */
 };
 
 static inline void share_lock(struct share *s)

@@ -359,6 +359,7 @@ static void test_many_occurrences_are_sent_in_turns(void **state)
 static void test_new_owner_takes_its_own_events(void **state)
 {
 	struct world *w = *state;
+	struct frame_event event;
 	uint32_t id;
 
 	(void)add(w, 1, T0);
@@ -367,12 +368,14 @@ static void test_new_owner_takes_its_own_events(void **state)
 	(void)ack(w, id, 1, 0, FRAME_FORWARDED);
 	(void)add(w, 2, T0);
 	ledger_disconnect(w->l);
-	assert_true(ledger_take(w->l, &w->item));
+	assert_true(ledger_take(w->l, &w->item, &event));
+	event_destroy(&event);
 	assert_true(!w->item.again && w->item.times.n == 1 && w->item.name.len != 0);
-	assert_true(ledger_take(w->l, &w->item));
+	assert_true(ledger_take(w->l, &w->item, &event));
+	event_destroy(&event);
 	assert_true(w->item.again && w->item.times.n == 1);
 	assert_true(str_eq(w->item.bytes, bytes_of(w, 1)));
-	assert_false(ledger_take(w->l, &w->item));
+	assert_false(ledger_take(w->l, &w->item, &event));
 	assert_true(ledger_is_empty(w->l));
 	check_counts(w, 0, 1, 0);
 }

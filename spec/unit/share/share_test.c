@@ -57,6 +57,8 @@ static void on_record(void *ctx, const struct share_event *e)
 		copy(r->name, sizeof(r->name), e->name);
 	}
 	p->occurrences += e->n;
+	/* A flush must not end between the ledger and the pipelines. */
+	assert_true(e->source != 0 || !share_is_settled(p->share));
 	if (p->settles && e->source != 0) {
 		share_settled(p->share, e->source, e->node, 0, FRAME_FORWARDED, e->n);
 	}
