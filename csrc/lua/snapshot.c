@@ -12,6 +12,8 @@ struct walk {
 	struct sizes sizes;      /* of what was visited so far */
 	evrec_suppressed *items; /* NULL: count only */
 	char *bytes;
+	struct sizes room; /* of the copy */
+	bool full; /* another thread, by a handle of the same name, has made the sinks grow: the copy is not whole */
 };
 
 static evrec_str *string_at(evrec_suppressed *copy, size_t i)
@@ -32,6 +34,10 @@ static evrec_str *string_at(evrec_suppressed *copy, size_t i)
 /* Copies a string's bytes, unless the walk only counts. */
 static void copy_string(struct walk *walk, evrec_str *s)
 {
+	if (walk->items != NULL && s->len > walk->room.bytes - walk->sizes.bytes) {
+		walk->full = true;
+		s->len = 0;
+	}
 	if (walk->items != NULL && s->len != 0) {
 		s->data = memcpy(walk->bytes + walk->sizes.bytes, s->data, s->len);
 	}
@@ -47,6 +53,10 @@ static bool visit(void *ctx, const evrec_suppressed *borrowed)
 
 	if (walk->filter != NULL && !walk->filter(&copy)) {
 		return true;
+	}
+	if (walk->items != NULL && walk->sizes.suppressed == walk->room.suppressed) {
+		walk->full = true;
+		return false;
 	}
 	for (i = 0; (s = string_at(&copy, i)) != NULL; i++) {
 		copy_string(walk, s);
@@ -66,6 +76,11 @@ static void walk_sinks(struct walk *walk, const struct broadcaster *b, const evr
 
 	for (number = 1; evrec_broadcaster_next_sink(b->host.b, &number); number++) {
 		const size_t before = walk->sizes.suppressed;
+
+		if (sinks != NULL && i == walk->room.sinks) {
+			walk->full = true;
+			break;
+		}
 
 		(void)evrec_broadcaster_get_sink_stats(b->host.b, number, &stats);
 		evrec_broadcaster_explain(b->host.b, number, object, visit, walk);
@@ -118,28 +133,31 @@ static size_t block_size(struct sizes room)
 	       room.recorders * sizeof(evrec_recorder_stats) + room.suppressed * sizeof(evrec_suppressed) + room.bytes;
 }
 
+/* NULL: there was not enough room after all. */
 static const struct snapshot *fill(void *block, struct sizes room, const struct broadcaster *b,
                                    const evrec_reference *object, snapshot_filter *filter)
 {
 	struct snapshot *snapshot = block;
 	struct snapshot_sink *sinks = (struct snapshot_sink *)(snapshot + 1);
 	evrec_recorder_stats *recorders = (evrec_recorder_stats *)(sinks + room.sinks);
-	struct walk walk = { .filter = filter };
+	struct walk walk = { .filter = filter, .room = room };
 
 	walk.items = (evrec_suppressed *)(recorders + room.recorders);
 	walk.bytes = (char *)(walk.items + room.suppressed);
 	walk_sinks(&walk, b, object, sinks);
 	walk_recorders(&walk, b, recorders);
 	evrec_broadcaster_get_stats(b->host.b, &snapshot->stats);
+	snapshot->stats.sinks = walk.sizes.sinks;
 	snapshot->sinks = sinks;
 	snapshot->recorders = recorders;
 	snapshot->recorders_len = walk.sizes.recorders;
-	return snapshot;
+	return walk.full ? NULL : snapshot;
 }
 
 const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, const evrec_reference *object,
                                      snapshot_filter *filter)
 {
+	const struct snapshot *snapshot;
 	struct sizes wanted, room;
 	void *block;
 
@@ -155,8 +173,9 @@ const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, 
 			break;
 		}
 		wanted = measure(b, object, filter);
-		if (fits(wanted, room)) {
-			return fill(block, room, b, object, filter);
+		snapshot = fits(wanted, room) ? fill(block, room, b, object, filter) : NULL;
+		if (snapshot != NULL) {
+			return snapshot;
 		}
 		lua_pop(L, 1);
 	}

@@ -120,6 +120,13 @@ void handle_leave(evrec_broadcaster *b)
 	}
 }
 
+void handle_unlock(evrec_broadcaster *b)
+{
+	if (b->hub->shared) {
+		shared_unlock(b);
+	}
+}
+
 void broadcaster_unref(evrec_broadcaster *b)
 {
 	if (--b->refs != 0) {
@@ -217,7 +224,7 @@ void broadcaster_refuse(evrec_broadcaster *b, const char *message)
 	b->hub->stats.recorded++;
 	b->hub->stats.invalid++;
 	hub_tell_refusal(b->hub, message);
-	handle_leave(b);
+	handle_unlock(b);
 }
 
 void broadcaster_drop(evrec_broadcaster *b)
@@ -225,7 +232,7 @@ void broadcaster_drop(evrec_broadcaster *b)
 	handle_enter(b);
 	b->hub->stats.recorded++;
 	drop(b, NULL, EVREC_CAUSE_MEMORY);
-	handle_leave(b);
+	handle_unlock(b);
 }
 
 int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err)

@@ -72,6 +72,8 @@ static inline void broadcaster_check_fork(evrec_broadcaster *b)
  */
 void handle_enter(evrec_broadcaster *b);
 void handle_leave(evrec_broadcaster *b);
+/* In place of handle_leave, for a call that must not call back: what is due waits for the next call that may. */
+void handle_unlock(evrec_broadcaster *b);
 
 /*
  * Every recording call hands its event, checked and stamped, to one of these: broadcaster_record gives it to all

@@ -181,7 +181,7 @@ evrec_watch *shared_start_sink(evrec_broadcaster *b, evrec_sink *sink, const evr
 	shared_enter(b);
 	broadcaster_check_fork(b);
 	watch = join(b, sink, options, &fingerprint, err);
-	shared_leave(b);
+	shared_unlock(b);
 	mem_free(fingerprint);
 	return watch;
 }
@@ -210,7 +210,7 @@ evrec_watch *shared_start_watch(evrec_broadcaster *b, const evrec_watch *model, 
 		hub_add_watch(hub, watch);
 		watch_list_append(&b->own, watch);
 	}
-	shared_leave(b);
+	shared_unlock(b);
 	return watch;
 }
 

@@ -48,28 +48,22 @@ static void call_back(evrec_broadcaster *b)
 	b->busy = false;
 }
 
-/* Takes the lock, and gives it up again, without calling back. */
-static void lock(evrec_broadcaster *b)
+void shared_enter(evrec_broadcaster *b)
 {
 	hub_lock_shared(b->hub);
 	b->hub->user = b;
 }
 
-static void unlock(const evrec_broadcaster *b)
+void shared_unlock(const evrec_broadcaster *b)
 {
 	b->hub->user = NULL;
 	hub_unlock_shared(b->hub);
 }
 
-void shared_enter(evrec_broadcaster *b)
-{
-	lock(b);
-}
-
 void shared_leave(evrec_broadcaster *b)
 {
 	notices_move(&b->hub->notices, &b->notices);
-	unlock(b);
+	shared_unlock(b);
 	if (!b->busy) {
 		call_back(b);
 	}
@@ -79,9 +73,9 @@ void shared_leave(evrec_broadcaster *b)
 
 void shared_begin(evrec_broadcaster *b)
 {
-	lock(b);
+	shared_enter(b);
 	(void)broadcaster_count_losses(b, &b->flushed);
-	unlock(b);
+	shared_unlock(b);
 }
 
 void shared_count_in_child(evrec_broadcaster *b)
@@ -98,14 +92,14 @@ void shared_end(evrec_broadcaster *b)
 	shared_forget_own(b, true);
 	if (--hub->users == 0) {
 		hub->ended = true;
-		unlock(b);
+		shared_unlock(b);
 		sharing_stop(hub);
-		lock(b);
+		shared_enter(b);
 		hub_release_watches(hub);
 	} else {
 		hub_abandon_sinks(hub, b);
 	}
-	unlock(b);
+	shared_unlock(b);
 }
 
 bool shared_close(evrec_broadcaster *b)
@@ -140,7 +134,9 @@ static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	for (size_t i = 0; i < n; i++) {
 		evrec_watch *watch = b->own.items[i];
 
-		ok = (watch->joined == NULL || chosen_ask(&watch->answers, &watch->functions, event)) && ok;
+		if (watch->joined != NULL && watch->phase == WATCH_RUNNING) {
+			ok = chosen_ask(&watch->answers, &watch->functions, event) && ok;
+		}
 	}
 	b->busy = false;
 	return ok;
@@ -239,11 +235,11 @@ static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t de
 		pipeline_release(watch->pipeline);
 	}
 	if (owns && pipeline_begin_poll(watch->pipeline) && steps(b, watch)) {
-		unlock(b);
+		shared_unlock(b);
 		b->busy = true;
 		pipeline_step(watch->pipeline, deadline);
 		b->busy = false;
-		lock(b);
+		shared_enter(b);
 	}
 	/* Another call that uses the sender without the lock must not find that it has ended. */
 	if (watch->pins == 1) {
@@ -276,11 +272,11 @@ bool shared_settled(evrec_broadcaster *b)
 	const struct watch_list *sinks = &b->hub->sinks;
 	bool settled = sharing_is_settled(b->hub);
 
-	lock(b);
+	shared_enter(b);
 	for (size_t i = 0; i < sinks->len && settled; i++) {
 		settled = !steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
 	}
-	unlock(b);
+	shared_unlock(b);
 	return settled;
 }
 
@@ -290,18 +286,18 @@ bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 	evrec_watch *watch;
 	size_t number = 0;
 
-	lock(b);
+	shared_enter(b);
 	while (!waited && (watch = pin_next(b->hub, number)) != NULL) {
 		number = watch->number;
 		if (steps(b, watch) && !pipeline_empty(watch->pipeline)) {
-			unlock(b);
+			shared_unlock(b);
 			waited = pipeline_wait(watch->pipeline, deadline);
-			lock(b);
+			shared_enter(b);
 			stuck = !waited;
 		}
 		unpin(watch);
 	}
-	unlock(b);
+	shared_unlock(b);
 	if (!waited && !sharing_is_settled(b->hub)) {
 		sharing_wait(deadline);
 		return true;
@@ -328,11 +324,11 @@ void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline)
 	}
 	for (number = 0; (watch = pin_next(b->hub, number)) != NULL; number = watch->number) {
 		if (is_ended(b, watch, all)) {
-			unlock(b);
+			shared_unlock(b);
 			b->busy = true;
 			pipeline_wait_for_end(watch->pipeline, deadline);
 			b->busy = false;
-			lock(b);
+			shared_enter(b);
 			pipeline_join(watch->pipeline, deadline);
 		}
 		unpin(watch);

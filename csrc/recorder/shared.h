@@ -19,6 +19,8 @@ void shared_count_in_child(evrec_broadcaster *b);
 /* Take the lock, and give it up, and then call what is due of the handle's callbacks. */
 void shared_enter(evrec_broadcaster *b);
 void shared_leave(evrec_broadcaster *b);
+/* Gives the lock up without calling back: what is due waits for the next call that may. */
+void shared_unlock(const evrec_broadcaster *b);
 
 /* Parts of the functions of broadcaster.h with these names. */
 int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);

@@ -48,6 +48,7 @@ describe("options", function()
 	local cases = {
 		["evrec.correlator"] = { evrec.correlator, { clock = { 5, {}, "x", io.stdout } } },
 		["evrec.broadcaster"] = { evrec.broadcaster, {
+			name = { 5, {}, "a\0b", "\255", ("x"):rep(1025) },
 			clock = { 5, {}, io.stdout },
 			max_message_bytes = { 15, 262145, 100.5, -1, nan, inf, "100" },
 			on_error = { 5, {}, "x" },
