@@ -145,7 +145,7 @@ int frame_collect(struct frame_parts *parts, const struct frame_part *part, size
  * Appends the bytes by which events are equal: all fields but the name and the three times of its occurrence, and the
  * keys for each of `sinks` sinks.
  */
-void event_put(struct buf *out, const evrec_fields *event, const struct frame_keys *keys, size_t sinks);
+void frame_event_put(struct buf *out, const evrec_fields *event, const struct frame_keys *keys, size_t sinks);
 
 /* An event that was read: its strings lie in the bytes that it was read from. */
 struct frame_event {
@@ -157,10 +157,10 @@ struct frame_event {
 };
 /*
  * Reads an event, and checks it as a recording call does. 0, EVREC_EINVALID or EVREC_ENOMEM; only after 0 the caller
- * frees it with event_destroy.
+ * frees it with frame_event_destroy.
  */
-int event_read(evrec_str bytes, struct frame_event *event, evrec_error *err);
-void event_destroy(struct frame_event *event);
+int frame_event_read(evrec_str bytes, struct frame_event *event, evrec_error *err);
+void frame_event_destroy(struct frame_event *event);
 
 #pragma GCC visibility pop
 

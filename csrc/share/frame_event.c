@@ -77,7 +77,7 @@ static void put_fields(struct buf *out, const evrec_field *table, const void *ba
 	}
 }
 
-void event_put(struct buf *out, const evrec_fields *event, const struct frame_keys *keys, size_t sinks)
+void frame_event_put(struct buf *out, const evrec_fields *event, const struct frame_keys *keys, size_t sinks)
 {
 	put_fields(out, evrec_event_schema, event);
 	bytes_put_varint(out, sinks);
@@ -274,7 +274,7 @@ static int check_source(const evrec_fields *e, evrec_error *err)
 	return code != 0 ? code : check_text(e->note, "note", SIZE_MAX, false, err);
 }
 
-int event_read(evrec_str bytes, struct frame_event *event, evrec_error *err)
+int frame_event_read(evrec_str bytes, struct frame_event *event, evrec_error *err)
 {
 	struct reading r = { .in = bytes_of(bytes), .event = event };
 	int code;
@@ -292,12 +292,12 @@ int event_read(evrec_str bytes, struct frame_event *event, evrec_error *err)
 		code = code != 0 ? code : check_source(&event->fields, err);
 	}
 	if (code != 0) {
-		event_destroy(event);
+		frame_event_destroy(event);
 	}
 	return code;
 }
 
-void event_destroy(struct frame_event *event)
+void frame_event_destroy(struct frame_event *event)
 {
 	mem_free(event->pairs);
 	mem_free(event->owners);

@@ -53,10 +53,10 @@ void ledger_drop(struct ledger *l, enum evrec_cause cause)
 static bool check_event(evrec_str bytes, enum evrec_cause *cause)
 {
 	struct frame_event event;
-	const int code = event_read(bytes, &event, NULL);
+	const int code = frame_event_read(bytes, &event, NULL);
 
 	if (code == 0) {
-		event_destroy(&event);
+		frame_event_destroy(&event);
 	} else {
 		*cause = code == EVREC_ENOMEM ? EVREC_CAUSE_MEMORY : EVREC_CAUSE_UNFIT;
 	}
@@ -119,14 +119,14 @@ static bool make_name(struct ledger *l, struct node *node)
 	if (node->name.len != 0) {
 		return true;
 	}
-	if (event_read((evrec_str){ node->bytes, node->len }, &event, NULL) != 0) {
+	if (frame_event_read((evrec_str){ node->bytes, node->len }, &event, NULL) != 0) {
 		return false;
 	}
 	l->busy_bytes -= node->name.cap;
 	buf_clear(&node->name);
 	name_make(&node->name, event.fields.regarding.name, node->first);
 	l->busy_bytes += node->name.cap;
-	event_destroy(&event);
+	frame_event_destroy(&event);
 	if (node->name.failed) {
 		buf_clear(&node->name);
 		return false;
@@ -269,7 +269,7 @@ bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event 
 	struct node *node = l->queue.head;
 
 	if (node == NULL || !make_name(l, node) ||
-	    event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
+	    frame_event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
 		return false;
 	}
 	*item = item_of(node, node->unsent);

@@ -31,7 +31,7 @@ void ledger_free(struct ledger *l);                            /* NULL is fine *
 void ledger_set_sinks(struct ledger *l, size_t sinks);
 
 /*
- * Notes one occurrence, at the time `at`, of the event with these bytes (event_put). False: it is dropped, and counted so,
+ * Notes one occurrence, at the time `at`, of the event with these bytes (frame_event_put). False: it is dropped, and counted so,
  * for *cause.
  */
 bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause *cause);
@@ -63,7 +63,7 @@ void ledger_disconnect(struct ledger *l);
 
 /*
  * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this
- * process is to write them itself. The item, and the event, which the caller frees with event_destroy, are valid until the
+ * process is to write them itself. The item, and the event, which the caller frees with frame_event_destroy, are valid until the
  * next call. False: there is none, or no memory.
  */
 bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event);

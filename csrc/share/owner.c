@@ -22,7 +22,7 @@ static bool record_own(struct share *s)
 	}
 	s->ops->record(s->ctx, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n,
 	                                              item.times.first, item.times.last });
-	event_destroy(&event);
+	frame_event_destroy(&event);
 	share_lock(s);
 	s->records_own = false;
 	share_unlock(s);

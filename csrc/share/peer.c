@@ -24,7 +24,7 @@ struct peer *peer_new(uint64_t number, int fd)
 static void forget(struct peer *peer, uint32_t id)
 {
 	if (id < peer->nodes_len && peer->nodes[id] != NULL) {
-		event_destroy(&peer->nodes[id]->event);
+		frame_event_destroy(&peer->nodes[id]->event);
 		mem_free(peer->nodes[id]);
 		peer->nodes[id] = NULL;
 	}
@@ -188,9 +188,9 @@ static int set_node(const struct share *s, struct peer *peer, uint32_t id, evrec
 		return error_set(err, EVREC_ENOMEM, "no memory");
 	}
 	memcpy(node->bytes, bytes.data, bytes.len);
-	code = event_read((evrec_str){ node->bytes, bytes.len }, &node->event, err);
+	code = frame_event_read((evrec_str){ node->bytes, bytes.len }, &node->event, err);
 	if (code == 0 && node->event.sinks != 0 && node->event.sinks != s->sinks) {
-		event_destroy(&node->event);
+		frame_event_destroy(&node->event);
 		code = broken(err, "keys of other sinks");
 	}
 	if (code != 0) {

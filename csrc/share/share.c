@@ -161,7 +161,7 @@ enum share_result share_add(struct share *s, const evrec_fields *event, const st
 	if (share_role(s) != SHARE_OWNER) {
 		wakes = ledger_is_empty(s->ledger);
 		buf_clear(&s->scratch);
-		event_put(&s->scratch, event, keys, keys == NULL ? 0 : s->sinks);
+		frame_event_put(&s->scratch, event, keys, keys == NULL ? 0 : s->sinks);
 		result = SHARE_DROPPED;
 		if (s->scratch.failed) {
 			*cause = EVREC_CAUSE_MEMORY;
@@ -378,9 +378,9 @@ static bool drop_next(struct share *s)
 	share_lock(s);
 	ok = ledger_drop_next(s->ledger, EVREC_CAUSE_CLOSED, &item);
 	share_unlock(s);
-	if (ok && event_read(item.bytes, &event, NULL) == 0) {
+	if (ok && frame_event_read(item.bytes, &event, NULL) == 0) {
 		s->ops->lost(s->ctx, &event.fields, 0, EVREC_CAUSE_CLOSED, item.times.n);
-		event_destroy(&event);
+		frame_event_destroy(&event);
 	}
 	return ok;
 }

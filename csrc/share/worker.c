@@ -48,9 +48,9 @@ static void acknowledge(struct share *s, const struct frame_ack *ack)
 
 	share_lock(s);
 	n = ledger_ack(s->ledger, ack, &bytes);
-	if (n != 0 && ack->end != FRAME_FORWARDED && event_read(bytes, &event, NULL) == 0) {
+	if (n != 0 && ack->end != FRAME_FORWARDED && frame_event_read(bytes, &event, NULL) == 0) {
 		copy = evrec_event_new(&event.fields);
-		event_destroy(&event);
+		frame_event_destroy(&event);
 	}
 	share_unlock(s);
 	if (copy != NULL) {

@@ -12,18 +12,18 @@ static void check_event(evrec_str bytes)
 	struct frame_event event, again;
 	evrec_error err = { 0 };
 
-	if (event_read(bytes, &event, &err) != 0) {
+	if (frame_event_read(bytes, &event, &err) != 0) {
 		CHECK(err.code == EVREC_EINVALID && err.message[0] != '\0');
 		return;
 	}
 	CHECK(event.sinks <= FRAME_SINKS && event.fields.reason.len != 0 && event.fields.regarding.kind.len != 0);
 	CHECK(fuzz_is_utf8(event.fields.note) && fuzz_is_utf8(event.fields.reason) && fuzz_is_utf8(event.fields.ns));
-	event_put(&once, &event.fields, event.keys, event.sinks);
-	CHECK(event_read(buf_str(&once), &again, &err) == 0);
-	event_put(&twice, &again.fields, again.keys, again.sinks);
+	frame_event_put(&once, &event.fields, event.keys, event.sinks);
+	CHECK(frame_event_read(buf_str(&once), &again, &err) == 0);
+	frame_event_put(&twice, &again.fields, again.keys, again.sinks);
 	CHECK(str_eq(buf_str(&once), buf_str(&twice)));
-	event_destroy(&event);
-	event_destroy(&again);
+	frame_event_destroy(&event);
+	frame_event_destroy(&again);
 	buf_free(&once);
 	buf_free(&twice);
 }

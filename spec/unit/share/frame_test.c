@@ -38,7 +38,7 @@ static evrec_fields example(void)
 static evrec_str bytes_of_event(struct buf *out, const evrec_fields *event)
 {
 	buf_clear(out);
-	event_put(out, event, NULL, 0);
+	frame_event_put(out, event, NULL, 0);
 	assert_false(out->failed);
 	return buf_str(out);
 }
@@ -74,8 +74,8 @@ static void test_event_is_read_back(void **state)
 	struct frame_event event;
 
 	(void)state;
-	event_put(&out, &f, keys, 2);
-	assert_int_equal(event_read(buf_str(&out), &event, NULL), 0);
+	frame_event_put(&out, &f, keys, 2);
+	assert_int_equal(frame_event_read(buf_str(&out), &event, NULL), 0);
 	json_event(&json, &f, EVREC_CORE_V1);
 	json_event(&again, &event.fields, EVREC_CORE_V1);
 	assert_string_equal(buf_cstr(&again), buf_cstr(&json));
@@ -86,7 +86,7 @@ static void test_event_is_read_back(void **state)
 	assert_str(event.keys[0].local, "");
 	assert_true(event.keys[1].has_spam && !event.keys[1].has_aggregate);
 	assert_str(event.keys[1].spam, "s");
-	event_destroy(&event);
+	frame_event_destroy(&event);
 	buf_free(&out);
 	buf_free(&json);
 	buf_free(&again);
@@ -106,7 +106,7 @@ static void test_bytes_of_an_event_are_its_identity(void **state)
 	other.regarding.resource_version = EVREC_STR("7");
 	assert_false(str_eq(bytes_of_event(&b, &other), buf_str(&a)));
 	buf_clear(&b);
-	event_put(&b, &f, &(struct frame_keys){ .has_spam = true }, 1);
+	frame_event_put(&b, &f, &(struct frame_keys){ .has_spam = true }, 1);
 	assert_false(str_eq(buf_str(&b), buf_str(&a)));
 	buf_free(&a);
 	buf_free(&b);
@@ -118,7 +118,7 @@ static void check_refused(const evrec_fields *f, const char *part)
 	struct buf out = { 0 };
 	evrec_error err = { 0 };
 
-	assert_int_equal(event_read(bytes_of_event(&out, f), &event, &err), EVREC_EINVALID);
+	assert_int_equal(frame_event_read(bytes_of_event(&out, f), &event, &err), EVREC_EINVALID);
 	unit_check_contains(err.message, part);
 	buf_free(&out);
 }
@@ -158,7 +158,7 @@ static void read_cut(evrec_str whole, size_t len)
 
 	assert_non_null(cut);
 	memcpy(cut, whole.data, len);
-	assert_int_equal(event_read((evrec_str){ cut, len }, &event, NULL), EVREC_EINVALID);
+	assert_int_equal(frame_event_read((evrec_str){ cut, len }, &event, NULL), EVREC_EINVALID);
 	free(cut);
 }
 
@@ -175,7 +175,7 @@ static void test_event_that_is_cut_anywhere_is_refused(void **state)
 		read_cut(buf_str(&out), i);
 	}
 	buf_put(&out, "", 1);
-	assert_int_equal(event_read(buf_str(&out), &event, NULL), EVREC_EINVALID);
+	assert_int_equal(frame_event_read(buf_str(&out), &event, NULL), EVREC_EINVALID);
 	buf_free(&out);
 }
 
@@ -354,13 +354,13 @@ static void scenario(void)
 	int code;
 
 	alloc_failure_arm();
-	event_put(&out, &f, NULL, 0);
+	frame_event_put(&out, &f, NULL, 0);
 	alloc_failure_check(!out.failed);
 	if (!out.failed) {
-		code = event_read(buf_str(&out), &event, &err);
+		code = frame_event_read(buf_str(&out), &event, &err);
 		alloc_failure_check_error(code == 0, &err);
 		if (code == 0) {
-			event_destroy(&event);
+			frame_event_destroy(&event);
 		}
 	}
 	alloc_failure_disarm();

@@ -48,7 +48,7 @@ static evrec_str bytes_of(struct world *w, unsigned number)
 	f.reason = EVREC_STR("Started");
 	f.count = 1;
 	buf_clear(&w->bytes);
-	event_put(&w->bytes, &f, NULL, 0);
+	frame_event_put(&w->bytes, &f, NULL, 0);
 	return buf_str(&w->bytes);
 }
 
@@ -369,10 +369,10 @@ static void test_new_owner_takes_its_own_events(void **state)
 	(void)add(w, 2, T0);
 	ledger_disconnect(w->l);
 	assert_true(ledger_take(w->l, &w->item, &event));
-	event_destroy(&event);
+	frame_event_destroy(&event);
 	assert_true(!w->item.again && w->item.times.n == 1 && w->item.name.len != 0);
 	assert_true(ledger_take(w->l, &w->item, &event));
-	event_destroy(&event);
+	frame_event_destroy(&event);
 	assert_true(w->item.again && w->item.times.n == 1);
 	assert_true(str_eq(w->item.bytes, bytes_of(w, 1)));
 	assert_false(ledger_take(w->l, &w->item, &event));
