@@ -143,6 +143,9 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 			shared_end_sinks(b, last, deadline);
 			if (last) {
 				sharing_end(b->hub, deadline);
+				/* Calls back for what was dropped. */
+				handle_enter(b);
+				handle_leave(b);
 			}
 		} else {
 			end_sinks(b, deadline);

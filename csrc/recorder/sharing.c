@@ -31,6 +31,8 @@ struct sharing {
 
 	/* With the hub's lock held: */
 	bool threadless;
+	bool is_set;                   /* the share knows the options of all sinks */
+	uint64_t dropped;              /* occurrences, for want of memory for the share */
 	uint64_t unsettled;            /* occurrences of workers in the pipelines of this process, for each sink */
 	bool marked;                   /* share_mark was called */
 	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
@@ -284,15 +286,15 @@ void sharing_free(struct hub *hub)
 	}
 }
 
-/* Sets the options that all processes must have alike: those of all sinks. */
-static void set_options(struct hub *hub)
+/* Sets the options that all processes must have alike: those of all sinks. False: no memory. */
+static bool set_options(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
 	struct frame_option *options = mem_zalloc((FRAME_SINKS * FINGERPRINT_MAX + 2) * sizeof(*options));
 	size_t n = 0;
 
 	if (options == NULL) {
-		return;
+		return false;
 	}
 	options[n++] = (struct frame_option){ EVREC_STR("max_message_bytes"), hub->options.max_message_bytes };
 	for (size_t i = 0; i < hub->last_number && i < FRAME_SINKS; i++) {
@@ -304,10 +306,20 @@ static void set_options(struct hub *hub)
 		}
 	}
 	options[n++] = (struct frame_option){ EVREC_STR("sinks"), hub->last_number };
-	if (sh->share != NULL) {
-		(void)share_set_options(sh->share, options, n, hub->last_number);
-	}
+	sh->is_set = share_set_options(sh->share, options, n, hub->last_number);
 	mem_free(options);
+	return sh->is_set;
+}
+
+/* What there was no memory for until now is made. False: there still is none. */
+static bool ensure(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (sh->share == NULL) {
+		sh->share = make_share(hub);
+	}
+	return sh->share != NULL && (sh->is_set || set_options(hub));
 }
 
 bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evrec_correlator_options *options,
@@ -335,7 +347,8 @@ void sharing_add_sink(struct hub *hub, bool threadless)
 {
 	if (hub->sharing != NULL) {
 		hub->sharing->threadless = hub->sharing->threadless || threadless;
-		set_options(hub);
+		hub->sharing->is_set = false;
+		(void)ensure(hub);
 	}
 }
 
@@ -345,7 +358,9 @@ void sharing_renew(struct hub *hub)
 
 	if (sh != NULL) {
 		share_free(sh->share);
-		sh->share = make_share(hub);
+		sh->share = NULL;
+		sh->is_set = false;
+		sh->dropped = 0;
 		atomic_store(&sh->drive, NOT_DRIVEN);
 		atomic_store(&sh->stops, false);
 		atomic_store(&sh->stepping, false);
@@ -353,7 +368,6 @@ void sharing_renew(struct hub *hub)
 		sh->unsettled = 0;
 		sh->marked = false;
 		sh->state_until = 0;
-		set_options(hub);
 	}
 }
 
@@ -394,10 +408,11 @@ bool sharing_forward(struct hub *hub, const evrec_fields *event)
 			chooses = true;
 		}
 	}
-	if (sh->share != NULL && hub->last_number != 0) {
+	if (hub->last_number != 0 && ensure(hub)) {
 		result = share_add(sh->share, event, chooses ? keys : NULL, event->last, &cause);
 	}
 	if (result == SHARE_DROPPED && hub->last_number != 0) {
+		sh->dropped += !sh->is_set;
 		hub_tell_drop(hub, event, evrec_cause_name(cause), 1);
 	}
 	return result != SHARE_OWN;
@@ -412,7 +427,12 @@ void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *s
 {
 	struct ledger_counts counts;
 
-	if (hub->sharing == NULL || hub->sharing->share == NULL || number == 0 || number > FRAME_SINKS) {
+	if (hub->sharing == NULL || number == 0 || number > FRAME_SINKS) {
+		return;
+	}
+	stats->dropped[EVREC_CAUSE_MEMORY] += hub->sharing->dropped;
+	stats->received += hub->sharing->dropped;
+	if (hub->sharing->share == NULL) {
 		return;
 	}
 	share_count(hub->sharing->share, number - 1, &counts);
@@ -499,8 +519,7 @@ static void start(struct hub *hub)
 	struct sharing *sh = hub->sharing;
 
 	hub_lock(hub);
-	if (atomic_load(&sh->drive) == NOT_DRIVEN && sh->share != NULL && hub->last_number != 0 &&
-	    !atomic_load(&sh->stops)) {
+	if (atomic_load(&sh->drive) == NOT_DRIVEN && hub->last_number != 0 && ensure(hub) && !atomic_load(&sh->stops)) {
 		const bool by_thread = !sh->threadless && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);

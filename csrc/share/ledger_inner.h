@@ -7,6 +7,8 @@
 
 #include "share/ledger.h"
 
+#pragma GCC visibility push(hidden)
+
 #define NONE UINT32_MAX
 
 struct node {
@@ -78,5 +80,7 @@ void node_remove_idle(struct ledger *l, struct node *node);
 void node_become_idle(struct ledger *l, struct node *node);
 /* The owner has forgotten the first stale slot. */
 void node_forget_stale(struct ledger *l);
+
+#pragma GCC visibility pop
 
 #endif

@@ -17,6 +17,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#pragma GCC visibility push(hidden)
+
 #define MS (EVREC_SECOND / 1000)
 #define PEERS_MAX 1024
 /* Frames that are read from one connection in one step: others have their turn. */
@@ -143,5 +145,7 @@ void peer_settled(const struct share *s, struct peer *peer, const struct frame_a
 void peer_release(struct peer *peer);
 /* So many acknowledgements wait that no more events are read. */
 bool peer_is_full(struct share *s, const struct peer *peer);
+
+#pragma GCC visibility pop
 
 #endif
