@@ -1,4 +1,4 @@
--- The option `share`: one recorder for the processes of a host. spec/unit/recorder/share_processes_test.c has processes.
+-- The option `share`: one recorder for the processes of a host. Processes are in unit/recorder/share_processes_test.c.
 local evrec = require "evrec"
 
 local number = 0
