@@ -60,7 +60,7 @@ endif
 
 all: lib $(MODULES) ## start | build the library and a module for each Lua (the default)
 lib: $(LIB)
-units: $(UNITS) $(FUZZERS) $(LUAS:%=$(BUILD)/%/memory_test)
+units: $(UNITS) $(FUZZERS) $(foreach lua,$(LUAS),$(BUILD)/$(lua)/memory_test $(BUILD)/$(lua)/states_test)
 fuzzers: $(FUZZERS)
 examples: $(EXAMPLES)
 benches: $(BENCHES)
@@ -86,8 +86,8 @@ $(BUILD)/$1/evrec/core.so: $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(LIB)
 	$$(SAY) LINK $$@
 	$$(Q)mkdir -p $$(@D) && $$(CC) -shared -pthread $$(CFLAGS) -o $$@ $$^ $$(LDFLAGS) $$(CORE_LIBS)
 
-# A test that is linked with the module's objects and makes Lua states with an allocator of its own.
-$(BUILD)/$1/memory_test: spec/lua/memory_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(SUPPORT) $(LIB)
+# Tests that are linked with the module's objects and make Lua states of their own.
+$(BUILD)/$1/memory_test $(BUILD)/$1/states_test: $(BUILD)/$1/%_test: spec/lua/%_test.c $(LUA_SRC:csrc/lua/%.c=$(BUILD)/$1/obj/%.o) $(SUPPORT) $(LIB)
 	$$(SAY) TEST '$$< ($1)'
 	$$(Q)mkdir -p $$(@D) && $$(COMPILE) -Ispec/unit/support $$(CMOCKA_CFLAGS) $$(call pkg,--cflags,$(PC_$1)) $$(CFLAGS) \
 	  -o $$@ $$(filter %.c %.o %.a,$$^) $$(LDFLAGS) $$(call pkg,--libs,$(PC_$1)) $$(CMOCKA_LIBS) $$(CORE_LIBS)

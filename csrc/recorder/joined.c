@@ -26,8 +26,8 @@ static bool runs(const evrec_broadcaster *b, const char *name, size_t ordinal)
 	for (size_t i = 0; i < b->own.len; i++) {
 		const evrec_watch *watch = b->own.items[i];
 
-		if (watch->phase == WATCH_RUNNING && watch->joined != NULL && watch->joined->ordinal == ordinal &&
-		    strcmp(watch->joined->sink_name, name) == 0) {
+		if (watch->phase == WATCH_RUNNING && watch->joined != NULL && watch->joined->phase == WATCH_RUNNING &&
+		    watch->joined->ordinal == ordinal && strcmp(watch->joined->sink_name, name) == 0) {
 			return true;
 		}
 	}

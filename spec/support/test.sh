@@ -37,7 +37,9 @@ for source in spec/fuzz/*_fuzz.c; do
 	tally_check "fuzz corpus $target" ${EVREC_RUN:+"$EVREC_RUN"} "$build/fuzz/$target" "spec/fuzz/corpus/$target"/*
 done
 for lua in "$@"; do
-	tally_run "$lua memory_test" env CMOCKA_MESSAGE_OUTPUT=TAP ${EVREC_RUN:+"$EVREC_RUN"} "$build/$lua/memory_test"
+	for program in memory_test states_test; do
+		tally_run "$lua $program" env CMOCKA_MESSAGE_OUTPUT=TAP ${EVREC_RUN:+"$EVREC_RUN"} "$build/$lua/$program"
+	done
 	tally_specs "$build" "$lua" "" spec/lua spec/conformance examples
 done
 tally_end

@@ -179,6 +179,47 @@ static void test_only_the_last_shutdown_ends_the_sinks(void **state)
 	evrec_sink_release(sink);
 }
 
+static void count_call(void *ctx, const evrec_event *event, evrec_answer *answer)
+{
+	(void)event;
+	++*(unsigned *)ctx;
+	answer->status = 201;
+}
+
+static void test_functions_of_a_sink_are_called_by_the_handle_that_started_it(void **state)
+{
+	static const evrec_sink_ops ops = { .create = count_call };
+	evrec_broadcaster *a = open_handle("functions"), *b = open_handle("functions"), *c = open_handle("functions");
+	unsigned a_calls = 0, b_calls = 0;
+	evrec_sink *of_a = evrec_sink_new(&ops, &a_calls, NULL, NULL),
+		   *of_b = evrec_sink_new(&ops, &b_calls, NULL, NULL);
+
+	(void)state;
+	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(a, of_a, NULL, NULL));
+	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(b, of_b, NULL, NULL));
+	assert_int_equal(emit(b, "One"), 0);
+	assert_int_equal(evrec_broadcaster_flush(b, SOON, NULL), 0);
+	assert_int_equal(a_calls, 0);
+	evrec_broadcaster_poll(a);
+	assert_true(a_calls == 1 && b_calls == 0);
+	assert_int_equal(emit(b, "Two"), 0);
+	evrec_broadcaster_free(a);
+	assert_true(a_calls == 1 && stats_of(b).sinks == 0);
+	assert_int_equal(stats_of(b).ended.dropped[EVREC_CAUSE_CLOSED], 1);
+	stats_check_equations(b);
+	/* Started again, it is the first of its name, which others join. */
+	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(b, of_b, NULL, NULL));
+	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(c, of_b, NULL, NULL));
+	assert_int_equal(stats_of(b).sinks, 1);
+	assert_int_equal(emit(c, "Three"), 0);
+	evrec_broadcaster_poll(b);
+	assert_int_equal(b_calls, 1);
+	evrec_broadcaster_free(c);
+	evrec_broadcaster_free(b);
+	evrec_sink_release(of_a);
+	evrec_sink_release(of_b);
+}
+
 /* ---- forks ---- */
 
 static void live_in_child(evrec_broadcaster *b, const evrec_watch *watch)
@@ -262,6 +303,7 @@ int main(void)
 		TMPDIR_TEST(test_sinks_of_one_name_are_joined_in_order),
 		TMPDIR_TEST(test_a_handle_that_is_freed_leaves_its_sinks),
 		TMPDIR_TEST(test_only_the_last_shutdown_ends_the_sinks),
+		TMPDIR_TEST(test_functions_of_a_sink_are_called_by_the_handle_that_started_it),
 		TMPDIR_TEST(test_a_child_goes_on_while_other_threads_use_the_broadcaster),
 	};
 
