@@ -641,6 +641,23 @@ typedef struct evrec_broadcaster_options {
 	 *   made later is one of a new broadcaster.
 	 */
 	evrec_str name;
+	/*
+	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes) or the path
+	 * of one in a folder of mode 0700 of this user. Of the processes that name the same one, one is the owner: the first
+	 * that records or polls, and after its end another. It combines, counts and limits the events of all, and writes
+	 * them. The others hand theirs over, and keep what it has not written or spooled yet, in memory, bounded by
+	 * max_pending events: if the owner is killed, the next one gets that again. With a state_file, which all must name
+	 * alike, the next owner goes on with the names and counts of the last one.
+	 *
+	 * All processes must start the same sinks, with the same options, in the same order; a process that differs gets
+	 * on_error, "share_refused", with the name of the option, and its events wait. Only processes of this user and of
+	 * root are talked to. At most 8 sinks. No sink of evrec_sink_new, and no message_func. In evrec_sink_stats
+	 * `forwarded` counts what the owner has written; on_drop is called where the event was recorded.
+	 *
+	 * A broadcaster with `share` and without a name has the name of the share.
+	 */
+	evrec_str share;
+	bool share_client_only; /* never the owner, as a process that only forks others */
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
@@ -852,7 +869,7 @@ typedef struct evrec_throttle_stats {
 
 /*
  * The counters of one sink. At every moment received = rate_limited + created + patched + coalesced + counted + pending +
- * spooled + the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as
+ * spooled + forwarded + the sum of dropped. A write that carries n occurrences counts one of them as created or patched, n - 1 as
  * coalesced. An event that is taken up from a spool is received anew: received = events broadcast since the sink's
  * start + restored. In a forked child all counters begin at 0.
  */
@@ -863,6 +880,7 @@ typedef struct evrec_sink_stats {
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */
+	uint64_t forwarded;             /* occurrences that another process has written (the option `share`) */
 	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */
 	uint64_t dropped[EVREC_CAUSES]; /* occurrences, by enum evrec_cause */
 	uint64_t retries;               /* requests sent again */

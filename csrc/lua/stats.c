@@ -50,6 +50,7 @@ static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 	table_set_count(L, "counted", stats->counted);
 	table_set_count(L, "pending", stats->pending);
 	table_set_count(L, "spooled", stats->spooled);
+	table_set_count(L, "forwarded", stats->forwarded);
 	table_set_count(L, "restored", stats->restored);
 	table_set_count(L, "pending_writes", stats->pending_writes);
 	table_set_count(L, "pending_bytes", stats->pending_bytes);
@@ -94,6 +95,7 @@ static void add(evrec_sink_stats *sum, const evrec_sink_stats *one)
 	sum->counted += one->counted;
 	sum->pending += one->pending;
 	sum->spooled += one->spooled;
+	sum->forwarded += one->forwarded;
 	sum->restored += one->restored;
 	sum->retries += one->retries;
 	for (i = 0; i < EVREC_CAUSES; i++) {
@@ -173,6 +175,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 	table_set_count(L, "counted", sum.counted);
 	table_set_count(L, "pending", sum.pending);
 	table_set_count(L, "spooled", sum.spooled);
+	table_set_count(L, "forwarded", sum.forwarded);
 	table_set_count(L, "restored", sum.restored);
 	table_set_count(L, "retries", sum.retries);
 	set_dropped(L, "dropped", sum.dropped);

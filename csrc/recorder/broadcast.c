@@ -24,7 +24,7 @@ static evrec_event *prepare(struct hub *hub, evrec_fields *event, int64_t now)
 	if (!hub->copies) {
 		return NULL;
 	}
-	for (size_t i = 0; i < hub->sinks.len; i++) {
+	for (size_t i = 0; i < hub->sinks.len && !hub->forwards; i++) {
 		pipeline_tick(hub->sinks.items[i]->pipeline, now);
 	}
 	hub->broadcasting = true;
@@ -61,7 +61,9 @@ bool hub_broadcast(struct hub *hub, evrec_fields *event, struct keys *keys, int6
 		if (watch->phase != WATCH_RUNNING) {
 			stopped = true;
 		} else if (watch->pipeline != NULL) {
-			pipeline_record(watch->pipeline, event, keys, now);
+			if (!hub->forwards) {
+				pipeline_record(watch->pipeline, event, keys, now);
+			}
 		} else if (copy == NULL || !watch_offer(watch, copy)) {
 			hub->stats.watch_dropped++;
 		}

@@ -3,6 +3,7 @@
 #include "base/phase.h"
 #include "event/event.h"
 #include "recorder/shared.h"
+#include "recorder/sharing.h"
 #include "sender/sender.h"
 
 static const unsigned legal_steps[] = {
@@ -37,6 +38,9 @@ static int check_options(const evrec_broadcaster_options *options, evrec_error *
 	if (options->drive > EVREC_DRIVE_POLL) {
 		return error_set(err, EVREC_EINVALID, "drive: must be auto, thread or poll");
 	}
+	if (options->share.len != 0 && sharing_check(options->share, err) != 0) {
+		return EVREC_EINVALID;
+	}
 	return check_text(options->name, "name", FIELD_MAX, false, err);
 }
 
@@ -52,6 +56,8 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	if (check_options(&own, err) != 0) {
 		return NULL;
 	}
+	/* What is shared by processes has a lock, as what is shared by threads. */
+	own.name = own.name.len != 0 ? own.name : own.share;
 	own.clock = own.clock == NULL ? evrec_clock_real() : own.clock;
 	b = mem_zalloc(sizeof(*b));
 	if (b == NULL) {
@@ -66,6 +72,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	b->refs = 1;
 	b->options = own;
 	b->options.name = b->hub->options.name;
+	b->options.share = b->hub->options.share;
 	b->fork_generation = sender_fork_generation();
 	if (b->hub->shared) {
 		shared_begin(b);

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "recorder/shared.h"
+#include "recorder/sharing.h"
 
 static int64_t real_now(void)
 {
@@ -136,7 +137,16 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 
 		(void)flush_until(b, deadline, last_write_by(deadline, timeout));
 		if (b->hub->shared) {
+			if (last) {
+				sharing_stop(b->hub);
+			}
 			shared_end_sinks(b, last, deadline);
+			if (last) {
+				sharing_end(b->hub, deadline);
+				/* Calls back for what was dropped. */
+				handle_enter(b);
+				handle_leave(b);
+			}
 		} else {
 			end_sinks(b, deadline);
 		}

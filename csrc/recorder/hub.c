@@ -4,6 +4,7 @@
 
 #include "base/fork_lock.h"
 #include "base/phase.h"
+#include "recorder/sharing.h"
 #include "sender/last_words.h"
 #include "sender/sender.h"
 
@@ -97,6 +98,7 @@ void hub_check_fork(struct hub *hub)
 	if (hub->troubles != NULL) {
 		*hub->troubles = (struct troubles){ 0 };
 	}
+	sharing_renew(hub);
 	/* Handles of threads that do not exist here would never end: each counts again once it is used. */
 	hub->users = hub->open = 0;
 	notices_clear(&hub->notices);
@@ -124,14 +126,17 @@ static void on_error(void *ctx, const char *message, const char *name, const cha
 
 static void hub_free(struct hub *hub)
 {
+	sharing_free(hub);
 	notices_clear(&hub->notices);
 	buf_free(&hub->event_name);
 	mem_free(hub->troubles);
 	mem_free(hub->name);
+	mem_free(hub->share);
 	evrec_clock_release(hub->options.clock);
 	mem_free(hub);
 }
 
+/* NULL: no memory. */
 static struct hub *hub_new(const evrec_broadcaster_options *options)
 {
 	struct hub *hub = mem_zalloc(sizeof(*hub));
@@ -148,13 +153,18 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 	}
 	if (hub->shared) {
 		hub->name = str_dup(options->name);
+		hub->share = str_dup(options->share);
 	}
 	hub->options.name.data = hub->name;
-	if ((options->loud && hub->troubles == NULL) || (hub->shared && hub->name == NULL)) {
+	hub->options.share.data = hub->share;
+	if ((options->loud && hub->troubles == NULL) || (hub->shared && (hub->name == NULL || hub->share == NULL)) ||
+	    (options->share.len != 0 && !sharing_open(hub))) {
 		hub_free(hub);
 		return NULL;
 	}
 	hub->listener = (struct pipeline_listener){
+		.settled = hub->sharing != NULL ? sharing_settled : NULL,
+		.opens_state = hub->sharing != NULL,
 		.dropped = on_dropped,
 		.limited = options->on_drop != NULL ? on_limited : NULL,
 		.series = hub_tell_series,
@@ -179,6 +189,7 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 		{ "clock", a->clock != b->clock },
 		{ "max_message_bytes", a->max_message_bytes != b->max_message_bytes },
 		{ "drive", a->drive != b->drive },
+		{ "share", !str_eq(a->share, b->share) || a->share_client_only != b->share_client_only },
 		{ "on_error", (a->on_error != NULL) != (b->on_error != NULL) },
 		{ "on_drop", (a->on_drop != NULL) != (b->on_drop != NULL) },
 		{ "on_error", a->loud != b->loud }, /* a binding is loud if there is none */

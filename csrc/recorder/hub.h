@@ -25,6 +25,7 @@
 
 struct hub {
 	bool shared;             /* it has a name and a lock */
+	bool forwards;           /* the event that is broadcast is not for the sinks of this process */
 	evrec_broadcaster *user; /* the handle in whose call the hub is used; NULL: a thread of evrec's uses it */
 	struct pipeline_listener listener;
 	struct watch_list watches; /* those that a recording call visits: running, or stopped a moment ago */
@@ -52,6 +53,8 @@ struct hub {
 	bool locked_for_fork;   /* by the thread that forks */
 	struct notices notices; /* callbacks that are due, until a handle leaves */
 	evrec_broadcaster_options options;
+	char *share;             /* what options.share points to */
+	struct sharing *sharing; /* of the option `share`; or NULL */
 };
 
 /*

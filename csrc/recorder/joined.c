@@ -1,5 +1,6 @@
 /* The watches of a handle whose broadcaster has a name. A sink is started by one handle, and joined by the others. */
 #include "recorder/shared.h"
+#include "recorder/sharing.h"
 
 static bool is_open(const evrec_broadcaster *b, evrec_error *err)
 {
@@ -77,6 +78,9 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	struct hub *hub = b->hub;
 	evrec_watch *watch;
 
+	if (!sharing_check_sink(hub, sink, options, err)) {
+		return NULL;
+	}
 	watch = hub_reserve_watch(hub, true) ? mem_zalloc(sizeof(*watch)) : NULL;
 	if (watch == NULL) {
 		return no_memory(err);
@@ -93,7 +97,9 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	watch->owner = sink->calls_embedder ? b : NULL;
 	watch->fingerprint = fingerprint;
 	(void)memccpy(watch->sink_name, sink_name(sink), '\0', sizeof(watch->sink_name));
+	watch->shares = hub;
 	hub_add_watch(hub, watch);
+	sharing_add_sink(hub);
 	return watch;
 }
 

@@ -23,7 +23,7 @@ uint64_t broadcaster_count_losses(const evrec_broadcaster *b, struct losses *sum
 	memcpy(sum->dropped, stats.dropped, sizeof(sum->dropped));
 	add_sink(sum, &stats.ended);
 	for (size_t i = 0; i < b->hub->sinks.len; i++) {
-		pipeline_get_stats(b->hub->sinks.items[i]->pipeline, &sink);
+		(void)watch_get_sink_stats(b->hub->sinks.items[i], &sink);
 		add_sink(sum, &sink);
 		waiting += sink.pending + sink.counted;
 	}

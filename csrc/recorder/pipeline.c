@@ -14,8 +14,10 @@ static void drop(struct pipeline *pipeline, const struct observed *o, const stru
 	if (keys != NULL) {
 		suppressed_add(&pipeline->suppressed, EVREC_STAGE_DROPPED, cause, keys, o, now);
 	}
-	observed_fields(o, &event);
-	pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
+	if (pipeline->receipt == NULL) {
+		observed_fields(o, &event);
+		pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
+	}
 	pipeline_settle_now(pipeline, SETTLED_DROPPED, cause);
 }
 
@@ -24,7 +26,7 @@ static void tell_limited(const struct pipeline *pipeline, const struct observed 
 {
 	evrec_fields event;
 
-	if (pipeline->listener->limited != NULL) {
+	if (pipeline->listener->limited != NULL && pipeline->receipt == NULL) {
 		observed_fields(o, &event);
 		pipeline->listener->limited(pipeline->listener->ctx, &event);
 	}

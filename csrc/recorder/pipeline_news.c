@@ -3,12 +3,19 @@
 static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 {
 	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
+	uint32_t own = entry->count;
 
+	/* Other processes tell of what they have recorded. */
+	for (const struct receipt *receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
+		own -= receipt->n < own ? receipt->n : own;
+	}
 	if (keys_make(&pipeline->own_keys, &event)) {
 		suppressed_drop(&pipeline->suppressed, entry->cause, &pipeline->own_keys, event.note, entry->count,
 		                evrec_clock_now(pipeline->clock));
 	}
-	pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, entry->cause, entry->count });
+	if (own != 0 || entry->receipts == NULL) {
+		pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, entry->cause, own });
+	}
 }
 
 /* A renamed event is told even if it was dropped: its old name belongs to another event. */

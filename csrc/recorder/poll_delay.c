@@ -1,5 +1,6 @@
 /* When a broadcaster is to be polled next. */
 #include "recorder/shared.h"
+#include "recorder/sharing.h"
 
 /* Until a line that sums up is due, events that callbacks have recorded are broadcast, or a function is called. */
 static bool has_own_work(const evrec_broadcaster *b)
@@ -37,7 +38,7 @@ static int64_t find_delay(evrec_broadcaster *b)
 
 int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b)
 {
-	int64_t delay;
+	int64_t delay, sharing;
 
 	if (b->phase == BROADCASTER_ENDED) {
 		return -1;
@@ -45,5 +46,6 @@ int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b)
 	hub_lock(b->hub);
 	delay = find_delay(b);
 	hub_unlock(b->hub);
-	return delay;
+	sharing = sharing_poll_delay(b->hub);
+	return sharing < delay ? sharing : delay;
 }

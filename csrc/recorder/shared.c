@@ -1,6 +1,7 @@
 #include "recorder/shared.h"
 
 #include "event/event.h"
+#include "recorder/sharing.h"
 
 /* ---- callbacks ---- */
 
@@ -91,6 +92,9 @@ void shared_end(evrec_broadcaster *b)
 	shared_forget_own(b, true);
 	if (--hub->users == 0) {
 		hub->ended = true;
+		shared_unlock(b);
+		sharing_stop(hub);
+		shared_enter(b);
 		hub_release_watches(hub);
 	} else {
 		hub_abandon_sinks(hub, b);
@@ -157,7 +161,9 @@ static void broadcast(evrec_broadcaster *b, evrec_fields *event, struct keys *ke
 	if (asked) {
 		show_answers(b, true);
 	}
+	b->hub->forwards = keys != NULL && sharing_forward(b->hub, event);
 	stopped = hub_broadcast(b->hub, event, keys, now);
+	b->hub->forwards = false;
 	if (asked) {
 		show_answers(b, false);
 	}
@@ -173,6 +179,7 @@ int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, 
 	const bool ok = !asks || ask(b, event, now);
 	int code = 0;
 
+	sharing_begin(b->hub);
 	shared_enter(b);
 	b->hub->stats.recorded++;
 	if (b->phase != BROADCASTER_OPEN || b->hub->ended || keys == NULL || !ok) {
@@ -221,10 +228,12 @@ static void unpin(evrec_watch *watch)
 
 static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t deadline, bool flushes)
 {
-	if (flushes) {
+	const bool owns = sharing_owns(b->hub);
+
+	if (flushes && owns) {
 		pipeline_release(watch->pipeline);
 	}
-	if (pipeline_begin_poll(watch->pipeline) && shared_steps(b, watch)) {
+	if (owns && pipeline_begin_poll(watch->pipeline) && shared_steps(b, watch)) {
 		shared_unlock(b);
 		b->busy = true;
 		pipeline_step(watch->pipeline, deadline);
@@ -244,6 +253,7 @@ void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes)
 	size_t number = 0;
 	evrec_watch *watch;
 
+	sharing_poll(b->hub, flushes);
 	shared_enter(b);
 	while ((watch = pin_next(b->hub, number)) != NULL) {
 		number = watch->number;
@@ -259,7 +269,7 @@ void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes)
 bool shared_settled(evrec_broadcaster *b)
 {
 	const struct watch_list *sinks = &b->hub->sinks;
-	bool settled = true;
+	bool settled = sharing_is_settled(b->hub);
 
 	shared_enter(b);
 	for (size_t i = 0; i < sinks->len && settled; i++) {
@@ -287,6 +297,10 @@ bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 		unpin(watch);
 	}
 	shared_unlock(b);
+	if (!waited && !sharing_is_settled(b->hub)) {
+		sharing_wait(deadline);
+		return true;
+	}
 	return waited || !stuck;
 }
 

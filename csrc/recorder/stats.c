@@ -32,6 +32,7 @@ void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink)
 	sum->patched += sink->patched;
 	sum->coalesced += sink->coalesced;
 	sum->spooled += sink->spooled;
+	sum->forwarded += sink->forwarded;
 	sum->restored += sink->restored;
 	sum->retries += sink->retries;
 	sum->errors_lost += sink->errors_lost;

@@ -1,6 +1,7 @@
 #include "recorder/watch.h"
 
 #include "base/phase.h"
+#include "recorder/sharing.h"
 #include "sender/sender.h"
 
 static const unsigned legal_steps[] = {
@@ -107,6 +108,9 @@ bool watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats)
 	if (watch->pipeline != NULL) {
 		pipeline_get_stats(watch->pipeline, stats);
 		stats->number = watch->number;
+		if (watch->shares != NULL) {
+			sharing_add_stats(watch->shares, watch->number, stats);
+		}
 		return true;
 	}
 	*stats = watch->final_stats;

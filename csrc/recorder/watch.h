@@ -43,6 +43,7 @@ struct evrec_watch {
 	char sink_name[EVREC_SINK_NAME_SIZE]; /* of a sink in the hub */
 	size_t ordinal;                       /* among those of its name: from 1 */
 	struct fingerprint *fingerprint;
+	const struct hub *shares;           /* of a sink in the hub: this hub */
 	const struct chosen *chosen;        /* of a sink in the hub: for the event that is recorded; NULL: none */
 	evrec_correlator_options functions; /* of a watch that has joined: what its handle's functions are asked by */
 	struct chosen answers;              /* and what they answered */

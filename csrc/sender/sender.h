@@ -29,6 +29,8 @@
 #include "spool/spooler.h"
 #include "spool/state_file.h"
 
+#include <pthread.h>
+
 #pragma GCC visibility push(hidden)
 
 struct sender_options {
@@ -101,6 +103,9 @@ void sender_release(struct sender *s);
  */
 unsigned sender_fork_generation(void);
 void sender_watch_forks(void);
+
+/* pthread_create, with all signals blocked in the new thread: they belong to the embedder's threads. */
+int sender_create_thread(pthread_t *thread, void *(*function)(void *ctx), void *ctx);
 
 #pragma GCC visibility pop
 

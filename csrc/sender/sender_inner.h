@@ -173,8 +173,6 @@ void senders_end_for_signal(int64_t timeout);
 
 /* ---- sender_thread.c ---- */
 
-/* pthread_create, with all signals blocked in the new thread: they belong to the embedder's threads. */
-int sender_create_thread(pthread_t *thread, void *(*function)(void *ctx), void *ctx);
 /* Starts the thread and lists the sender, unless it has a drive. If no thread can be had, it is driven by steps. */
 void sender_start_thread(struct sender *s);
 

@@ -263,6 +263,8 @@ function sinks.lua(options) end
 ---@class evrec.BroadcasterOptions
 ---@field name? string all broadcasters of this name in the process, in any Lua state, are handles of one; their
 ---other options must be equal. At most 1024 bytes
+---@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or an absolute path
+---in a folder of mode 0700; at most 107 bytes
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
@@ -655,8 +657,8 @@ function testing.recorder(options) end
 ---@field evicted_singles integer single events that were forgotten early, likewise
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
 
----received = rate_limited + created + patched + coalesced + counted + pending + spooled + the sum of dropped, at every
----moment. All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
+---received = rate_limited + created + patched + coalesced + counted + pending + spooled + forwarded + the sum of dropped,
+---at every moment. All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
 ---coalesced.
 ---@class evrec.SinkCounters
 ---@field received integer events broadcast since the sink's start, and those restored
@@ -667,6 +669,7 @@ function testing.recorder(options) end
 ---@field counted integer occurrences of series, to be written with the next heartbeat or the end of the series
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
+---@field forwarded integer written by another process of the host (`share`)
 ---@field restored integer taken up from the spool
 ---@field dropped evrec.Dropped
 ---@field pending_writes integer requests to be made, or under way
@@ -702,13 +705,14 @@ function testing.recorder(options) end
 ---@field watch_dropped integer events dropped by full queues
 ---@field callback_errors integer callbacks that raised, yielded, or returned a wrong type
 ---@field untold integer refused calls, lost events and errors that could not be told, as standard error had no room
----@field rate_limited integer this and the next eight: sums over all sinks, the ended ones too
+---@field rate_limited integer this and the next nine: sums over all sinks, the ended ones too
 ---@field created integer
 ---@field patched integer
 ---@field coalesced integer
 ---@field counted integer
 ---@field pending integer
 ---@field spooled integer
+---@field forwarded integer
 ---@field restored integer
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones

@@ -32,6 +32,7 @@ local per_sink = {
 	{ "retries", "counter", "Requests sent again." },
 	{ "pending", "gauge", "Events that wait to be written." },
 	{ "spooled", "counter", "Events left in the spool for the next process." },
+	{ "forwarded", "counter", "Events that another process of the host has written." },
 	{ "restored", "counter", "Events taken up from the spool." },
 	{ "pending_writes", "gauge", "Requests to be made or under way." },
 	{ "pending_bytes", "gauge", "Bytes of memory that those requests take." },

@@ -64,6 +64,7 @@ http event|correlate|outbox|spool|sender
 exec event|correlate|outbox|spool|sender|http
 kubernetes event|correlate|spool|sender|exec
 sink correlate
+share correlate|outbox|sender|http|exec|kubernetes|sink
 recorder
 END
 tally_check "lua includes evrec.h" includes lua "evrec\.h|lua/$name"

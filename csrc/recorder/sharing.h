@@ -1,0 +1,59 @@
+/*
+ * sharing.h - a broadcaster whose sinks are those of all processes of a host (the option `share`). A worker's events go to
+ * the owner, and its own pipelines stand still; an owner's pipelines get the events of all.
+ *
+ * One thread of evrec's steps the share; or, with EVREC_DRIVE_POLL or if no thread can be started, polls do. It has the
+ * hub's lock while it records what workers have sent, and while it takes the answers.
+ */
+#ifndef EVREC_SHARING_H
+#define EVREC_SHARING_H
+
+#include "recorder/hub.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Checks the option. 0 or EVREC_EINVALID. */
+int sharing_check(evrec_str share, evrec_error *err);
+/* Sets hub->sharing. False: no memory. */
+bool sharing_open(struct hub *hub);
+/* `settled` of a listener. */
+void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
+/* Without the lock, when no handle uses the hub any more. */
+void sharing_free(struct hub *hub);
+
+/* All below do nothing for a hub without `sharing`. With the lock of the hub held: */
+
+/* A sink can be shared. False: see *err. */
+bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evrec_correlator_options *options,
+                        evrec_error *err);
+/* A sink was started. */
+void sharing_add_sink(struct hub *hub);
+/* Whether the event is not for the pipelines of this process: it was handed over, or dropped. */
+bool sharing_forward(struct hub *hub, const evrec_fields *event);
+/* Whether the pipelines are to be driven: this process is the owner, or there is nothing to share. */
+bool sharing_owns(const struct hub *hub);
+/* In a forked child. */
+void sharing_renew(struct hub *hub);
+/* Adds what a worker has handed over to the counters of the sink of this number. */
+void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *stats);
+
+/* Without the lock: */
+
+/* Starts the thread, or finds that polls have to do its work. Cheap. */
+void sharing_begin(struct hub *hub);
+/* The same, and does a step if there is no thread. A call that `flushes` also asks the owner to. */
+void sharing_poll(struct hub *hub, bool flushes);
+/* Whether everything is acknowledged. */
+bool sharing_is_settled(struct hub *hub);
+/* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
+int64_t sharing_poll_delay(struct hub *hub);
+/* Waits a moment for acknowledgements. */
+void sharing_wait(int64_t deadline);
+/* No more steps are done. Before the sinks end. */
+void sharing_stop(struct hub *hub);
+/* After that: tells workers or the owner the end. */
+void sharing_end(struct hub *hub, int64_t deadline);
+
+#pragma GCC visibility pop
+
+#endif

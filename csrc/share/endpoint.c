@@ -1,0 +1,306 @@
+#define _GNU_SOURCE /* accept4, struct ucred */
+
+#include "share/endpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+
+/* Held for a few instructions at a time: fork() waits for it. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct endpoint *bound;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void lock(void)
+{
+	(void)pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+static void after_fork_in_child(void)
+{
+	for (struct endpoint *e = bound; e != NULL; e = e->next) {
+		(void)close(e->fd);
+		e->fd = -1;
+	}
+	bound = NULL;
+	unlock();
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(lock, unlock, after_fork_in_child);
+}
+
+/* Under the lock from its making on: no child keeps a copy. */
+static bool open_listed(struct endpoint *e)
+{
+	(void)pthread_once(&once, watch_forks);
+	lock();
+	e->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (e->fd >= 0) {
+		e->prev = NULL;
+		e->next = bound;
+		if (bound != NULL) {
+			bound->prev = e;
+		}
+		bound = e;
+	}
+	unlock();
+	return e->fd >= 0;
+}
+
+static void close_listed(struct endpoint *e)
+{
+	int fd;
+
+	lock();
+	fd = e->fd;
+	if (fd >= 0) {
+		if (e->prev != NULL) {
+			e->prev->next = e->next;
+		} else {
+			bound = e->next;
+		}
+		if (e->next != NULL) {
+			e->next->prev = e->prev;
+		}
+		e->fd = -1;
+	}
+	unlock();
+	if (fd >= 0) {
+		/* A child that was forked just now may have a copy for a moment: nobody must connect to that. */
+		(void)shutdown(fd, SHUT_RDWR);
+		(void)close(fd);
+	}
+}
+
+int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err)
+{
+	const size_t room = sizeof(e->address.sun_path) - 1;
+
+	*e = (struct endpoint){ .address = { .sun_family = AF_UNIX }, .fd = -1 };
+	spool_lock_init(&e->lock);
+	if (name.len < 2 || (name.data[0] != '@' && name.data[0] != '/')) {
+		return error_set(err, EVREC_EINVALID, "share: neither \"@name\" nor an absolute path");
+	}
+	if (memchr(name.data, '\0', name.len) != NULL) {
+		return error_set(err, EVREC_EINVALID, "share: has a NUL");
+	}
+	if (name.len > room) {
+		return error_set(err, EVREC_EINVALID, "share: longer than %zu bytes", room);
+	}
+	e->abstract = name.data[0] == '@';
+	memcpy(e->address.sun_path, name.data, name.len);
+	memcpy(e->lock_path, name.data, name.len);
+	memcpy(e->lock_path + name.len, ".lock", sizeof(".lock"));
+	if (e->abstract) {
+		e->address.sun_path[0] = '\0';
+	}
+	e->address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name.len + (e->abstract ? 0 : 1));
+	return 0;
+}
+
+void endpoint_close(struct endpoint *e)
+{
+	if (e->fd >= 0 && !e->abstract) {
+		(void)unlink(e->address.sun_path);
+	}
+	close_listed(e);
+	spool_lock_release(&e->lock);
+}
+
+/* ---- binding ---- */
+
+static enum endpoint_result failed(const struct endpoint *e, const char *what, int error, evrec_error *err)
+{
+	char text[96];
+
+	error_set(err, EVREC_ESYSTEM, "share: %s%s: %s: %s", e->abstract ? "@" : "",
+	          e->address.sun_path + (e->abstract ? 1 : 0), what, strerror_r(error, text, sizeof(text)));
+	return ENDPOINT_FAILED;
+}
+
+/* The folder of a path: of this user, and nobody else may look into it. */
+static bool check_folder(const struct endpoint *e, evrec_error *err)
+{
+	char folder[sizeof(e->address.sun_path)];
+	char *slash;
+	struct stat st;
+
+	memcpy(folder, e->address.sun_path, sizeof(folder));
+	slash = strrchr(folder, '/');
+	slash[slash == folder ? 1 : 0] = '\0';
+	if (lstat(folder, &st) != 0) {
+		(void)failed(e, "its folder", errno, err);
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+		error_set(err, EVREC_ESYSTEM, "share: %s: its folder must be this user's, with mode 0700",
+		          e->address.sun_path);
+		return false;
+	}
+	return true;
+}
+
+/* Removes a socket that a killed owner has left; nothing else. The lock is held. */
+static bool remove_stale(const struct endpoint *e, evrec_error *err)
+{
+	struct stat st;
+
+	if (lstat(e->address.sun_path, &st) != 0) {
+		return true;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		error_set(err, EVREC_ESYSTEM, "share: %s is no socket", e->address.sun_path);
+		return false;
+	}
+	(void)unlink(e->address.sun_path);
+	return true;
+}
+
+static enum endpoint_result take_path(struct endpoint *e, evrec_error *err)
+{
+	if (!check_folder(e, err)) {
+		return ENDPOINT_FAILED;
+	}
+	switch (spool_lock_take(&e->lock, e->lock_path, err)) {
+	case SPOOL_LOCK_IN_USE:
+		return ENDPOINT_IN_USE;
+	case SPOOL_LOCK_FAILED:
+		return ENDPOINT_FAILED;
+	case SPOOL_LOCK_TAKEN:
+		break;
+	}
+	return remove_stale(e, err) ? ENDPOINT_OK : ENDPOINT_FAILED;
+}
+
+static enum endpoint_result bind_socket(struct endpoint *e, evrec_error *err)
+{
+	if (!open_listed(e)) {
+		return failed(e, "socket", errno, err);
+	}
+	/* The mode that bind gives the file. */
+	(void)fchmod(e->fd, 0600);
+	if (bind(e->fd, (const struct sockaddr *)(const void *)&e->address, e->address_len) != 0) {
+		return errno == EADDRINUSE ? ENDPOINT_IN_USE : failed(e, "bind", errno, err);
+	}
+	return listen(e->fd, BACKLOG) == 0 ? ENDPOINT_OK : failed(e, "listen", errno, err);
+}
+
+enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err)
+{
+	enum endpoint_result result = e->abstract ? ENDPOINT_OK : take_path(e, err);
+
+	if (result == ENDPOINT_OK) {
+		result = bind_socket(e, err);
+	}
+	if (result != ENDPOINT_OK) {
+		close_listed(e);
+		spool_lock_release(&e->lock);
+	}
+	return result;
+}
+
+/* ---- connections ---- */
+
+static bool is_user(unsigned user, const unsigned *users, size_t n)
+{
+	if (user == 0 || user == geteuid()) {
+		return true;
+	}
+	while (n > 0 && users[n - 1] != user) {
+		n--;
+	}
+	return n > 0;
+}
+
+/* Whether the other side of the connection is a process of a user that is trusted. */
+static bool check_peer(const struct endpoint *e, int fd, const unsigned *users, size_t n, evrec_error *err)
+{
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
+		(void)failed(e, "SO_PEERCRED", errno, err);
+		return false;
+	}
+	if (!is_user(peer.uid, users, n)) {
+		error_set(err, EVREC_ESYSTEM, "share: the process at the other end of %s%s is of user %u",
+		          e->abstract ? "@" : "", e->address.sun_path + (e->abstract ? 1 : 0), (unsigned)peer.uid);
+		return false;
+	}
+	return true;
+}
+
+enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err)
+{
+	enum endpoint_result result = ENDPOINT_OK;
+
+	if (!e->abstract && !check_folder(e, err)) {
+		return ENDPOINT_FAILED;
+	}
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd < 0) {
+		return failed(e, "socket", errno, err);
+	}
+	if (connect(*fd, (const struct sockaddr *)(const void *)&e->address, e->address_len) != 0) {
+		result = errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN ? ENDPOINT_NOBODY
+		                                                                     : failed(e, "connect", errno, err);
+	} else if (!check_peer(e, *fd, NULL, 0, err)) {
+		result = ENDPOINT_FAILED;
+	}
+	if (result != ENDPOINT_OK) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+	return result;
+}
+
+int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, evrec_error *err)
+{
+	const int fd = accept4(e->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	err->code = 0;
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
+			(void)failed(e, "accept", errno, err);
+		}
+		return -1;
+	}
+	if (!check_peer(e, fd, users, n, err)) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int endpoint_send(int fd, const char *data, size_t len)
+{
+	const ssize_t sent = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (sent >= 0) {
+		return 1;
+	}
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS || errno == ENOMEM ? 0
+	                                                                                                        : -1;
+}
+
+long endpoint_receive(int fd, char *data, size_t size)
+{
+	const ssize_t len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (len < 0) {
+		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+	}
+	return len == 0 || (size_t)len > size ? -1 : (long)len;
+}

@@ -1,0 +1,59 @@
+/*
+ * endpoint.h - the socket by which the processes of a host find the one that writes for all: whoever binds it is the
+ * owner. An abstract name works in a chroot, and the kernel frees it when its owner is gone. A path lies in a folder
+ * of mode 0700 of this user; a lock beside it (PATH.lock) says whether its owner lives, so that a socket that a killed
+ * owner has left is replaced.
+ *
+ * All descriptors are close-on-exec and do not block. A forked child closes its copy of the bound socket, so that the
+ * name is free when the owner ends. One thread at a time.
+ */
+#ifndef EVREC_ENDPOINT_H
+#define EVREC_ENDPOINT_H
+
+#include "spool/spool_lock.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#pragma GCC visibility push(hidden)
+
+struct endpoint {
+	struct sockaddr_un address;
+	socklen_t address_len;
+	bool abstract;
+	char lock_path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
+	struct spool_lock lock;
+	int fd;                       /* bound; -1: not by this process */
+	struct endpoint *prev, *next; /* all that are bound in this process */
+};
+
+enum endpoint_result {
+	ENDPOINT_OK,
+	ENDPOINT_IN_USE, /* bind: another process has it */
+	ENDPOINT_NOBODY, /* connect: nobody has it, or its owner is too busy at the moment */
+	ENDPOINT_FAILED, /* see *err */
+};
+
+/* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share". No I/O. */
+int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err);
+/* Unbinds it. */
+void endpoint_close(struct endpoint *e);
+
+/* Binds the socket and listens, in e->fd. */
+enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err);
+/* Connects; *fd is the caller's. A server of another user than root and this one is refused. */
+enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err);
+/*
+ * The next connection of a process of this user, of root, or of one of the `n` users; the caller's. -1: none waits, or see
+ * *err, whose code is 0 if none waits.
+ */
+int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, evrec_error *err);
+
+/* A message, whole or not at all. 1: sent. 0: no room at the moment. -1: the connection ended. */
+int endpoint_send(int fd, const char *data, size_t len);
+/* Its length. 0: none waits. -1: the connection ended, or the message is longer than `size`. */
+long endpoint_receive(int fd, char *data, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

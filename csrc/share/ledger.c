@@ -1,0 +1,317 @@
+#include "share/ledger_inner.h"
+
+#include "base/lru.h"
+#include "event/event.h"
+
+static bool has_room(const struct ledger *l, size_t len)
+{
+	const size_t size = sizeof(struct node) + len;
+
+	return l->busy < l->limits.max_events && l->busy_bytes < l->limits.max_bytes &&
+	       size <= l->limits.max_bytes - l->busy_bytes;
+}
+
+struct ledger *ledger_new(const struct ledger_limits *limits)
+{
+	struct ledger *l = mem_zalloc(sizeof(*l));
+
+	if (l != NULL) {
+		l->limits = *limits;
+		l->free = l->stale = NONE;
+	}
+	return l;
+}
+
+void ledger_free(struct ledger *l)
+{
+	if (l != NULL) {
+		for (uint32_t i = 0; i < l->slots_len; i++) {
+			node_free(l->slots[i].node);
+		}
+		node_free(l->taken);
+		mem_free(l->slots);
+		mem_free(l->table);
+		mem_free(l);
+	}
+}
+
+void ledger_set_sinks(struct ledger *l, size_t sinks)
+{
+	l->sinks = sinks;
+}
+
+/* ---- recording ---- */
+
+void ledger_drop(struct ledger *l, enum evrec_cause cause)
+{
+	for (size_t i = 0; i < l->sinks; i++) {
+		l->ended[i].dropped[cause]++;
+	}
+}
+
+/* Whether an owner would take the event. */
+static bool check_event(evrec_str bytes, enum evrec_cause *cause)
+{
+	struct frame_event event;
+	const int code = frame_event_read(bytes, &event, NULL);
+
+	if (code == 0) {
+		frame_event_destroy(&event);
+	} else {
+		*cause = code == EVREC_ENOMEM ? EVREC_CAUSE_MEMORY : EVREC_CAUSE_UNFIT;
+	}
+	return code == 0;
+}
+
+static struct node *node_for(struct ledger *l, evrec_str bytes, enum evrec_cause *cause)
+{
+	const uint64_t hash = lru_hash(bytes);
+	struct node *node = node_find(l, hash, bytes);
+
+	*cause = EVREC_CAUSE_QUEUE_FULL;
+	if (node != NULL && node_left(node) != 0) {
+		return node_left(node) < UINT32_MAX ? node : NULL;
+	}
+	if (!has_room(l, bytes.len)) {
+		return NULL;
+	}
+	if (node != NULL) {
+		node_remove_idle(l, node);
+	} else if (check_event(bytes, cause)) {
+		*cause = EVREC_CAUSE_MEMORY;
+		node = node_new(l, hash, bytes);
+	}
+	if (node != NULL) {
+		l->busy++;
+		l->busy_bytes += node_size(node);
+	}
+	return node;
+}
+
+bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause *cause)
+{
+	struct node *node;
+
+	*cause = EVREC_CAUSE_UNFIT;
+	node = bytes.len > FRAME_EVENT_MAX - FRAME_MAX ? NULL : node_for(l, bytes, cause);
+	if (node == NULL) {
+		ledger_drop(l, *cause);
+		return false;
+	}
+	for (size_t i = 0; i < l->sinks; i++) {
+		node->left[i]++;
+	}
+	if (node->unsent++ == 0) {
+		node->first = at;
+		nodes_push(&l->queue, node);
+	}
+	node->last = at;
+	return true;
+}
+
+/* ---- sending ---- */
+
+/* False: no memory. */
+static bool make_name(struct ledger *l, struct node *node)
+{
+	struct frame_event event;
+
+	if (node->name.len != 0) {
+		return true;
+	}
+	if (frame_event_read((evrec_str){ node->bytes, node->len }, &event, NULL) != 0) {
+		return false;
+	}
+	l->busy_bytes -= node->name.cap;
+	buf_clear(&node->name);
+	name_make(&node->name, event.fields.regarding.name, node->first);
+	l->busy_bytes += node->name.cap;
+	frame_event_destroy(&event);
+	if (node->name.failed) {
+		buf_clear(&node->name);
+		return false;
+	}
+	return true;
+}
+
+static struct ledger_item item_of(const struct node *node, uint32_t n)
+{
+	return (struct ledger_item){
+		.times = { node->slot, n, node->first, node->last },
+		.known = node->known,
+		.again = node->again,
+		.name = buf_str(&node->name),
+		.bytes = { node->bytes, node->len },
+	};
+}
+
+bool ledger_next(struct ledger *l, struct ledger_item *item)
+{
+	struct node *node = l->queue.head;
+
+	if (l->stale != NONE) {
+		*item = (struct ledger_item){ .times = { .id = l->stale }, .known = true };
+		l->next_n = 0;
+		return true;
+	}
+	if (node == NULL || (!node->known && !make_name(l, node))) {
+		return false;
+	}
+	l->next_id = node->slot;
+	l->next_n = node->unsent < LEDGER_SEND_MAX ? node->unsent : LEDGER_SEND_MAX;
+	*item = item_of(node, l->next_n);
+	return true;
+}
+
+void ledger_sent(struct ledger *l)
+{
+	struct node *node;
+
+	if (l->next_n == 0) {
+		node_forget_stale(l);
+		return;
+	}
+	node = l->slots[l->next_id].node;
+	if (node_left(node) == node->unsent) {
+		node->first_sent = node->first;
+	}
+	node->known = true;
+	node->unsent -= l->next_n;
+	if (node->unsent == 0) {
+		nodes_remove(&l->queue, node);
+	}
+}
+
+/* ---- the answers ---- */
+
+static void count_end(struct ledger *l, const struct frame_ack *ack, uint32_t n)
+{
+	if (ack->end == FRAME_FORWARDED) {
+		l->ended[ack->sink].forwarded += n;
+	} else if (ack->end == FRAME_RATE_LIMITED) {
+		l->ended[ack->sink].rate_limited += n;
+	} else {
+		l->ended[ack->sink].dropped[ack->end] += n;
+	}
+}
+
+uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *bytes)
+{
+	struct node *node = ack->id < l->slots_len ? l->slots[ack->id].node : NULL;
+	uint32_t n;
+
+	if (node == NULL || node->left[ack->sink] <= node->unsent) {
+		return 0;
+	}
+	n = node->left[ack->sink] - node->unsent;
+	n = n < ack->n ? n : ack->n;
+	node->left[ack->sink] -= n;
+	count_end(l, ack, n);
+	*bytes = (evrec_str){ node->bytes, node->len };
+	if (node_left(node) == 0) {
+		node_become_idle(l, node);
+	}
+	return n;
+}
+
+static void disconnect_node(struct ledger *l, struct node *node)
+{
+	const uint32_t left = node_left(node);
+
+	if (left == node->unsent) {
+		if (node->known) {
+			/* All that was sent is acknowledged: the next owner makes another event of what comes. */
+			node->again = false;
+			node->name.len = 0;
+		}
+		node->known = false;
+		return;
+	}
+	node->known = false;
+	node->again = true;
+	node->first = node->first_sent;
+	if (node->unsent == 0) {
+		nodes_push(&l->queue, node);
+	}
+	node->unsent = left;
+}
+
+void ledger_disconnect(struct ledger *l)
+{
+	while (l->idle.head != NULL) {
+		node_forget(l, l->idle.head);
+	}
+	while (l->stale != NONE) {
+		node_forget_stale(l);
+	}
+	for (uint32_t i = 0; i < l->slots_len; i++) {
+		if (l->slots[i].node != NULL) {
+			disconnect_node(l, l->slots[i].node);
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+static void take_node(struct ledger *l, struct node *node)
+{
+	nodes_remove(&l->queue, node);
+	l->busy--;
+	l->busy_bytes -= node_size(node);
+	node_unlink(l, node);
+	node_free(l->taken);
+	l->taken = node;
+}
+
+/* The ledger must be disconnected: then all nodes are in the queue. */
+bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event)
+{
+	struct node *node = l->queue.head;
+
+	if (node == NULL || !make_name(l, node) ||
+	    frame_event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
+		return false;
+	}
+	*item = item_of(node, node->unsent);
+	take_node(l, node);
+	return true;
+}
+
+bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item)
+{
+	struct node *node = l->queue.head;
+
+	if (node == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		l->ended[i].dropped[cause] += node->left[i];
+	}
+	*item = item_of(node, node->unsent);
+	take_node(l, node);
+	return true;
+}
+
+bool ledger_is_empty(const struct ledger *l)
+{
+	return l->busy == 0;
+}
+
+size_t ledger_events(const struct ledger *l)
+{
+	return l->busy;
+}
+
+size_t ledger_bytes(const struct ledger *l)
+{
+	return l->busy_bytes;
+}
+
+void ledger_count(const struct ledger *l, size_t sink, struct ledger_counts *counts)
+{
+	*counts = (struct ledger_counts){ l->ended[sink].forwarded, l->ended[sink].rate_limited, 0, { 0 } };
+	memcpy(counts->dropped, l->ended[sink].dropped, sizeof(counts->dropped));
+	for (uint32_t i = 0; i < l->slots_len; i++) {
+		counts->pending += l->slots[i].node == NULL ? 0 : l->slots[i].node->left[sink];
+	}
+}

@@ -1,0 +1,86 @@
+/*
+ * ledger.h - the occurrences that a worker has recorded and its owner has not acknowledged. One thread at a time.
+ *
+ * There is one node for each different event, with numbers of occurrences: a repeated event takes no memory. A node whose
+ * occurrences are all acknowledged is idle; some idle ones are kept, so that the next occurrence need not send the event
+ * again. If the owner goes away, all that it has not acknowledged is to be sent again, to the next one.
+ *
+ *   recorded ---> unsent ---> sent ---> acknowledged for each sink
+ *                   ^          |
+ *                   +----------+ the connection ended
+ */
+#ifndef EVREC_LEDGER_H
+#define EVREC_LEDGER_H
+
+#include "share/frame.h"
+
+#pragma GCC visibility push(hidden)
+
+#define LEDGER_SEND_MAX 10000 /* occurrences of one event that are sent at once */
+
+struct ledger_limits {
+	size_t max_events; /* different events that are not acknowledged; below 2^31 */
+	size_t max_bytes;  /* the memory of these */
+};
+
+struct ledger;
+struct ledger *ledger_new(const struct ledger_limits *limits); /* NULL: no memory */
+void ledger_free(struct ledger *l);                            /* NULL is fine */
+
+/* Whose every occurrence from now on is to be acknowledged for; at most FRAME_SINKS. */
+void ledger_set_sinks(struct ledger *l, size_t sinks);
+
+/*
+ * Notes one occurrence, at the time `at`, of the event with these bytes (frame_event_put). False: it is dropped, and counted so,
+ * for *cause.
+ */
+bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause *cause);
+/* Counts an occurrence that was dropped before it could be noted. */
+void ledger_drop(struct ledger *l, enum evrec_cause cause);
+
+/* Occurrences that are to be sent, or an event that the owner may forget (times.n is 0). */
+struct ledger_item {
+	struct frame_times times;
+	bool known; /* the owner has the event */
+	bool again; /* an earlier owner may have written it, under this name */
+	evrec_str
+		name; /* for the event, if it is a new one for the owner. Valid until the ledger changes, as `bytes` is */
+	evrec_str bytes; /* of the event */
+};
+/* The next item. False: there is none, or there is no memory for its name. */
+bool ledger_next(struct ledger *l, struct ledger_item *item);
+/* The item that ledger_next gave last was sent. */
+void ledger_sent(struct ledger *l);
+
+/*
+ * `n` occurrences ended for a sink. Returns the number that was counted: the ledger does not believe in more than were
+ * sent. *bytes are those of the event, valid until the ledger changes.
+ */
+uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *bytes);
+
+/* The connection ended: the next owner knows nothing, and what was sent and not acknowledged is to be sent again. */
+void ledger_disconnect(struct ledger *l);
+
+/*
+ * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this
+ * process is to write them itself. The item, and the event, which the caller frees with frame_event_destroy, are valid until the
+ * next call. False: there is none, or no memory.
+ */
+bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event);
+/* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */
+bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item);
+
+bool ledger_is_empty(const struct ledger *l); /* nothing waits for an acknowledgement */
+size_t ledger_events(const struct ledger *l); /* different events that do */
+size_t ledger_bytes(const struct ledger *l);  /* the memory of these */
+
+/* Occurrences, by their end for one sink. What was received is the sum of all. */
+struct ledger_counts {
+	uint64_t forwarded, rate_limited, pending;
+	uint64_t dropped[EVREC_CAUSES];
+};
+void ledger_count(const struct ledger *l, size_t sink, struct ledger_counts *counts);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * ledger_inner.h - the memory of a ledger, for the files that implement it: ledger.c, and ledger_node.c for nodes, their
+ * table and their slots.
+ */
+#ifndef EVREC_LEDGER_INNER_H
+#define EVREC_LEDGER_INNER_H
+
+#include "share/ledger.h"
+
+#pragma GCC visibility push(hidden)
+
+#define NONE UINT32_MAX
+
+struct node {
+	struct node *next_of_hash;
+	struct node *next, *prev; /* in the queue or among the idle ones */
+	uint64_t hash;
+	uint32_t slot;              /* the event's id */
+	uint32_t unsent;            /* occurrences */
+	uint32_t left[FRAME_SINKS]; /* occurrences, unsent ones too, that have not ended for the sink */
+	int64_t first, last;        /* of the unsent occurrences */
+	int64_t first_sent;         /* of the occurrences that were sent and not acknowledged */
+	struct buf name;            /* empty: not made yet */
+	bool known;                 /* the owner has the event */
+	bool again;                 /* an earlier owner had occurrences that it has not acknowledged */
+	size_t len;
+	char bytes[];
+};
+
+struct list {
+	struct node *head, *tail;
+	size_t len;
+};
+
+/* The owner may know a slot's event longer than the slot has a node. */
+struct slot {
+	struct node *node;
+	uint32_t next_free;
+	uint32_t next_stale;
+	bool stale; /* the owner knows an event that is to be forgotten */
+};
+
+struct ledger {
+	struct ledger_limits limits;
+	size_t sinks;
+	struct node **table; /* by hash; table_len is a power of two */
+	size_t table_len;
+	struct slot *slots;
+	uint32_t slots_len, free, stale;
+	struct list queue; /* nodes with unsent occurrences, in the order in which they came */
+	struct list idle;  /* the one that was used last is the tail */
+	size_t idle_bytes;
+	size_t busy, busy_bytes; /* nodes with occurrences that are not acknowledged */
+	struct node *taken;      /* by ledger_take */
+	uint32_t next_id;        /* of the item that ledger_next gave */
+	uint32_t next_n;
+	struct {
+		uint64_t forwarded, rate_limited, dropped[EVREC_CAUSES];
+	} ended[FRAME_SINKS];
+};
+
+void nodes_push(struct list *list, struct node *node);
+void nodes_remove(struct list *list, struct node *node);
+
+/* The memory of a node. */
+size_t node_size(const struct node *node);
+/* Occurrences that have not ended for every sink. */
+uint32_t node_left(const struct node *node);
+struct node *node_find(const struct ledger *l, uint64_t hash, evrec_str bytes);
+/* A node without occurrences, which is neither busy nor idle yet. NULL: no memory. */
+struct node *node_new(struct ledger *l, uint64_t hash, evrec_str bytes);
+/* Takes it out of the table and its slot. The owner is to forget it, if it knows it. */
+void node_unlink(struct ledger *l, struct node *node);
+void node_free(struct node *node); /* NULL is fine */
+
+/* Frees an idle node. */
+void node_forget(struct ledger *l, struct node *node);
+/* From idle to busy, and back. The latter may free other idle nodes. */
+void node_remove_idle(struct ledger *l, struct node *node);
+void node_become_idle(struct ledger *l, struct node *node);
+/* The owner has forgotten the first stale slot. */
+void node_forget_stale(struct ledger *l);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,224 @@
+#include "share/share_inner.h"
+
+#include "base/clock.h"
+
+#include <unistd.h>
+
+/* ---- becoming the owner ---- */
+
+/* One event of the ledger goes to the pipelines. False: there is none, or there is no memory. */
+static bool record_own(struct share *s)
+{
+	struct ledger_item item;
+	struct frame_event event;
+	bool ok;
+
+	share_lock(s);
+	ok = ledger_take(s->ledger, &item, &event);
+	s->records_own = ok;
+	share_unlock(s);
+	if (!ok) {
+		return false;
+	}
+	s->ops->record(s->ctx, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n,
+	                                              item.times.first, item.times.last });
+	frame_event_destroy(&event);
+	share_lock(s);
+	s->records_own = false;
+	share_unlock(s);
+	return true;
+}
+
+bool owner_begin(struct share *s)
+{
+	bool empty;
+
+	if (!s->ops->begin(s->ctx)) {
+		return false;
+	}
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		if (s->state[i].len != 0) {
+			s->ops->load_state(s->ctx, i, buf_str(&s->state[i]));
+		}
+		buf_free(&s->state[i]);
+	}
+	while (record_own(s)) {
+	}
+	share_lock(s);
+	empty = ledger_is_empty(s->ledger);
+	if (empty) {
+		s->changed = false;
+		atomic_store(&s->role, SHARE_OWNER);
+	}
+	share_unlock(s);
+	return empty;
+}
+
+/* ---- connections ---- */
+
+static void add_peer(struct share *s, int fd)
+{
+	struct peer *peer = s->peers_len < PEERS_MAX ? peer_new(s->last_number + 1, fd) : NULL;
+
+	if (peer == NULL) {
+		(void)close(fd);
+		return;
+	}
+	s->last_number++;
+	share_lock(s);
+	peer->next = s->peers;
+	s->peers = peer;
+	share_unlock(s);
+	s->peers_len++;
+}
+
+static void accept_all(struct share *s)
+{
+	evrec_error err = { 0 };
+	int fd;
+
+	do {
+		fd = endpoint_accept(&s->endpoint, s->options.users, s->options.users_len, &err);
+		if (fd >= 0) {
+			add_peer(s, fd);
+		}
+	} while (fd >= 0);
+	if (err.code != 0) {
+		share_tell(s, err.message, "share_refused");
+	}
+}
+
+static void remove_dead(struct share *s)
+{
+	struct peer **at = &s->peers;
+
+	while (*at != NULL) {
+		struct peer *peer = *at;
+
+		if (peer->dead) {
+			share_lock(s);
+			*at = peer->next;
+			share_unlock(s);
+			peer_free(peer);
+			s->peers_len--;
+		} else {
+			at = &peer->next;
+		}
+	}
+}
+
+/* Workers greet anew if the options have changed. */
+static void check_changed(struct share *s)
+{
+	bool changed;
+
+	share_lock(s);
+	changed = s->changed;
+	s->changed = false;
+	share_unlock(s);
+	for (struct peer *peer = s->peers; changed && peer != NULL; peer = peer->next) {
+		peer->dead = true;
+	}
+}
+
+void owner_step(struct share *s)
+{
+	check_changed(s);
+	accept_all(s);
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		peer_receive(s, peer);
+		(void)peer_send(s, peer);
+	}
+	remove_dead(s);
+}
+
+void owner_free(struct share *s)
+{
+	while (s->peers != NULL) {
+		struct peer *peer = s->peers;
+
+		s->peers = peer->next;
+		peer_free(peer);
+	}
+}
+
+/* ---- the end in order ---- */
+
+static int64_t mono(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+/* Waits until there is room for a frame. False: the time is up. */
+static bool wait_for_room(const struct peer *peer, int64_t deadline)
+{
+	struct pollfd polled = { .fd = peer->line.fd, .events = POLLOUT };
+	const int64_t left = deadline - mono();
+
+	return left > 0 && poll(&polled, 1, (int)((left + MS - 1) / MS)) > 0;
+}
+
+/* Sends all acknowledgements. */
+static void send_acks(struct share *s, struct peer *peer, int64_t deadline)
+{
+	while (!peer_send(s, peer) && !peer->dead) {
+		peer->dead = !wait_for_room(peer, deadline);
+	}
+}
+
+/* Sends the frame in line.out. */
+static void send_frame(struct peer *peer, int64_t deadline)
+{
+	while (!peer->dead && !line_send(&peer->line, &peer->dead)) {
+		peer->dead = peer->dead || !wait_for_room(peer, deadline);
+	}
+}
+
+static void send_state(struct peer *heir, size_t sink, evrec_str state, int64_t deadline)
+{
+	size_t next = 0;
+
+	while (!heir->dead && next < state.len) {
+		heir->dead = !frame_state(&heir->line.out, (uint32_t)sink, state, next, &next);
+		send_frame(heir, deadline);
+	}
+}
+
+/* False: the peer got none of it, or only a part, and is no heir. */
+static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
+{
+	struct buf state = { 0 };
+
+	for (size_t i = 0; i < s->sinks && !heir->dead; i++) {
+		buf_clear(&state);
+		if (s->ops->save_state(s->ctx, i, &state) && !state.failed && state.len <= FRAME_STATE_MAX) {
+			send_state(heir, i, buf_str(&state), deadline);
+		}
+	}
+	buf_free(&state);
+	return !heir->dead;
+}
+
+void owner_end(struct share *s, int64_t timeout)
+{
+	const int64_t deadline = mono() + timeout;
+	struct peer *peer, *heir = NULL;
+
+	endpoint_close(&s->endpoint);
+	for (peer = s->peers; peer != NULL; peer = peer->next) {
+		peer->dead = peer->dead || !peer->greeted;
+		send_acks(s, peer, deadline);
+		if (heir == NULL && !peer->dead && bequeath(s, peer, deadline)) {
+			heir = peer;
+		}
+	}
+	for (peer = s->peers; peer != NULL; peer = peer->next) {
+		peer->dead = peer->dead || !frame_begin(&peer->line.out, FRAME_BYE, peer == heir ? FRAME_HEIR : 0);
+		send_frame(peer, deadline);
+		peer->dead = true;
+	}
+	remove_dead(s);
+	share_lock(s);
+	atomic_store(&s->role, SHARE_UNKNOWN);
+	share_unlock(s);
+}

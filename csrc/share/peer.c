@@ -1,0 +1,321 @@
+#include "share/share_inner.h"
+
+#include "event/event.h"
+#include "share/bytes.h"
+
+#include <stdio.h>
+
+/* Acknowledgements that may wait until no more events are read; of those that are held, more. */
+#define ACKS_FULL ((size_t)64 * 1024)
+#define HELD_FULL ((size_t)1024 * 1024)
+#define NODES_MIN 16
+
+struct peer *peer_new(uint64_t number, int fd)
+{
+	struct peer *peer = mem_zalloc(sizeof(*peer));
+
+	if (peer != NULL) {
+		peer->number = number;
+		line_open(&peer->line, fd);
+	}
+	return peer;
+}
+
+static void forget(struct peer *peer, uint32_t id)
+{
+	if (id < peer->nodes_len && peer->nodes[id] != NULL) {
+		frame_event_destroy(&peer->nodes[id]->event);
+		mem_free(peer->nodes[id]);
+		peer->nodes[id] = NULL;
+	}
+}
+
+void peer_free(struct peer *peer)
+{
+	line_close(&peer->line);
+	for (uint32_t i = 0; i < peer->nodes_len; i++) {
+		forget(peer, i);
+	}
+	mem_free(peer->nodes);
+	buf_free(&peer->acks);
+	buf_free(&peer->held);
+	mem_free(peer);
+}
+
+/* ---- acknowledgements ---- */
+
+/* Adds to the last record if that is the same but for the number. */
+static void add_ack(struct buf *acks, size_t from, const struct frame_ack *ack)
+{
+	struct frame_ack last;
+
+	if (acks->len >= from + sizeof(last)) {
+		memcpy(&last, acks->data + acks->len - sizeof(last), sizeof(last));
+		if (last.id == ack->id && last.sink == ack->sink && last.end == ack->end &&
+		    last.n <= UINT32_MAX - ack->n) {
+			last.n += ack->n;
+			memcpy(acks->data + acks->len - sizeof(last), &last, sizeof(last));
+			return;
+		}
+	}
+	buf_put(acks, ack, sizeof(*ack));
+}
+
+void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack)
+{
+	if (s->options.holds_acks) {
+		add_ack(&peer->held, peer->marked, ack);
+	} else {
+		add_ack(&peer->acks, 0, ack);
+	}
+	peer->failed = peer->failed || peer->acks.failed || peer->held.failed;
+}
+
+/* Takes the first bytes out of a buffer. */
+static void cut_head(struct buf *b, size_t len)
+{
+	b->len -= len;
+	if (b->len != 0) {
+		memmove(b->data, b->data + len, b->len);
+	}
+}
+
+void peer_release(struct peer *peer)
+{
+	buf_put(&peer->acks, peer->held.data, peer->marked);
+	peer->failed = peer->failed || peer->acks.failed;
+	cut_head(&peer->held, peer->marked);
+	peer->marked = 0;
+}
+
+bool peer_is_full(struct share *s, const struct peer *peer)
+{
+	bool full;
+
+	share_lock(s);
+	full = peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
+	share_unlock(s);
+	return full;
+}
+
+static void make_acks(struct share *s, struct peer *peer)
+{
+	struct buf *out = &peer->line.out;
+	size_t len;
+
+	share_lock(s);
+	len = peer->acks.len;
+	if (len > FRAME_MAX / 2) {
+		len = FRAME_MAX / 2 / sizeof(struct frame_ack) * sizeof(struct frame_ack);
+	}
+	if (len != 0 && frame_begin(out, FRAME_ACK, 0)) {
+		buf_put(out, peer->acks.data, len);
+		if (out->failed) {
+			buf_clear(out);
+		} else {
+			cut_head(&peer->acks, len);
+		}
+	}
+	peer->dead = peer->dead || peer->failed;
+	share_unlock(s);
+}
+
+bool peer_send(struct share *s, struct peer *peer)
+{
+	while (!peer->dead && line_send(&peer->line, &peer->dead)) {
+		make_acks(s, peer);
+		if (peer->line.out.len == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- what the worker has sent ---- */
+
+static int broken(evrec_error *err, const char *reason)
+{
+	return error_set(err, EVREC_EINVALID, "the peer sent %s", reason);
+}
+
+static void record(struct share *s, const struct peer *peer, const struct frame_times *times, evrec_str name,
+                   bool again)
+{
+	const struct share_event event = {
+		.source = peer->number,
+		.node = times->id,
+		.event = &peer->nodes[times->id]->event,
+		.name = name,
+		.again = again,
+		.n = times->n,
+		.first = times->first,
+		.last = times->last,
+	};
+
+	s->ops->record(s->ctx, &event);
+}
+
+static bool reserve_node(struct peer *peer, uint32_t id)
+{
+	size_t len = peer->nodes_len == 0 ? NODES_MIN : peer->nodes_len;
+	struct peer_node **nodes;
+
+	if (id < peer->nodes_len) {
+		return true;
+	}
+	while (len <= id) {
+		len *= 2;
+	}
+	nodes = mem_realloc(peer->nodes, len * sizeof(struct peer_node *));
+	if (nodes == NULL) {
+		return false;
+	}
+	memset(nodes + peer->nodes_len, 0, (len - peer->nodes_len) * sizeof(struct peer_node *));
+	peer->nodes = nodes;
+	peer->nodes_len = len;
+	return true;
+}
+
+/* Replaces the event of the id. */
+static int set_node(const struct share *s, struct peer *peer, uint32_t id, evrec_str bytes, evrec_error *err)
+{
+	struct peer_node *node;
+	int code;
+
+	forget(peer, id);
+	node = reserve_node(peer, id) ? mem_alloc(sizeof(*node) + bytes.len) : NULL;
+	if (node == NULL) {
+		return error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	memcpy(node->bytes, bytes.data, bytes.len);
+	code = frame_event_read((evrec_str){ node->bytes, bytes.len }, &node->event, err);
+	if (code == 0 && node->event.sinks != 0 && node->event.sinks != s->sinks) {
+		frame_event_destroy(&node->event);
+		code = broken(err, "keys of other sinks");
+	}
+	if (code != 0) {
+		mem_free(node);
+		return code;
+	}
+	peer->nodes[id] = node;
+	return 0;
+}
+
+/* Idle events of a worker have ids too, and its table of them doubles. */
+static bool is_id(const struct share *s, uint32_t id)
+{
+	return id < 2 * (s->options.limits.max_events + 1024);
+}
+
+static int take_event(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
+{
+	bool complete = false;
+	struct bytes in;
+	evrec_str name;
+	int code;
+
+	if (!is_id(s, f->times.id) || f->times.n > LEDGER_SEND_MAX) {
+		return broken(err, "too many events");
+	}
+	code = frame_collect(&peer->line.parts, &f->part, FRAME_EVENT_MAX, &complete, err);
+	if (code != 0 || !complete) {
+		return code;
+	}
+	in = bytes_of(buf_str(&peer->line.parts.whole));
+	name = bytes_str(&in);
+	if (in.bad || !is_dns_subdomain(name)) {
+		return broken(err, "an event without a name");
+	}
+	code = set_node(s, peer, f->times.id, (evrec_str){ in.at, in.left }, err);
+	if (code == 0) {
+		record(s, peer, &f->times, name, f->flags == FRAME_AGAIN);
+	}
+	/* Most events are small: a long one does not keep its memory. */
+	buf_free(&peer->line.parts.whole);
+	return code;
+}
+
+static int take_more(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
+{
+	for (size_t i = 0; i < frame_times_len(f); i++) {
+		const struct frame_times times = frame_times_at(f, i);
+
+		if (times.n == 0) {
+			forget(peer, times.id);
+		} else if (times.id >= peer->nodes_len || peer->nodes[times.id] == NULL || times.n > LEDGER_SEND_MAX) {
+			return broken(err, "an unknown event");
+		} else {
+			record(s, peer, &times, (evrec_str){ NULL, 0 }, false);
+		}
+	}
+	return 0;
+}
+
+/* Answers, and lets the connection end behind the answer. */
+static void refuse(struct peer *peer, evrec_str option, const char *text)
+{
+	if (peer->line.out.len == 0 && frame_refuse(&peer->line.out, option, str_from(text))) {
+		(void)line_send(&peer->line, &peer->dead);
+	}
+	peer->dead = true;
+}
+
+static void greet(struct share *s, struct peer *peer, const struct frame *hello)
+{
+	evrec_str option = { NULL, 0 };
+	char text[192];
+	bool equal, ok;
+
+	share_lock(s);
+	equal = frame_options_equal(hello, s->same, s->same_len, &option);
+	if (!equal) {
+		(void)snprintf(text, sizeof(text), "option '%.*s' differs", (int)(option.len < 128 ? option.len : 128),
+		               option.len == 0 ? "" : option.data);
+	}
+	ok = equal && frame_hello(&peer->line.out, s->instance, s->same, s->same_len);
+	share_unlock(s);
+	peer->greeted = ok;
+	if (!equal) {
+		refuse(peer, EVREC_STR("options"), text);
+	}
+	peer->dead = peer->dead || !ok;
+}
+
+static int take_frame(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
+{
+	if (f->type == FRAME_HELLO && !peer->greeted) {
+		greet(s, peer, f);
+		return 0;
+	}
+	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH)) {
+		return broken(err, "a frame out of its turn");
+	}
+	if (f->type == FRAME_EVENT) {
+		return take_event(s, peer, f, err);
+	}
+	if (f->type == FRAME_MORE) {
+		return take_more(s, peer, f, err);
+	}
+	s->ops->flush(s->ctx);
+	return 0;
+}
+
+void peer_receive(struct share *s, struct peer *peer)
+{
+	evrec_error err = { 0 };
+	struct frame f;
+
+	for (size_t i = 0; i < FRAMES_A_STEP && !peer->dead && !peer_is_full(s, peer); i++) {
+		const int got = line_receive(s, &peer->line, &f, &err);
+
+		if (got == 0) {
+			return;
+		}
+		if (got < 0 || take_frame(s, peer, &f, &err) != 0) {
+			if (err.code == EVREC_EINVALID) {
+				refuse(peer, (evrec_str){ NULL, 0 }, err.message);
+			}
+			peer->dead = true;
+		}
+	}
+}

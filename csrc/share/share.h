@@ -1,0 +1,121 @@
+/*
+ * share.h - one recorder for the processes of a host. All of them name the same endpoint; whoever binds it is the owner, and
+ * writes the events of all. The others are workers: they hand over what they record, and keep it in a ledger until the
+ * owner says how it ended. If the owner goes away, a worker takes its place.
+ *
+ *            share_add          event, more            record
+ *   recorder ---------> ledger ------------> owner ------------> its pipelines
+ *                          ^       ack         |                     |
+ *                          +-------------------+<--------------------+ share_settled
+ *
+ * Roles are found out in steps. share_step is driven by a thread of the embedder's of this file, or by polls: by one
+ * thread at a time. All other functions may be called by any thread at any time, unless they say more. The share has a
+ * lock of its own, which is held for no system call but a wake, and for no call of share_ops.
+ */
+#ifndef EVREC_SHARE_H
+#define EVREC_SHARE_H
+
+#include "share/ledger.h"
+
+#pragma GCC visibility push(hidden)
+
+struct share;
+
+struct share_options {
+	evrec_str name;        /* "@name" or an absolute path */
+	bool client_only;      /* never becomes the owner */
+	bool holds_acks;       /* an owner acknowledges nothing before share_release */
+	const unsigned *users; /* besides root and the own one, whose processes an owner serves */
+	size_t users_len;
+	struct ledger_limits limits;
+};
+
+/* Occurrences for the pipelines. Borrowed. */
+struct share_event {
+	uint64_t source,
+		node; /* for share_settled; source is 0 if this process has recorded them: nobody waits for their end */
+	const struct frame_event *event;
+	evrec_str name; /* for the event, if it is a new one; empty: it needs one of its own */
+	bool again;     /* an earlier owner may have created it under this name */
+	uint32_t n;
+	int64_t first, last;
+};
+
+/* Called from inside share_step, share_end and share_flush, with no lock held. */
+struct share_ops {
+	/* An owner: to be recorded; for each sink, share_settled is called for all `n` of them, now or later. */
+	void (*record)(void *ctx, const struct share_event *event);
+	/* An owner: a worker waits until all that it has recorded is written. */
+	void (*flush)(void *ctx);
+	/* From now on an owner, unless this returns false: then it is called again in the next step. */
+	bool (*begin)(void *ctx);
+	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
+	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
+	/* `name` is "share" or "share_refused". */
+	void (*error)(void *ctx, const char *message, const char *name);
+	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
+	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
+	void (*load_state)(void *ctx, size_t sink, evrec_str state);
+};
+
+/*
+ * No I/O is done before the first step. NULL, with *err set: EVREC_EINVALID (the name) or EVREC_ENOMEM. `ops` must live as
+ * long as the share.
+ */
+struct share *share_new(const struct share_options *options, const struct share_ops *ops, void *ctx, evrec_error *err);
+/*
+ * Closes all connections. What the ledger still has is forgotten. Not while another function runs; also in a forked child,
+ * whose parent then keeps the endpoint and the connections.
+ */
+void share_free(struct share *s); /* NULL is fine */
+
+/*
+ * Copies the options that all processes must have alike, and the number of sinks. Before the first step, and when a sink
+ * has been started or stopped. False: no memory.
+ */
+bool share_set_options(struct share *s, const struct frame_option *options, size_t n, size_t sinks);
+
+enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
+enum share_role share_role(const struct share *s);
+
+/*
+ * Hands over one occurrence. SHARE_KEPT: the ledger has it. SHARE_DROPPED: it was counted as dropped, for *cause.
+ * SHARE_OWN: this process is the owner, and records it itself. `keys` are one for each sink; NULL: defaults.
+ */
+enum share_result { SHARE_KEPT, SHARE_DROPPED, SHARE_OWN };
+enum share_result share_add(struct share *s, const evrec_fields *event, const struct frame_keys *keys, int64_t at,
+                            enum evrec_cause *cause);
+
+/* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
+void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
+/*
+ * An owner that holds acknowledgements: the state that is saved from now on has all that was settled until now. False:
+ * nothing is held.
+ */
+bool share_mark(struct share *s);
+/* That state is in its file: what was marked is acknowledged. */
+void share_release(struct share *s);
+
+/*
+ * Does what can be done at once, and before that waits for up to `timeout` ns until there is something to do. `now` is the
+ * time of CLOCK_MONOTONIC, in ns.
+ */
+void share_step(struct share *s, int64_t now, int64_t timeout);
+/* Ends the wait of a step, the present one or the next one. */
+void share_wake(struct share *s);
+/* A worker asks the owner to write all that it has. */
+void share_flush(struct share *s);
+/* Whether all that this process has recorded is acknowledged. */
+bool share_is_settled(struct share *s);
+/*
+ * Ends in order, within `timeout` ns, instead of further steps: an owner has written what it could by now, sends
+ * acknowledgements, and hands its state to one worker, which is to be the next owner. A worker drops what is left, for the
+ * cause "closed".
+ */
+void share_end(struct share *s, int64_t timeout);
+
+void share_count(struct share *s, size_t sink, struct ledger_counts *counts);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,263 @@
+#include "share/share_inner.h"
+
+#include "share/bytes.h"
+
+#include <stdio.h>
+
+#define RETRY_REFUSED (5 * EVREC_SECOND)
+#define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
+
+void worker_begin(struct share *s, int fd)
+{
+	struct link *link = &s->link;
+	bool ok;
+
+	line_open(&link->line, fd);
+	buf_clear(&link->whole);
+	link->phase = LINK_GREETING;
+	share_lock(s);
+	ok = frame_hello(&link->line.out, s->instance, s->same, s->same_len);
+	s->changed = false;
+	atomic_store(&s->role, SHARE_WORKER);
+	share_unlock(s);
+	if (!ok) {
+		worker_end(s, s->next_try);
+	}
+}
+
+void worker_end(struct share *s, int64_t next_try)
+{
+	line_close(&s->link.line);
+	buf_free(&s->link.whole);
+	s->link.phase = LINK_NONE;
+	s->next_try = next_try;
+	share_lock(s);
+	ledger_disconnect(s->ledger);
+	atomic_store(&s->role, SHARE_UNKNOWN);
+	share_unlock(s);
+}
+
+/* ---- what the owner says ---- */
+
+static void acknowledge(struct share *s, const struct frame_ack *ack)
+{
+	struct frame_event event;
+	evrec_event *copy = NULL;
+	evrec_str bytes;
+	uint32_t n;
+
+	share_lock(s);
+	n = ledger_ack(s->ledger, ack, &bytes);
+	if (n != 0 && ack->end != FRAME_FORWARDED && frame_event_read(bytes, &event, NULL) == 0) {
+		copy = evrec_event_new(&event.fields);
+		frame_event_destroy(&event);
+	}
+	share_unlock(s);
+	if (copy != NULL) {
+		s->ops->lost(s->ctx, evrec_event_fields(copy), ack->sink, ack->end, n);
+		evrec_event_release(copy);
+	}
+}
+
+static void be_refused(struct share *s, const struct frame *f, int64_t now)
+{
+	char message[256];
+
+	(void)snprintf(message, sizeof(message), "share: the owner refuses this process: %.*s", (int)f->text.len,
+	               f->text.len == 0 ? "" : f->text.data);
+	worker_end(s, now + RETRY_REFUSED);
+	share_tell(s, message, "share_refused");
+}
+
+static int take_state(struct share *s, const struct frame *f, evrec_error *err)
+{
+	struct frame_parts *parts = &s->link.line.parts;
+	bool complete = false;
+	const int code = frame_collect(parts, &f->part, FRAME_STATE_MAX, &complete, err);
+
+	if (code == 0 && complete) {
+		buf_free(&s->state[f->sink]);
+		s->state[f->sink] = parts->whole;
+		*parts = (struct frame_parts){ .total = 0 };
+	}
+	return code;
+}
+
+/* False: the connection is over, or has to be. */
+static bool take_frame(struct share *s, const struct frame *f, int64_t now, evrec_error *err)
+{
+	const bool ready = s->link.phase == LINK_READY;
+
+	if (f->type == FRAME_HELLO && !ready) {
+		s->link.phase = LINK_READY;
+		s->told[0] = '\0';
+		return true;
+	}
+	if (f->type == FRAME_REFUSE) {
+		be_refused(s, f, now);
+		return false;
+	}
+	if (f->type == FRAME_ACK && ready) {
+		for (size_t i = 0; i < frame_acks_len(f); i++) {
+			const struct frame_ack ack = frame_ack_at(f, i);
+
+			acknowledge(s, &ack);
+		}
+		return true;
+	}
+	if (f->type == FRAME_STATE && ready) {
+		return take_state(s, f, err) == 0;
+	}
+	if (f->type == FRAME_BYE) {
+		worker_end(s, f->flags == FRAME_HEIR ? now : now + HEIR_FIRST);
+		return false;
+	}
+	(void)error_set(err, EVREC_EINVALID, "the peer sent a frame out of its turn");
+	return false;
+}
+
+/* The connection ended, or *err says what is wrong with the owner. */
+static void lose(struct share *s, int64_t now, const evrec_error *err)
+{
+	char message[256];
+
+	if (s->link.phase == LINK_NONE) {
+		return;
+	}
+	worker_end(s, err->message[0] == '\0' ? now : now + RETRY_REFUSED);
+	if (err->message[0] != '\0') {
+		(void)snprintf(message, sizeof(message), "share: %.240s", err->message);
+		share_tell(s, message, "share");
+	}
+}
+
+static void receive(struct share *s, int64_t now)
+{
+	evrec_error err = { 0 };
+	struct frame f;
+
+	for (size_t i = 0; i < FRAMES_A_STEP; i++) {
+		const int got = line_receive(s, &s->link.line, &f, &err);
+
+		if (got == 0) {
+			return;
+		}
+		if (got < 0 || !take_frame(s, &f, now, &err)) {
+			lose(s, now, &err);
+			return;
+		}
+	}
+}
+
+/* ---- what the worker says ---- */
+
+/* The name, and the event's bytes. False: no memory. */
+static bool begin_event(struct link *link, const struct ledger_item *item)
+{
+	buf_clear(&link->whole);
+	bytes_put_str(&link->whole, item->name);
+	buf_put_str(&link->whole, item->bytes);
+	if (link->whole.failed) {
+		buf_clear(&link->whole);
+		return false;
+	}
+	link->sent = 0;
+	link->times = item->times;
+	link->flags = item->again ? FRAME_AGAIN : 0;
+	return true;
+}
+
+/* Occurrences of events that the owner knows. */
+static void put_more(struct ledger *ledger, struct ledger_item *item, struct buf *out)
+{
+	bool next = frame_begin(out, FRAME_MORE, 0);
+
+	while (next && item->known && frame_has_room(out)) {
+		frame_add_times(out, &item->times);
+		if (out->failed) {
+			break;
+		}
+		ledger_sent(ledger);
+		next = ledger_next(ledger, item);
+	}
+	/* A record that found no room in memory was not taken out of the ledger. */
+	out->failed = false;
+	if (out->len <= 8) {
+		buf_clear(out);
+	}
+}
+
+static void take_next(struct share *s)
+{
+	struct link *link = &s->link;
+	struct ledger_item item;
+
+	share_lock(s);
+	if (ledger_next(s->ledger, &item)) {
+		if (item.known) {
+			put_more(s->ledger, &item, &link->line.out);
+		} else if (begin_event(link, &item)) {
+			ledger_sent(s->ledger);
+		}
+	} else if (s->flushes) {
+		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, 0);
+	}
+	share_unlock(s);
+}
+
+/* Makes the next frame in line.out, if there is something to say. */
+static void make_frame(struct share *s)
+{
+	struct link *link = &s->link;
+
+	if (link->whole.len == 0) {
+		take_next(s);
+	}
+	if (link->whole.len == 0) {
+		return;
+	}
+	if (!frame_event(&link->line.out, link->flags, &link->times, buf_str(&link->whole), link->sent, &link->sent)) {
+		buf_clear(&link->line.out);
+	} else if (link->sent == link->whole.len) {
+		buf_clear(&link->whole);
+	}
+}
+
+static void transmit(struct share *s, int64_t now)
+{
+	const evrec_error over = { 0 };
+	bool dead = false;
+
+	while (line_send(&s->link.line, &dead) && s->link.phase == LINK_READY) {
+		make_frame(s);
+		if (s->link.line.out.len == 0) {
+			return;
+		}
+	}
+	if (dead) {
+		lose(s, now, &over);
+	}
+}
+
+static bool has_changed(struct share *s)
+{
+	bool changed;
+
+	share_lock(s);
+	changed = s->changed;
+	share_unlock(s);
+	return changed;
+}
+
+void worker_step(struct share *s, int64_t now)
+{
+	if (has_changed(s)) {
+		worker_end(s, now);
+		return;
+	}
+	/* Before something is read, so that an owner that has gone is not the end of what it has said. */
+	receive(s, now);
+	if (s->link.phase != LINK_NONE) {
+		transmit(s, now);
+	}
+}

@@ -1,0 +1,323 @@
+/* Two broadcasters of one process that share one recorder, driven by polls: the first is the owner. */
+#include "tmpdir.h"
+
+#include <poll.h>
+
+#include "alloc_failure.h"
+
+struct side {
+	evrec_broadcaster *b;
+	evrec_watch *watch;
+	evrec_recorder *r;
+	unsigned drops, errors;
+	char why[64], error[256], error_name[64];
+};
+
+struct world {
+	char share[64];
+	struct side sides[2];
+};
+
+static void on_drop(void *ctx, const evrec_event *event, const char *why)
+{
+	struct side *side = ctx;
+
+	assert_non_null(event);
+	side->drops++;
+	(void)snprintf(side->why, sizeof(side->why), "%s", why);
+}
+
+static void on_error(void *ctx, const char *message, const char *name)
+{
+	struct side *side = ctx;
+
+	side->errors++;
+	(void)snprintf(side->error, sizeof(side->error), "%s", message);
+	(void)snprintf(side->error_name, sizeof(side->error_name), "%s", name);
+}
+
+static const char *const names[] = { "first", "second" };
+
+static evrec_broadcaster_options options_of(const struct world *w, size_t i, struct side *side)
+{
+	evrec_broadcaster_options options;
+
+	evrec_broadcaster_options_init(&options);
+	options.share = str_from(w->share);
+	options.name = str_from(names[i]);
+	options.on_drop = on_drop;
+	options.on_error = on_error;
+	options.ctx = side;
+	return options;
+}
+
+/* False: no memory. */
+static bool open_side(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)
+{
+	const evrec_recorder_options source = { .component = EVREC_STR("c") };
+	evrec_correlator_options correlator;
+	evrec_sink_options common;
+	evrec_sink *sink;
+
+	evrec_correlator_options_init(&correlator);
+	correlator.burst_size = burst;
+	correlator.qps = 0;
+	evrec_sink_options_init(&common);
+	common.threadless = true;
+	side->b = evrec_broadcaster_new(options, NULL);
+	sink = evrec_sink_file(str_from(path), &common, NULL);
+	if (side->b != NULL && sink != NULL) {
+		side->watch = evrec_broadcaster_start_recording_to_sink(side->b, sink, &correlator, NULL);
+		side->r = evrec_recorder_new(side->b, &source, NULL);
+	}
+	evrec_sink_release(sink);
+	return side->watch != NULL && side->r != NULL;
+}
+
+static void close_side(struct side *side)
+{
+	evrec_watch_free(side->watch);
+	evrec_recorder_free(side->r);
+	evrec_broadcaster_free(side->b);
+	*side = (struct side){ .b = NULL };
+}
+
+static int record(const struct side *side, const char *note)
+{
+	const evrec_reference pod = { .kind = EVREC_STR("Pod"), .name = EVREC_STR("p"), .ns = EVREC_STR("n") };
+	evrec_emit emit;
+
+	evrec_emit_init(&emit);
+	emit.regarding = &pod;
+	emit.type = EVREC_STR("Normal");
+	emit.reason = EVREC_STR("R");
+	emit.note = str_from(note);
+	return evrec_recorder_emit(side->r, &emit, NULL);
+}
+
+static evrec_sink_stats stats(const struct side *side)
+{
+	evrec_sink_stats s = { .number = 0 };
+
+	assert_true(evrec_broadcaster_get_sink_stats(side->b, 1, &s));
+	return s;
+}
+
+static void poll_both(struct world *w, unsigned times)
+{
+	while (times-- > 0) {
+		evrec_broadcaster_poll(w->sides[0].b);
+		evrec_broadcaster_poll(w->sides[1].b);
+	}
+}
+
+static void make_world(struct world *w)
+{
+	static unsigned number;
+
+	*w = (struct world){ .share = "" };
+	(void)snprintf(w->share, sizeof(w->share), "@evrec-sharing-%ld-%u", (long)getpid(), number++);
+}
+
+static void open_both(struct world *w, const char *path, unsigned burst)
+{
+	make_world(w);
+	for (size_t i = 0; i < 2; i++) {
+		const evrec_broadcaster_options options = options_of(w, i, &w->sides[i]);
+
+		assert_true(open_side(&w->sides[i], &options, path, burst));
+		evrec_broadcaster_poll(w->sides[i].b);
+	}
+	poll_both(w, 4);
+}
+
+static void close_both(struct world *w)
+{
+	close_side(&w->sides[1]);
+	close_side(&w->sides[0]);
+}
+
+static void test_drops_are_told_where_the_event_was_recorded(void **state)
+{
+	struct world w;
+
+	open_both(&w, tmpdir_path(*state, "events"), 1);
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	assert_int_equal(record(&w.sides[1], "b"), 0);
+	poll_both(&w, 6);
+	assert_int_equal(w.sides[1].drops, 1);
+	assert_string_equal(w.sides[1].why, "rate_limited");
+	assert_int_equal(w.sides[0].drops, 0);
+	assert_int_equal(stats(&w.sides[1]).forwarded, 1);
+	assert_int_equal(stats(&w.sides[1]).rate_limited, 1);
+	assert_int_equal(stats(&w.sides[1]).received, 2);
+	/* The owner's own are told to the owner. */
+	assert_int_equal(record(&w.sides[0], "c"), 0);
+	poll_both(&w, 2);
+	assert_int_equal(w.sides[0].drops, 1);
+	assert_int_equal(w.sides[1].drops, 1);
+	close_both(&w);
+}
+
+static void test_writes_that_fail_are_told_where_the_event_was_recorded(void **state)
+{
+	struct world w;
+
+	open_both(&w, "/dev/full", 25);
+	(void)state;
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	poll_both(&w, 6);
+	assert_int_equal(stats(&w.sides[1]).pending, 1);
+	/* The owner ends, and cannot write. */
+	assert_int_equal(evrec_broadcaster_shutdown(w.sides[0].b, 0, NULL), EVREC_ELOST);
+	assert_int_equal(w.sides[0].drops, 0);
+	evrec_broadcaster_poll(w.sides[1].b);
+	assert_int_equal(w.sides[1].drops, 1);
+	assert_string_equal(w.sides[1].why, "closed");
+	close_both(&w);
+}
+
+static void test_process_with_other_options_is_refused(void **state)
+{
+	struct world w;
+	evrec_broadcaster_options options;
+
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	options = options_of(&w, 1, &w.sides[1]);
+	assert_true(open_side(&w.sides[1], &options, tmpdir_path(*state, "events"), 24));
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	poll_both(&w, 6);
+	assert_int_equal(w.sides[1].errors, 1);
+	assert_string_equal(w.sides[1].error_name, "share_refused");
+	unit_check_contains(w.sides[1].error, "option 'burst_size' differs");
+	assert_int_equal(stats(&w.sides[1]).pending, 1);
+	assert_int_equal(evrec_broadcaster_flush(w.sides[1].b, 1, NULL), EVREC_ETIMEOUT);
+	close_both(&w);
+}
+
+static void test_share_is_the_name_of_a_broadcaster_without_one(void **state)
+{
+	struct world w;
+	evrec_broadcaster_options options;
+
+	make_world(&w);
+	for (size_t i = 0; i < 2; i++) {
+		options = options_of(&w, i, &w.sides[i]);
+		options.name = (evrec_str){ NULL, 0 };
+		assert_true(open_side(&w.sides[i], &options, tmpdir_path(*state, "events"), 25));
+		assert_int_equal(record(&w.sides[i], "a"), 0);
+	}
+	poll_both(&w, 3);
+	assert_int_equal(stats(&w.sides[0]).created, 1);
+	assert_int_equal(stats(&w.sides[0]).coalesced, 1);
+	assert_int_equal(stats(&w.sides[1]).received, 2);
+	close_both(&w);
+}
+
+static void test_worker_shut_down_alone_drops_and_tells(void **state)
+{
+	struct world w;
+
+	open_both(&w, tmpdir_path(*state, "events"), 25);
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	assert_int_equal(evrec_broadcaster_shutdown(w.sides[1].b, 0, NULL), EVREC_ELOST);
+	assert_int_equal(stats(&w.sides[1]).dropped[EVREC_CAUSE_CLOSED], 1);
+	assert_int_equal(w.sides[1].drops, 1);
+	assert_int_equal(record(&w.sides[1], "a"), EVREC_ECLOSED);
+	close_both(&w);
+}
+
+/* The child of an owner is a worker, and hands over what it records. */
+static void test_child_of_an_owner_is_a_worker(void **state)
+{
+	struct world w;
+	pid_t child;
+	int status = -1;
+
+	open_both(&w, tmpdir_path(*state, "events"), 25);
+	assert_int_equal(record(&w.sides[0], "a"), 0);
+	poll_both(&w, 2);
+	child = fork();
+	if (child == 0) {
+		const bool ok = record(&w.sides[0], "a") == 0 && evrec_broadcaster_flush(w.sides[0].b, SOON, NULL) == 0;
+		const evrec_sink_stats s = stats(&w.sides[0]);
+
+		_exit(!ok ? 2 : s.forwarded == 1 && s.received == 1 && s.created == 0 ? 0 : 1);
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		evrec_broadcaster_poll(w.sides[0].b);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(status, 0);
+	assert_int_equal(stats(&w.sides[0]).created + stats(&w.sides[0]).patched + stats(&w.sides[0]).coalesced, 2);
+	close_both(&w);
+}
+
+/* ---- memory ---- */
+
+static const char *memory_path;
+
+/* Whatever fails, each recorded event ends somewhere. */
+static void scenario(void)
+{
+	struct world w;
+	bool ok = true;
+	uint64_t recorded = 0;
+
+	make_world(&w);
+	alloc_failure_arm();
+	for (size_t i = 0; i < 2 && ok; i++) {
+		const evrec_broadcaster_options options = options_of(&w, i, &w.sides[i]);
+
+		ok = open_side(&w.sides[i], &options, memory_path, 25);
+		alloc_failure_check(ok);
+		if (ok) {
+			evrec_broadcaster_poll(w.sides[i].b);
+		}
+	}
+	if (ok) {
+		poll_both(&w, 3);
+		recorded = record(&w.sides[1], "a") == 0;
+		recorded += record(&w.sides[1], "a") == 0;
+		poll_both(&w, 4);
+		alloc_failure_ignore();
+	}
+	alloc_failure_disarm();
+	if (ok) {
+		evrec_sink_stats s;
+
+		/* A worker whose connection could not be made tries again after some real time; what it has may be dropped. */
+		(void)evrec_broadcaster_shutdown(w.sides[1].b, 0, NULL);
+		s = stats(&w.sides[1]);
+		assert_int_equal(s.pending, 0);
+		assert_true(s.received >= recorded);
+		/* Else what it has not written is written in the background. */
+		(void)evrec_broadcaster_shutdown(w.sides[0].b, 0, NULL);
+	}
+	alloc_failure_ignore();
+	close_both(&w);
+}
+
+static void test_no_memory(void **state)
+{
+	memory_path = tmpdir_path(*state, "events");
+	alloc_failure_run(scenario, 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
+		TMPDIR_TEST(test_writes_that_fail_are_told_where_the_event_was_recorded),
+		TMPDIR_TEST(test_process_with_other_options_is_refused),
+		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
+		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
+		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
+		TMPDIR_TEST(test_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);
+}
