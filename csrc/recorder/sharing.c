@@ -356,7 +356,11 @@ void sharing_renew(struct hub *hub)
 	struct sharing *sh = hub->sharing;
 
 	if (sh != NULL) {
-		share_free(sh->share);
+		if (sh->share != NULL && (atomic_load(&sh->drive) == BY_THREAD || atomic_load(&sh->stepping))) {
+			share_abandon(sh->share);
+		} else {
+			share_free(sh->share);
+		}
 		sh->share = NULL;
 		sh->is_set = false;
 		sh->dropped = 0;

@@ -73,6 +73,13 @@ struct share *share_new(const struct share_options *options, const struct share_
 	return s;
 }
 
+static void close_copy(int fd)
+{
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+}
+
 void share_free(struct share *s)
 {
 	if (s == NULL) {
@@ -82,9 +89,7 @@ void share_free(struct share *s)
 	endpoint_close(&s->endpoint);
 	line_close(&s->link.line);
 	buf_free(&s->link.whole);
-	if (s->wake_fd >= 0) {
-		(void)close(s->wake_fd);
-	}
+	close_copy(s->wake_fd);
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
 		buf_free(&s->state[i]);
 	}
@@ -97,6 +102,15 @@ void share_free(struct share *s)
 	mem_free((void *)(uintptr_t)s->options.users);
 	(void)pthread_mutex_destroy(&s->lock);
 	mem_free(s);
+}
+
+void share_abandon(struct share *s)
+{
+	for (const struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		close_copy(peer->line.fd);
+	}
+	close_copy(s->link.line.fd);
+	close_copy(s->wake_fd);
 }
 
 bool share_set_options(struct share *s, const struct frame_option *options, size_t n, size_t sinks)

@@ -52,7 +52,8 @@ static evrec_broadcaster_options options_of(const struct world *w, size_t i, str
 }
 
 /* False: no memory. */
-static bool open_side(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)
+static bool open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
+                        bool threadless)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
 	evrec_correlator_options correlator;
@@ -63,7 +64,7 @@ static bool open_side(struct side *side, const evrec_broadcaster_options *option
 	correlator.burst_size = burst;
 	correlator.qps = 0;
 	evrec_sink_options_init(&common);
-	common.threadless = true;
+	common.threadless = threadless;
 	side->b = evrec_broadcaster_new(options, NULL);
 	sink = evrec_sink_file(str_from(path), &common, NULL);
 	if (side->b != NULL && sink != NULL) {
@@ -72,6 +73,11 @@ static bool open_side(struct side *side, const evrec_broadcaster_options *option
 	}
 	evrec_sink_release(sink);
 	return side->watch != NULL && side->r != NULL;
+}
+
+static bool open_side(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)
+{
+	return open_driven(side, options, path, burst, true);
 }
 
 static void close_side(struct side *side)
@@ -256,6 +262,36 @@ static void test_child_of_an_owner_is_a_worker(void **state)
 	close_both(&w);
 }
 
+/* The same while the thread of the parent is anywhere. */
+static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
+{
+	evrec_broadcaster_options options;
+	struct side *side;
+	struct world w;
+
+	make_world(&w);
+	side = &w.sides[0];
+	options = options_of(&w, 0, side);
+	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, false));
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t child;
+
+		assert_int_equal(record(side, "a"), 0);
+		child = fork();
+		if (child == 0) {
+			_exit(record(side, "a") == 0 && evrec_broadcaster_flush(side->b, SOON, NULL) == 0 &&
+			                      stats(side).forwarded == 1
+			              ? 0
+			              : 1);
+		}
+		assert_int_equal(unit_wait(child), 0);
+	}
+	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
+	assert_int_equal(stats(side).created + stats(side).patched + stats(side).coalesced, 40);
+	assert_int_equal(evrec_broadcaster_shutdown(side->b, SOON, NULL), 0);
+	close_side(side);
+}
+
 /* ---- memory ---- */
 
 static const char *memory_path;
@@ -317,6 +353,7 @@ int main(void)
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
 		TMPDIR_TEST(test_no_memory),
+		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
 
 	return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);

@@ -179,6 +179,16 @@ static void test_event_that_is_cut_anywhere_is_refused(void **state)
 	buf_free(&out);
 }
 
+/* No namespace, no resource version, and 2^35 labels. */
+static void test_more_pairs_than_there_are_bytes_are_refused(void **state)
+{
+	static const char bytes[] = "\0\0\x80\x80\x80\x80\x80\x01\0\0";
+	struct frame_event event;
+
+	(void)state;
+	assert_int_equal(frame_event_read((evrec_str){ bytes, sizeof(bytes) - 1 }, &event, NULL), EVREC_EINVALID);
+}
+
 /* ---- frames ---- */
 
 static void test_occurrences_and_their_ends_are_read_back(void **state)
@@ -340,6 +350,11 @@ static void test_frame_of_a_wrong_size_or_kind_is_refused(void **state)
 	assert_true(frame_state(&out, 0, EVREC_STR("x"), 0, &next));
 	buf_put(&out, "y", 1);
 	check_broken(buf_str(&out), "does not fit");
+	/* Its place is behind the end of the whole. */
+	assert_true(frame_state(&out, 0, EVREC_STR("x"), 0, &next));
+	out.data[out.len - 5] = 2;
+	out.data[out.len - 2] = 2;
+	check_broken(buf_str(&out), "does not fit");
 	buf_free(&out);
 }
 
@@ -380,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_of_an_event_are_its_identity),
 		cmocka_unit_test(test_event_is_checked_as_a_recording_call_is),
 		cmocka_unit_test(test_event_that_is_cut_anywhere_is_refused),
+		cmocka_unit_test(test_more_pairs_than_there_are_bytes_are_refused),
 		cmocka_unit_test(test_occurrences_and_their_ends_are_read_back),
 		cmocka_unit_test(test_long_event_is_split_and_put_together),
 		cmocka_unit_test(test_hello_names_the_option_that_differs),

@@ -571,6 +571,29 @@ static void test_nonsense_ends_the_connection_alone(void **state)
 	assert_true(share_is_settled(worker->share));
 }
 
+static void test_frame_out_of_its_turn_ends_the_connection(void **state)
+{
+	struct world *w = *state;
+	struct buf hello = { 0 };
+	struct endpoint e;
+	char answer[256];
+	int fd = -1;
+
+	(void)start(w, 0);
+	step(w, 1);
+	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
+	assert_int_equal(endpoint_connect(&e, &fd, NULL), ENDPOINT_OK);
+	assert_true(frame_hello(&hello, (const unsigned char *)"0123456789abcdef", options_a, 1));
+	frame_set_seq(&hello, 1);
+	assert_int_equal(endpoint_send(fd, hello.data, hello.len), 1);
+	step(w, 2);
+	while (endpoint_receive(fd, answer, sizeof(answer)) > 0) {
+	}
+	assert_int_equal(endpoint_receive(fd, answer, sizeof(answer)), -1);
+	(void)close(fd);
+	buf_free(&hello);
+}
+
 /* ---- memory ---- */
 
 /* Whatever fails, the event is recorded or counted as dropped, in the end. */
@@ -642,6 +665,7 @@ int main(void)
 		TEST(test_worker_that_ends_drops_what_is_left_and_tells),
 		TEST(test_wake_ends_a_wait),
 		TEST(test_nonsense_ends_the_connection_alone),
+		TEST(test_frame_out_of_its_turn_ends_the_connection),
 		cmocka_unit_test(test_no_memory),
 	};
 
