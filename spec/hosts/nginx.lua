@@ -1,0 +1,92 @@
+-- A real nginx, as Debian starts it: by root, as a daemon whose workers belong to www-data.
+local cluster = require "cluster"
+local tree = require "tree"
+
+local configuration = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+user www-data;
+worker_processes {workers};
+pid {folder}/pid;
+error_log {folder}/log;
+
+events {
+	worker_connections 768;
+}
+
+http {
+	access_log {folder}/access.log;
+	lua_package_path "{lua_path};;";
+	lua_package_cpath "{lua_cpath};;";
+
+	init_by_lua_block { require "recording" }
+	init_worker_by_lua_block {
+		ngx.timer.every(1, function() require("recording").broadcaster:poll() end)
+	}
+
+	server {
+		listen 127.0.0.1:{port};
+
+		location / {
+			return 200 "{}";
+			log_by_lua_block { require("recording").record(ngx.var.uri) }
+		}
+	}
+}
+]]
+
+local nginx = { user = "www-data", lua = "luajit" }
+nginx.__index = nginx
+
+--- Makes the configuration. `settings` replaces words in braces.
+function nginx.new(settings)
+	local host = setmetatable({ folder = settings.folder, port = settings.port, log = settings.folder .. "/log" }, nginx)
+	host.configuration = host.folder .. "/nginx.conf"
+	cluster.write(host.configuration, (configuration:gsub("{(%a[%w_]*)}", settings)))
+	return host
+end
+
+function nginx:command(...)
+	local output, ok = cluster.run { "nginx", "-p", self.folder, "-c", self.configuration, ... }
+	assert(ok, output)
+	return output
+end
+
+function nginx:start()
+	self:command()
+	self.pid = tonumber(cluster.read(self.folder .. "/pid"))
+end
+
+function nginx:workers()
+	return tree.children(self.pid)
+end
+
+function nginx:spool(name)
+	return self.folder .. "/" .. name
+end
+
+local function end_by(signal)
+	return function(self)
+		tree.signal(self.pid, signal)
+		tree.await_end(self.pid)
+	end
+end
+
+nginx.finish = end_by "QUIT"
+
+local function restart_by(signal)
+	local finish = end_by(signal)
+	return function(self)
+		finish(self)
+		self:start()
+	end
+end
+
+nginx.changes = {
+	reload = function(self) tree.signal(self.pid, "HUP") end,
+	quit = restart_by "QUIT",
+	stop = restart_by "TERM",
+	["kill -9"] = function(self) tree.signal(self:workers()[1], "KILL") end,
+}
+
+return nginx
