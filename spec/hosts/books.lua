@@ -18,22 +18,31 @@ local function read_notes(path)
 	return counts, recorded, refused
 end
 
-local function stored(namespace)
-	local counts = {}
-	local list = cjson.decode(cluster.kubectl("get", "--raw", "/api/v1/namespaces/" .. namespace .. "/events"))
-	for _, event in ipairs(list.items) do
-		local name = event.involvedObject.name
-		counts[name] = (counts[name] or 0) + event.count
-	end
-	return counts, #list.items
+--- What the server has: { events =, counts = { [object] = n }, faults = { message... } }.
+function books.ledger(namespace)
+	local url = ("%s/ledger?namespace=%s"):format(books.server().server, namespace)
+	local output, ok = cluster.run { "curl", "-sSf", "--cacert", books.server().ca_file, url }
+	assert(ok, output)
+	return cjson.decode(output)
+end
+
+--- The connection to the server that hosts.sh started, as options of evrec.sink.kubernetes.
+function books.server()
+	local folder = os.getenv "HOSTS_SERVER"
+	return {
+		server = "https://127.0.0.1:" .. cluster.read(folder .. "/port"), ca_file = folder .. "/ca.crt", token = "any",
+	}
 end
 
 --- Each process makes an event of its own for an object, so the counts of an object's events are added up.
----@return table result recorded, events, lost, twice: occurrences; refused: a list of messages
+---@return table result recorded, events, lost, twice: occurrences; refused, faults: lists of messages
 function books.compare(notes, namespace)
 	local noted, recorded, refused = read_notes(notes)
-	local there, events = stored(namespace)
-	local result = { recorded = recorded, refused = refused, events = events, lost = 0, twice = 0 }
+	local ledger = books.ledger(namespace)
+	local there = ledger.counts
+	local result = {
+		recorded = recorded, refused = refused, events = ledger.events, faults = ledger.faults, lost = 0, twice = 0,
+	}
 	for name, count in pairs(noted) do
 		local difference = count - (there[name] or 0)
 		result.lost = result.lost + math.max(0, difference)

@@ -105,7 +105,9 @@ haproxy.changes = {
 			self.pid = self:launch(("-x admin.sock -sf %d"):format(old))
 			tree.await_end(old)
 		else
+			local old = self:workers()[1]
 			tree.signal(self.pid, "USR2")
+			tree.await_end(old)
 		end
 	end,
 	-- The master ends with its worker.

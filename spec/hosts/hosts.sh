@@ -1,5 +1,6 @@
 #!/bin/bash
-# Changes real hosts, nginx and HAProxy, while requests come, and checks that no event is lost or written twice.
+# Changes real hosts, nginx and HAProxy, while requests come, and checks that no event is lost or written twice. As root,
+# as both give up rights of root.
 #
 # usage: hosts.sh BUILD    (from the top of the repository)
 #
@@ -10,7 +11,7 @@
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
-. spec/drill/stage.sh
+. "${0%/*}/stage.sh"
 # shellcheck source-path=SCRIPTDIR
 . spec/support/tally.sh
 build=$1
@@ -18,10 +19,10 @@ scale=${HOSTS_SCALE:-1}
 results=$build/hosts/results.json
 
 tally_begin "$build/hosts"
-rm -f "$results"
-stage_begin "$build" 7200
-export LUA_PATH="./spec/hosts/?.lua;$LUA_PATH"
+rm -f "$results" 8>&-
+stage_begin "$build"
 while read -r name <&3; do
-	tally_check "$name" timeout -k 5 120 luajit spec/hosts/perform.lua "$name" "$scale" "$build" "$results"
-done 3< <(luajit spec/hosts/perform.lua list | cut -f 1 | grep -E -- "${HOSTS-}")
+	tally_check "$name" timeout -k 5 120 luajit spec/hosts/perform.lua "$name" "$scale" "$build" "$results" 8>&-
+done 3< <(luajit spec/hosts/perform.lua list | grep -E -- "${HOSTS-}")
+[ ! -f "$results" ] || luajit spec/hosts/report.lua "$results" >"$build/hosts/hosts.md"
 tally_end

@@ -1,11 +1,18 @@
 -- The changes of hosts that are tried: each is a row of the table, and each row is tried in each of the columns.
 local matrix = {}
 
+--- After a change that ends a process at once, this many seconds' worth of events may be lost. Nothing that a process knows
+--- at its end can be written then: SIGTERM has its default action in HAProxy.
+matrix.bound = 1
+local at_once = { ["kill -9"] = true, SIGTERM = true }
+
 --- What keeps the events that a process did not write.
 matrix.columns = { "alone", "spool" }
 
 local function add(row)
-	matrix[#matrix + 1] = row
+	row.bound = at_once[row.change] and matrix.bound or 0
+	row.number = #matrix + 1
+	matrix[row.number] = row
 end
 
 for _, workers in ipairs { 2, 8 } do
@@ -36,6 +43,18 @@ function matrix.each(visit)
 			visit(("%s %s: %s, %s"):format(row.host, row.setup, row.change, column), row, column)
 		end
 	end
+end
+
+--- The row and the column of a cell.
+function matrix.find(name)
+	local row, column
+	matrix.each(function(this, its_row, its_column)
+		if this == name then
+			row, column = its_row, its_column
+		end
+	end)
+	assert(row, "no such change")
+	return row, column
 end
 
 return matrix

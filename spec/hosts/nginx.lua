@@ -83,7 +83,13 @@ local function restart_by(signal)
 end
 
 nginx.changes = {
-	reload = function(self) tree.signal(self.pid, "HUP") end,
+	reload = function(self)
+		local old = self:workers()
+		tree.signal(self.pid, "HUP")
+		for _, pid in ipairs(old) do
+			tree.await_end(pid)
+		end
+	end,
 	quit = restart_by "QUIT",
 	stop = restart_by "TERM",
 	["kill -9"] = function(self) tree.signal(self:workers()[1], "KILL") end,

@@ -16,8 +16,7 @@ local function load(port, requests)
 	return assert(io.popen(("luajit spec/hosts/load.lua %d %d %d 2>&1"):format(port, requests, rate)))
 end
 
-local function perform(row, column, scale, build)
-	local host = stage.host(row.host, build, row.settings, column == "spool")
+local function perform(row, host, scale)
 	host:start()
 	stage.await_port(host.port)
 	local pipe = load(host.port, rate * seconds * scale)
@@ -29,27 +28,31 @@ local function perform(row, column, scale, build)
 	socket.sleep(0.5)
 	host:finish()
 	stage.take_up(host)
-	return books.compare(host.notes, host.namespace), host
+	return books.compare(host.notes, host.namespace)
 end
 
 if arg[1] == "list" then
-	matrix.each(print)
+	matrix.each(function(name) print(name) end)
 	return
 end
 
-local name, scale, build, results = arg[1], tonumber(arg[2]), arg[3], arg[4]
-matrix.each(function(this, row, column)
-	if this ~= name then
-		return
-	end
-	tree.adopt()
-	local ok, result, host = xpcall(perform, debug.traceback, row, column, scale, build)
-	tree.kill_all()
-	assert(ok, result)
-	result.name = name
+local function settle(row, column, result, results)
+	result.row, result.column = row.number, column
 	local file = assert(io.open(results, "a"))
 	file:write(cjson.encode(result), "\n")
 	file:close()
-	print(cjson.encode(result))
-	print(cluster.read(host.log))
-end)
+	assert(#result.refused == 0, result.refused[1])
+	assert(#result.faults == 0, result.faults[1])
+	assert(result.twice == 0, result.twice .. " counted twice")
+	assert(result.lost <= row.bound * rate, result.lost .. " lost")
+end
+
+local row, column = matrix.find(arg[1])
+local host = stage.host(row.host, arg[3], row.settings, column == "spool")
+tree.adopt()
+local ok, result = xpcall(perform, debug.traceback, row, host, tonumber(arg[2]))
+print(cluster.read(host.log))
+tree.kill_all()
+assert(ok, result)
+print(cjson.encode(result))
+settle(row, column, result, arg[4])

@@ -1,4 +1,5 @@
 -- What a host needs: a folder, a free port, a namespace, a sink, and perhaps a spool.
+local books = require "books"
 local cluster = require "cluster"
 local process = require "process"
 local socket = require "socket"
@@ -48,8 +49,7 @@ function stage.host(kind, build, settings, with_spool)
 	local class = require(kind)
 	math.randomseed(process.time() * 1000)
 	local folder = ("%s/%s-%x"):format(cluster.scratch, kind, math.random(0x7fffffff))
-	assert(cluster.run { "bash", "-c", 'chmod 711 "$1" && mkdir -p "$0/chroot" && chmod 755 "$0" "$0/chroot"', folder,
-		cluster.scratch } == "")
+	assert(cluster.run { "bash", "-c", 'mkdir -p "$0/chroot" && chmod 755 "$0" "$0/chroot"', folder } == "")
 	local words = {
 		folder = folder, port = free_port(), scripts = here .. "/spec/hosts",
 		lua_path = ("%s/spec/hosts/?.lua;%s/lua/?.lua;%s/lua/?/init.lua"):format(here, here, here),
@@ -59,9 +59,9 @@ function stage.host(kind, build, settings, with_spool)
 		words[name] = word
 	end
 	local host = class.new(words)
-	host.namespace, host.notes = cluster.namespace(), folder .. "/notes"
+	host.namespace, host.notes = folder:match "[^/]*$", folder .. "/notes"
 	cluster.write(host.notes, "")
-	local sink = cluster.connection()
+	local sink = books.server()
 	if with_spool then
 		local outside, inside = host:spool "spool"
 		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
