@@ -442,7 +442,6 @@ typedef struct evrec_series_options {
 /* Options that all sinks have. */
 typedef struct evrec_sink_options {
 	evrec_limits limits;
-	bool threadless; /* no thread: evrec_broadcaster_poll does all I/O */
 	/*
 	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
 	 * are in a file of this folder, with their present counts, so that a process that is killed loses no more than
@@ -587,9 +586,20 @@ typedef struct evrec_broadcaster evrec_broadcaster;
 typedef struct evrec_recorder evrec_recorder;
 typedef struct evrec_watch evrec_watch;
 
+/* Who does the I/O of a broadcaster's sinks. */
+enum evrec_drive {
+	/* A thread for each sink, from its first write on. If no thread can be started, evrec_broadcaster_poll. */
+	EVREC_DRIVE_AUTO,
+	/* Likewise; but a thread that cannot be started is an error, which lines tell too. */
+	EVREC_DRIVE_THREAD,
+	/* evrec_broadcaster_poll: no thread is ever started. */
+	EVREC_DRIVE_POLL,
+};
+
 typedef struct evrec_broadcaster_options {
 	evrec_clock *clock; /* NULL: the real one; else retained until the broadcaster and its recorders are freed */
 	size_t max_message_bytes; /* 1024; 16 to 262144 */
+	enum evrec_drive drive;   /* EVREC_DRIVE_AUTO */
 	/*
 	 * Either may be NULL. Called on the broadcaster's thread, from inside a recording call, poll, flush or shutdown, with
 	 * no lock held. `message`, `name`, `event` and `cause` are borrowed for the call. `name` is the kind of error, and
@@ -600,7 +610,8 @@ typedef struct evrec_broadcaster_options {
 	void (*on_drop)(void *ctx, const evrec_event *event, const char *cause);
 	void *ctx; /* must live until evrec_broadcaster_free */
 	/*
-	 * Sums up losses and errors, except the error "thread", for evrec_broadcaster_next_line. What is lost after
+	 * Sums up losses and errors for evrec_broadcaster_next_line, except the error "thread" with EVREC_DRIVE_AUTO: no
+	 * event is lost by it. What is lost after
 	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, is told on standard error, in a line for
 	 * each sink, and the number of losses and errors that no line has told. False, the default: evrec is silent.
 	 */
@@ -722,6 +733,14 @@ int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_err
  * nothing.
  */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
+/*
+ * How long an event loop may wait after evrec_broadcaster_poll until it calls that again, in ns: 10 ms while a sink without
+ * a thread has requests under way; while such a sink has something else to do, until that is due, 0.1 s at most; 1 s
+ * while the thread of a sink has writes, a series goes on, or a line waits. INT64_MAX: not before the next recording
+ * call. Negative: never again, as the broadcaster was shut down, or as no thread could be started, and the embedder
+ * asked for one by EVREC_DRIVE_THREAD.
+ */
+int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
 /*
  * Polls and waits until all is written or dropped; occurrences that series have counted are written now too. 0: all was
  * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all

@@ -37,6 +37,7 @@ build = {
 		["evrec.meta"] = "lua/evrec/meta.lua",
 		["evrec.metrics"] = "lua/evrec/metrics.lua",
 		["evrec.options"] = "lua/evrec/options.lua",
+		["evrec.polling"] = "lua/evrec/polling.lua",
 		["evrec.testing"] = "lua/evrec/testing.lua",
 		["evrec.core"] = {
 			sources = {
@@ -149,6 +150,7 @@ build = {
 				"csrc/recorder/pipeline_news.c",
 				"csrc/recorder/pipeline_open.c",
 				"csrc/recorder/pipeline_series.c",
+				"csrc/recorder/poll_delay.c",
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/stats.c",
@@ -163,6 +165,7 @@ build = {
 				"csrc/lua/callback.c",
 				"csrc/lua/clock.c",
 				"csrc/lua/correlator.c",
+				"csrc/lua/drive.c",
 				"csrc/lua/event.c",
 				"csrc/lua/event_read.c",
 				"csrc/lua/exec.c",

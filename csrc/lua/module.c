@@ -6,6 +6,7 @@
 #include "lua/broadcaster.h"
 #include "lua/clock.h"
 #include "lua/correlator.h"
+#include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/explain.h"
 #include "lua/recorder.h"
@@ -107,6 +108,9 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);
 	set_function(L, "set_logger", telling_set_logger);
+	set_function(L, "set_host", drive_set_host);
+	set_function(L, "let_go", drive_let_go);
+	set_function(L, "poll_delay", drive_poll_delay);
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_broadcaster", is_broadcaster);
 	return 1;

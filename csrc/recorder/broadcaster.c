@@ -51,6 +51,10 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 		error_set(err, EVREC_EINVALID, "max_message_bytes: must be 16 to 262144");
 		return NULL;
 	}
+	if (options != NULL && options->drive > EVREC_DRIVE_POLL) {
+		error_set(err, EVREC_EINVALID, "drive: must be auto, thread or poll");
+		return NULL;
+	}
 	b = mem_zalloc(sizeof(*b));
 	if (b != NULL && loud) {
 		b->troubles = mem_zalloc(sizeof(*b->troubles));

@@ -98,7 +98,7 @@ void broadcaster_drop(evrec_broadcaster *b);
 /*
  * Note a drop of `n` occurrences, a refused call, or an error, for lines and for the results of a flush; call on_drop
  * and on_error. `cause` and `name` are static. `event` is NULL if there is none to show; `sink` is the name of the sink
- * that had the error, or NULL. Of the error "thread" only on_error gets to know.
+ * that had the error, or NULL. Of the error "thread" only on_error gets to know, unless the drive is a thread.
  */
 void broadcaster_tell_drop(evrec_broadcaster *b, const evrec_fields *event, const char *cause, uint64_t n);
 void broadcaster_tell_refusal(evrec_broadcaster *b, const char *message);

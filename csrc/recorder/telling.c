@@ -85,14 +85,14 @@ void broadcaster_tell_refusal(evrec_broadcaster *b, const char *message)
 }
 
 /* No thread could be started: poll writes instead, as it does in HAProxy at each start. */
-static bool is_harmless(const char *name)
+static bool is_harmless(const evrec_broadcaster *b, const char *name)
 {
-	return strcmp(name, "thread") == 0;
+	return b->options.drive != EVREC_DRIVE_THREAD && strcmp(name, "thread") == 0;
 }
 
 void broadcaster_tell_error(evrec_broadcaster *b, const char *message, const char *name, const char *sink)
 {
-	const bool harmless = is_harmless(name);
+	const bool harmless = is_harmless(b, name);
 	bool busy = b->busy;
 	char text[TROUBLE_TEXT];
 

@@ -48,7 +48,7 @@ evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evr
                                                        const evrec_correlator_options *options, evrec_error *err)
 {
 	evrec_watch model = { .pipeline = pipeline_new(sink, options, b->options.clock, b->options.max_message_bytes,
-		                                       &b->listener, err) };
+		                                       b->options.drive, &b->listener, err) };
 	evrec_watch *watch;
 
 	if (model.pipeline == NULL) {

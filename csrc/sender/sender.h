@@ -33,7 +33,7 @@
 
 struct sender_options {
 	evrec_clock *clock; /* retained; its monotonic time decides what is due */
-	bool threadless;
+	enum evrec_drive drive;
 	struct spooler *spooler;  /* keeps what is left at the end; NULL: it is dropped */
 	struct state_file *state; /* NULL: none. Written by whoever drives, and at the end */
 	const char *name;         /* the sink's, copied */
@@ -47,6 +47,13 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 void sender_begin(struct sender *s);
 /* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */
 bool sender_needs_step(const struct sender *s);
+/* True: sender_needs_step, although the protocol does I/O, which a thread could do. Any thread. */
+bool sender_lacks_thread(const struct sender *s);
+/*
+ * How long the caller of sender_step may wait until the next call, in ns, `max` at most. INT64_MAX: nothing is to be done
+ * before the next submit. The broadcaster's thread.
+ */
+int64_t sender_step_delay(struct sender *s, int64_t max);
 /*
  * One round without waiting: take, send, step the protocol; and one round for each sender that was released without a
  * thread. The broadcaster's thread.

@@ -4,6 +4,7 @@ local host = require "evrec.host"
 local kubernetes = require "evrec.kubernetes"
 local logging = require "evrec.logging"
 local metrics = require "evrec.metrics"
+local polling = require "evrec.polling"
 local testing = require "evrec.testing"
 
 local version = "0.1.0"
@@ -16,6 +17,10 @@ end
 local logger = host.logger()
 if logger then
 	core.set_logger(logger)
+end
+local take_over = polling.of(host.name())
+if take_over then
+	core.set_host(take_over)
 end
 
 local methods = core.broadcaster_methods
@@ -37,6 +42,7 @@ end
 
 return {
 	_VERSION = version,
+	host = host.name,
 	reference = core.reference,
 	event = core.event,
 	clock = core.clock,

@@ -225,7 +225,6 @@ function evrec.correlator(options) end
 ---@field resume? boolean series of earlier processes go on, if events are combined by series; default: false
 ---@field resume_instances? string[] reporting instances, besides the recorder's own, whose series go on; a `*` at the
 ---end stands for any text; default: none
----@field thread? boolean false: `poll` does the I/O on the calling thread; default: true
 
 ---@class evrec.FileOptions: evrec.SinkOptions
 ---@field path string lines are appended to this file; `"-"`: standard output
@@ -264,6 +263,8 @@ function sinks.lua(options) end
 ---@class evrec.BroadcasterOptions
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
+---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`, the default,
+---is `poll` only if no thread can be started; with `"thread"` that is an error
 ---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
 ---kind. A message about a sink begins with the sink's name. Without a function evrec sums up errors, lost events and
 ---refused calls in lines, one in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false:
@@ -334,7 +335,8 @@ function Broadcaster:start_structured_logging(func) end
 function Broadcaster:new_recorder(options) end
 
 ---Does the work that waits for the Lua thread: runs sinks in Lua and callbacks, and takes the answers of other sinks.
----Does not wait for a server. Does nothing from inside a callback.
+---Does not wait for a server. Does nothing from inside a callback. In nginx and HAProxy evrec calls it by itself, by a
+---timer or a task that begins with the first event.
 ---@return true? ok
 ---@return string? message, string? name `"closed"`
 function Broadcaster:poll() end
@@ -498,6 +500,12 @@ function Recorder:action_eventf(regarding, related, type, reason, action, format
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:emit(what) end
+
+-- ---- hosts ----
+
+---The program that runs the script.
+---@return "nginx"|"haproxy"|"lua"
+function evrec.host() end
 
 -- ---- signals ----
 

@@ -202,9 +202,10 @@ static void test_thread_writes_all_events(void **state)
 static void test_sink_copies_its_callers_strings(void **state)
 {
 	char server[] = "http://127.0.0.1:1", token[] = "secret", name[] = "cluster", spool[] = "/nonexistent/spool";
-	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
+	evrec_broadcaster_options of_broadcaster;
 	evrec_kubernetes_options options;
 	evrec_sink_stats stats;
+	evrec_broadcaster *b;
 	evrec_watch *watch;
 	evrec_sink *sink;
 	evrec_error err;
@@ -215,7 +216,9 @@ static void test_sink_copies_its_callers_strings(void **state)
 	options.token = evrec_string(token);
 	options.common.name = evrec_string(name);
 	options.common.spool = evrec_string(spool);
-	options.common.threadless = true;
+	evrec_broadcaster_options_init(&of_broadcaster);
+	of_broadcaster.drive = EVREC_DRIVE_POLL;
+	b = evrec_broadcaster_new(&of_broadcaster, NULL);
 	sink = evrec_sink_kubernetes(&options, &err);
 	assert_non_null(sink);
 	memset(server, 0, sizeof(server));
