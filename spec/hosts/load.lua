@@ -1,5 +1,5 @@
--- Makes requests of a host, so many a second, whatever becomes of the host meanwhile, until so many were answered: one in
--- ten about a new object, the others about one hundred regular ones.
+-- Makes requests of a host, so many a second, whatever becomes of the host meanwhile, until so many were answered: one
+-- in ten about a new object, the others about one hundred regular ones.
 --
 -- usage: luajit load.lua PORT REQUESTS RATE
 local process = require "process"

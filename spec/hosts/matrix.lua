@@ -1,8 +1,8 @@
 -- The changes of hosts that are tried: each is a row of the table, and each row is tried in each of the columns.
 local matrix = {}
 
---- After a change that ends a process at once, this many seconds' worth of events may be lost. Nothing that a process knows
---- at its end can be written then: SIGTERM has its default action in HAProxy.
+--- After a change that ends a process at once, this many seconds' worth of events may be lost. SIGTERM does so in
+--- HAProxy, which leaves that signal its default action.
 matrix.bound = 1
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 

@@ -20,9 +20,7 @@ http {
 	lua_package_cpath "{lua_cpath};;";
 
 	init_by_lua_block { require "recording" }
-	init_worker_by_lua_block {
-		ngx.timer.every(1, function() require("recording").broadcaster:poll() end)
-	}
+	exit_worker_by_lua_block { require("recording").broadcaster:shutdown(2) }
 
 	server {
 		listen 127.0.0.1:{port};

@@ -10,7 +10,8 @@ local broadcaster = evrec.broadcaster { correlator = { burst_size = 1000000 } }
 broadcaster:start_recording_to_sink(evrec.sink.kubernetes(settings.sink))
 local recorder = broadcaster:new_recorder { component = "hosts", host = "here" }
 
--- Opened before a worker gives up its rights and its root folder. Each line is one write(), so all processes may append.
+-- Opened before a worker gives up its rights and its root folder. Each line is one write(), so all processes
+-- may append.
 local notes = settings.notes and assert(io.open(settings.notes, "a"))
 if notes then
 	notes:setvbuf "no"

@@ -28,11 +28,12 @@ local function read(path)
 	return text
 end
 
---- The children of a process; of all its threads, as any may have forked.
+--- The children of a process.
 ---@param pid integer|"self"
 function tree.children(pid)
 	local list = {}
-	for child in read(("/proc/%s/task/%s/children"):format(pid, pid == "self" and read("/proc/self/stat"):match "%d+" or pid)):gmatch "%d+" do
+	local main = pid == "self" and read("/proc/self/stat"):match "%d+" or pid
+	for child in read(("/proc/%s/task/%s/children"):format(pid, main)):gmatch "%d+" do
 		list[#list + 1] = tonumber(child)
 	end
 	return list
