@@ -16,7 +16,7 @@ global
 	{threads}
 	lua-prepend-path {lua_path}
 	lua-prepend-path {lua_cpath} cpath
-	{load} {scripts}/action.lua
+	{load} {top}/spec/hosts/action.lua
 
 defaults
 	mode http
@@ -47,6 +47,11 @@ function haproxy.new(settings)
 	end)
 	cluster.write(host.configuration, (text:gsub("{(%a[%w_]*)}", settings)))
 	return host
+end
+
+--- The words of the command that checks the configuration.
+function haproxy:check()
+	return "haproxy", "-c", "-f", self.configuration
 end
 
 function haproxy:launch(arguments)

@@ -84,7 +84,7 @@ local due = begun
 while answered < requests do
 	local now = process.time()
 	assert(now - begun < 30 + 3 * requests / rate, "too few answers")
-	if due <= now then
+	if due <= now and answered + #busy < requests then
 		if begin() then
 			-- What is late is not made up for at once.
 			due = math.max(due + 1 / rate, now - 0.05)
@@ -92,6 +92,6 @@ while answered < requests do
 			due = now + 0.005
 		end
 	end
-	read_all(math.max(0, due - process.time()))
+	read_all(math.max(0.001, due - process.time()))
 end
 print(("%d answers, %.1f s"):format(answered, process.time() - begun))

@@ -8,6 +8,7 @@ load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
 user www-data;
 worker_processes {workers};
 pid {folder}/pid;
+env HOSTS_SETTINGS;
 error_log {folder}/log;
 
 events {
@@ -19,6 +20,7 @@ http {
 	lua_package_path "{lua_path};;";
 	lua_package_cpath "{lua_cpath};;";
 
+	lua_code_cache {code_cache};
 	init_by_lua_block { require "recording" }
 	exit_worker_by_lua_block { require("recording").broadcaster:shutdown(2) }
 
@@ -38,21 +40,24 @@ nginx.__index = nginx
 
 --- Makes the configuration. `settings` replaces words in braces.
 function nginx.new(settings)
+	local text = settings.configuration or configuration
+	settings.code_cache = settings.code_cache or "on"
 	local host = setmetatable({ folder = settings.folder, port = settings.port, log = settings.folder .. "/log" }, nginx)
 	host.configuration = host.folder .. "/nginx.conf"
-	cluster.write(host.configuration, (configuration:gsub("{(%a[%w_]*)}", settings)))
+	cluster.write(host.configuration, (text:gsub("{(%a[%w_]*)}", settings)))
 	return host
 end
 
-function nginx:command(...)
-	local output, ok = cluster.run { "nginx", "-p", self.folder, "-c", self.configuration, ... }
-	assert(ok, output)
-	return output
+--- The words of the command that checks the configuration.
+function nginx:check()
+	return "nginx", "-t", "-p", self.folder, "-c", self.configuration
 end
 
 function nginx:start()
-	self:command()
+	local output, ok = cluster.run { "nginx", "-p", self.folder, "-c", self.configuration }
+	assert(ok, output)
 	self.pid = tonumber(cluster.read(self.folder .. "/pid"))
+	tree.await("nginx's workers", function() return #self:workers() > 0 end)
 end
 
 function nginx:workers()

@@ -1,7 +1,7 @@
 -- Tries one change of a host, or lists all.
 --
 -- usage: luajit perform.lua list
---        luajit perform.lua NAME SCALE BUILD RESULTS   appends the result to the file RESULTS, a line of JSON
+--        luajit perform.lua NAME SCALE RESULTS   appends the result to the file RESULTS, a line of JSON
 local books = require "books"
 local cjson = require "cjson"
 local cluster = require "cluster"
@@ -12,18 +12,13 @@ local tree = require "tree"
 
 local rate, seconds = 1000, 10
 
-local function load(port, requests)
-	return assert(io.popen(("luajit spec/hosts/load.lua %d %d %d 2>&1"):format(port, requests, rate)))
-end
-
 local function perform(row, host, scale)
 	host:start()
 	stage.await_port(host.port)
-	local pipe = load(host.port, rate * seconds * scale)
+	local finish = stage.load(host, rate * seconds * scale, rate)
 	socket.sleep(seconds * scale / 2)
 	host.changes[row.change](host)
-	print(pipe:read "*a")
-	pipe:close()
+	print(finish())
 	-- Only the change may lose anything, not the end.
 	socket.sleep(0.5)
 	host:finish()
@@ -48,11 +43,11 @@ local function settle(row, column, result, results)
 end
 
 local row, column = matrix.find(arg[1])
-local host = stage.host(row.host, arg[3], row.settings, column == "spool")
+local host = stage.host(row.host, row.settings, { notes = true, spool = column == "spool" })
 tree.adopt()
 local ok, result = xpcall(perform, debug.traceback, row, host, tonumber(arg[2]))
 print(cluster.read(host.log))
 tree.kill_all()
 assert(ok, result)
 print(cjson.encode(result))
-settle(row, column, result, arg[4])
+settle(row, column, result, arg[3])

@@ -41,36 +41,60 @@ local function literal(value)
 	return "{ " .. table.concat(fields, ", ") .. " }"
 end
 
---- Makes a host, which is not started yet.
----@param kind "nginx"|"haproxy"
----@param settings table words for its configuration
----@param with_spool boolean
-function stage.host(kind, build, settings, with_spool)
-	local class = require(kind)
+-- Makes the folder of a host, which its users may enter.
+local function make_folder(kind)
 	math.randomseed(process.time() * 1000)
 	local folder = ("%s/%s-%x"):format(cluster.scratch, kind, math.random(0x7fffffff))
 	assert(cluster.run { "bash", "-c", 'mkdir -p "$0/chroot" && chmod 755 "$0" "$0/chroot"', folder } == "")
+	return folder
+end
+
+--- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
+---@param kind "nginx"|"haproxy"
+---@param settings table words for its configuration, or `configuration`
+---@param options { notes?: boolean, spool?: boolean, state_file?: boolean } host.notes is a file with what was recorded
+function stage.host(kind, settings, options)
+	local class, folder = require(kind), make_folder(kind)
 	local words = {
-		folder = folder, port = free_port(), scripts = here .. "/spec/hosts",
-		lua_path = ("%s/spec/hosts/?.lua;%s/lua/?.lua;%s/lua/?/init.lua"):format(here, here, here),
-		lua_cpath = ("%s/%s/%s/?.so"):format(here, build, class.lua),
+		folder = folder, port = free_port(), top = here,
+		lua_path = ("%s/?.lua;%s/spec/hosts/?.lua;%s/lua/?.lua;%s/lua/?/init.lua"):format(folder, here, here, here),
+		lua_cpath = ("%s/%s/%s/?.so"):format(here, os.getenv "HOSTS_BUILD", class.lua),
 	}
 	for name, word in pairs(settings) do
 		words[name] = word
 	end
 	local host = class.new(words)
-	host.namespace, host.notes = folder:match "[^/]*$", folder .. "/notes"
-	cluster.write(host.notes, "")
+	host.namespace = folder:match "[^/]*$"
 	local sink = books.server()
-	if with_spool then
+	if options.notes then
+		host.notes = folder .. "/notes"
+		cluster.write(host.notes, "")
+	end
+	if options.spool then
 		local outside, inside = host:spool "spool"
 		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
 		sink.spool, host.spool_folder = inside or outside, outside
+	end
+	if options.state_file then
+		sink.state_file = folder .. "/state"
 	end
 	local path = folder .. "/settings.lua"
 	cluster.write(path, "return " .. literal { sink = sink, namespace = host.namespace, notes = host.notes })
 	process.set("HOSTS_SETTINGS", path)
 	return host
+end
+
+--- Begins to make requests of a host; returns a function that waits for the last answer.
+---@param rate integer requests a second
+function stage.load(host, requests, rate)
+	local command = "luajit spec/hosts/load.lua %d %d %d 2>&1"
+	local pipe = assert(io.popen(command:format(host.port, requests, rate)))
+	return function()
+		local output = pipe:read "*a"
+		pipe:close()
+		assert(output:find "answers", output)
+		return output
+	end
 end
 
 -- The files of a spool that hold events.

@@ -3,11 +3,11 @@
 # repository.
 #
 #   stage_begin BUILD   builds and starts the server; sets EVREC_E2E_DIR, a folder that is removed afterwards,
-#                       HOSTS_SERVER, the server's folder, stage_server, its process, and Lua's paths
+#                       HOSTS_SERVER, the server's folder, stage_server, its process, HOSTS_BUILD, and Lua's paths
 
 stage_end() {
 	trap '' HUP INT TERM
-	[ -z "${stage_server-}" ] || { kill "$stage_server" && wait "$stage_server"; } 2>/dev/null || true
+	[ -z "${stage_server-}" ] || kill "$stage_server" 2>/dev/null || true
 	rm -rf "$EVREC_E2E_DIR"
 }
 
@@ -29,11 +29,12 @@ stage_begin() {
 	mkfifo "$HOSTS_SERVER/life"
 	"$1/hosts/server" "$HOSTS_SERVER" <"$HOSTS_SERVER/life" >"$1/hosts/server.log" 2>&1 &
 	stage_server=$!
+	disown "$stage_server" # bash says nothing about its end
 	exec 8>"$HOSTS_SERVER/life" # the server ends when this script does, for whatever reason
 	until [ -s "$HOSTS_SERVER/port" ]; do
 		kill -0 "$stage_server"
 		sleep 0.05
 	done
 	export LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/hosts/?.lua;./spec/drill/?.lua;./spec/support/?.lua;;"
-	export LUA_CPATH="$1/luajit/?.so;;" TZ=UTC
+	export HOSTS_BUILD=$1 LUA_CPATH="$1/luajit/?.so;;" TZ=UTC
 }
