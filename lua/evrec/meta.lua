@@ -263,8 +263,8 @@ function sinks.lua(options) end
 ---@class evrec.BroadcasterOptions
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
----@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`, the default,
----is `poll` only if no thread can be started; with `"thread"` that is an error
+---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
+---only if no thread can be started, which with `"thread"` is an error; default: `"auto"`
 ---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
 ---kind. A message about a sink begins with the sink's name. Without a function evrec sums up errors, lost events and
 ---refused calls in lines, one in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false:
