@@ -108,6 +108,9 @@ function stage.take_up(host)
 		return
 	end
 	host:start()
+	-- A process looks at the spool with its first event.
+	stage.await_port(host.port)
+	stage.load(host, 1, 1)()
 	tree.await("an empty spool", function() return not spooled(host.spool_folder) end, 30)
 	host:finish()
 end
