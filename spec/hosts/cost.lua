@@ -2,13 +2,14 @@
 -- percentile of the latency. The event is recorded as examples/nginx does, and is a known one. It is compared with a
 -- log_by_lua_block that does nothing, in turns; the medians are printed.
 --
--- usage: luajit cost.lua PAIRS SECONDS SERVER    SERVER: the pid of the stand-in for an API server
+-- usage: luajit cost.lua PAIRS SECONDS
 local books = require "books"
 local cluster = require "cluster"
 local stage = require "stage"
 local tree = require "tree"
 
-local pairs_of_runs, seconds, server_pid = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3])
+local pairs_of_runs, seconds = tonumber(arg[1]), tonumber(arg[2])
+local server_pid = tonumber(os.getenv "HOSTS_SERVER_PID")
 local goal = 6 -- percent of processor time
 
 local configuration = [[

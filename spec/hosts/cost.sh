@@ -11,5 +11,5 @@ set -eu
 . "${0%/*}/stage.sh"
 stage_begin "$1"
 uptime
-luajit spec/hosts/cost.lua "${COST_PAIRS:-9}" "${COST_SECONDS:-3}" "$stage_server" 8>&-
+luajit spec/hosts/cost.lua "${COST_PAIRS:-9}" "${COST_SECONDS:-3}" 8>&-
 uptime

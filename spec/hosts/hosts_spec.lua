@@ -1,4 +1,5 @@
 -- What the matrix does not try. Run by hosts.sh, in LuaJIT.
+local bit = require "bit"
 local books = require "books"
 local cluster = require "cluster"
 local process = require "process"
@@ -109,6 +110,32 @@ describe("a host", function()
 	local function status(pid, field)
 		return tonumber(cluster.read(("/proc/%d/status"):format(pid)):match(field .. ":%s*(%d+)"))
 	end
+
+	-- Whether SIGUSR1 is in a mask of a process.
+	local function has_signal(pid, field)
+		local mask = cluster.read(("/proc/%d/status"):format(pid)):match(field .. ":%s*(%x+)")
+		return bit.band(tonumber(mask:sub(-4), 16), 0x200) ~= 0
+	end
+
+	-- A master sends a second one to a worker that still writes, if a stop or another reload follows a reload.
+	it("HAProxy writes on after a second SIGUSR1", function()
+		local host, server = stage.host("haproxy", kinds[2][2], {}), tonumber(os.getenv "HOSTS_SERVER_PID")
+		host:start()
+		request(host, 20)
+		await_events(host, 20)
+		tree.signal(server, "STOP")
+		finally(function() tree.signal(server, "CONT") end)
+		request(host, 20)
+		local worker = host:workers()[1]
+		tree.signal(host.pid, "USR1")
+		-- At its end HAProxy gives up its signal handlers. evrec, which blocks SIGUSR1, then waits for the server.
+		tree.await("the end of HAProxy's handlers", function() return not has_signal(worker, "SigCgt") end)
+		pcall(tree.await, "the block", function() return has_signal(worker, "SigBlk") end, 0.5)
+		tree.signal(worker, "USR1")
+		tree.signal(server, "CONT")
+		tree.await_end(host.pid)
+		await_events(host, 40)
+	end)
 
 	-- nginx makes a Lua state for each request, and closes it afterwards.
 	it("nginx with lua_code_cache off: delivers, and leaks nothing", function()

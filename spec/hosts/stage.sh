@@ -3,11 +3,11 @@
 # repository.
 #
 #   stage_begin BUILD   builds and starts the server; sets EVREC_E2E_DIR, a folder that is removed afterwards,
-#                       HOSTS_SERVER, the server's folder, stage_server, its process, HOSTS_BUILD, and Lua's paths
+#                       HOSTS_SERVER, the server's folder, HOSTS_SERVER_PID, its process, HOSTS_BUILD, and Lua's paths
 
 stage_end() {
 	trap '' HUP INT TERM
-	[ -z "${stage_server-}" ] || kill "$stage_server" 2>/dev/null || true
+	[ -z "${HOSTS_SERVER_PID-}" ] || kill "$HOSTS_SERVER_PID" 2>/dev/null || true
 	rm -rf "$EVREC_E2E_DIR"
 }
 
@@ -24,15 +24,15 @@ stage_begin() {
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	export EVREC_E2E_DIR HOSTS_SERVER="$EVREC_E2E_DIR/server"
+	export EVREC_E2E_DIR HOSTS_SERVER_PID HOSTS_SERVER="$EVREC_E2E_DIR/server"
 	mkdir "$HOSTS_SERVER"
 	mkfifo "$HOSTS_SERVER/life"
 	"$1/hosts/server" "$HOSTS_SERVER" <"$HOSTS_SERVER/life" >"$1/hosts/server.log" 2>&1 &
-	stage_server=$!
-	disown "$stage_server" # bash says nothing about its end
+	HOSTS_SERVER_PID=$!
+	disown "$HOSTS_SERVER_PID" # bash says nothing about its end
 	exec 8>"$HOSTS_SERVER/life" # the server ends when this script does, for whatever reason
 	until [ -s "$HOSTS_SERVER/port" ]; do
-		kill -0 "$stage_server"
+		kill -0 "$HOSTS_SERVER_PID"
 		sleep 0.05
 	done
 	export LUA_PATH="./lua/?.lua;./lua/?/init.lua;./spec/hosts/?.lua;./spec/drill/?.lua;./spec/support/?.lua;;"

@@ -10,7 +10,7 @@ ffi.cdef [[
 ]]
 
 local PR_SET_CHILD_SUBREAPER, WNOHANG = 36, 1
-local signals = { HUP = 1, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, TERM = 15, STOP = 19 }
+local signals = { HUP = 1, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, TERM = 15, CONT = 18, STOP = 19 }
 
 local tree = {}
 
