@@ -217,6 +217,13 @@ drill-asan drill-tsan: ## server | the fire drills under a sanitizer; memory is 
 	@spec/support/packages.sh build drill
 	+@spec/support/sanitize.sh $(@:drill-%=%) drill
 
+hosts: ## testing | change real nginx and HAProxy under load; as root; HOSTS_SCALE=, HOSTS= (a pattern of names)
+hosts-cost: ## measuring | what a recorded event costs a request in nginx; as root
+hosts hosts-cost:
+	@spec/support/packages.sh build test go hosts
+	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so $(BUILD)/5.3/evrec/core.so LUAS='5.3 luajit'
+	@spec/hosts/$(@:hosts-%=%).sh $(BUILD)
+
 throughput: ## measuring | events a second into a real API server, and the slowest recording calls
 	@spec/support/packages.sh build drill throughput
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
@@ -287,5 +294,5 @@ clean: ## start | remove build/
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches runners test asan ubsan tsan test-arm64 test-s390x demo e2e \
-  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput full \
-  rock dist rooms lint format deps install uninstall help clean FORCE
+  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan hosts hosts-cost \
+  throughput full rock dist rooms lint format deps install uninstall help clean FORCE
