@@ -78,7 +78,6 @@ void receipts_written(struct receipt *receipts, bool all)
 
 		receipts->written += written;
 		receipts->n -= written;
-		receipts->tried = 0;
 	}
 }
 
