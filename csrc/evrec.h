@@ -642,19 +642,14 @@ typedef struct evrec_broadcaster_options {
 	 */
 	evrec_str name;
 	/*
-	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes) or the path
-	 * of one in a folder of mode 0700 of this user. Of the processes that name the same one, one is the owner: the first
-	 * that records or polls, and after its end another. It combines, counts and limits the events of all, and writes
-	 * them. The others hand theirs over, and keep what it has not written or spooled yet, in memory, bounded by
-	 * max_pending events: if the owner is killed, the next one gets that again. With a state_file, which all must name
-	 * alike, the next owner goes on with the names and counts of the last one.
-	 *
-	 * All processes must start the same sinks, with the same options, in the same order; a process that differs gets
-	 * on_error, "share_refused", with the name of the option, and its events wait. Only processes of this user and of
-	 * root are talked to. At most 8 sinks. No sink of evrec_sink_new, and no message_func. In evrec_sink_stats
-	 * `forwarded` counts what the owner has written; on_drop is called where the event was recorded.
-	 *
-	 * A broadcaster with `share` and without a name has the name of the share.
+	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or the
+	 * path of one in a folder of mode 0700 of this user. Of the processes that name the same one, the first that records
+	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
+	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. If all name one
+	 * state_file, the next owner goes on with the names and counts. All must start the same sinks, at most 8, with the
+	 * same options, in the same order: on_error of one that differs gets "share_refused" and the option, and its events
+	 * wait. No sink of evrec_sink_new, and no message_func. on_drop is called where the event was recorded. Only processes
+	 * of this user and of root are talked to. A broadcaster without a name has that of the share.
 	 */
 	evrec_str share;
 	bool share_client_only; /* never the owner, as a process that only forks others */

@@ -274,7 +274,7 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	side = &w.sides[0];
 	options = options_of(&w, 0, side);
 	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, false));
-	/* Then it is the owner, and not a child that comes first. */
+	/* From here on it is the owner. */
 	assert_int_equal(record(side, "a"), 0);
 	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
 	for (unsigned i = 0; i < 20; i++) {

@@ -1,0 +1,55 @@
+/*
+ * sharing_inner.h - the inside of a sharing, for its files.
+ *
+ *   sharing.c       how it begins, is driven and ends
+ *   sharing_news.c  what a share calls: an owner records for workers and learns what becomes of it; a worker is told
+ */
+#ifndef EVREC_SHARING_INNER_H
+#define EVREC_SHARING_INNER_H
+
+#include "base/clock.h"
+#include "recorder/sharing.h"
+#include "share/share.h"
+
+#pragma GCC visibility push(hidden)
+
+enum drive_state { NOT_DRIVEN, BY_THREAD, BY_POLLS };
+
+struct sharing {
+	struct hub *hub;
+	struct share *share; /* NULL: there was no memory for it in a forked child */
+	_Atomic enum drive_state drive;
+	pthread_t thread;
+	atomic_bool stops;
+	atomic_bool stepping; /* a poll is in a step */
+	atomic_bool owns;
+	_Atomic int64_t flushed_at;
+
+	/* With the hub's lock held: */
+	bool is_set;                   /* the share knows the options of all sinks */
+	uint64_t dropped;              /* occurrences, for want of memory for the share */
+	int64_t wait;                  /* the last wait for answers */
+	uint64_t unsettled_before;     /* `unsettled` at that time */
+	uint64_t unsettled;            /* occurrences of workers in the pipelines of this process, for each sink */
+	bool marked;                   /* share_mark was called */
+	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
+	int64_t state_until;           /* when the wait for the last owner's state file ends; 0: it has not begun */
+	struct keys keys;
+};
+
+static inline int64_t sharing_mono(void)
+{
+	return clock_monotonic(evrec_clock_real());
+}
+
+/* The sinks, in the order of their start: the number of a sink is its place. NULL: it was forgotten. */
+evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
+/* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
+int64_t sharing_take_answers(struct hub *hub);
+
+/* What a share calls, with the hub as its context. */
+extern const struct share_ops sharing_ops;
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,258 @@
+#include "recorder/sharing_inner.h"
+
+#define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
+#define BUSY (EVREC_SECOND / 100)     /* and while answers are to come */
+#define BUSY_MAX (EVREC_SECOND / 4)   /* if none comes for a while */
+#define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
+
+evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
+{
+	const size_t at = watch_list_find_sink(&hub->sinks, i + 1);
+
+	return at < hub->sinks.len && hub->sinks.items[at]->number == i + 1 ? hub->sinks.items[at] : NULL;
+}
+
+/* ---- what an owner records for workers ---- */
+
+static void settle(struct sharing *sh, const struct share_event *e, size_t sink, unsigned end, uint32_t n)
+{
+	if (e->source != 0) {
+		share_settled(sh->share, e->source, e->node, sink, end, n);
+	}
+}
+
+static void choose(const struct share_event *e, size_t sink, struct chosen *chosen)
+{
+	const struct frame_keys *k = &e->event->keys[sink];
+
+	*chosen = (struct chosen){ .keys = CHOICE_NONE };
+	if (sink < e->event->sinks && k->has_aggregate) {
+		chosen->keys = CHOICE_MADE;
+		chosen->aggregate_key =
+			(struct buf){ (char *)(uintptr_t)k->aggregate.data, k->aggregate.len, 0, false };
+		chosen->local_key = (struct buf){ (char *)(uintptr_t)k->local.data, k->local.len, 0, false };
+	}
+	if (sink < e->event->sinks && k->has_spam) {
+		chosen->spam_key = CHOICE_MADE;
+		chosen->spam = (struct buf){ (char *)(uintptr_t)k->spam.data, k->spam.len, 0, false };
+	}
+}
+
+static void record_to(struct sharing *sh, const struct share_event *e, size_t i, const evrec_fields *event,
+                      struct keys *keys, int64_t now)
+{
+	const struct receipt_id receipt = { e->source, e->node };
+	evrec_watch *watch = sharing_sink_at(sh->hub, i);
+	struct chosen chosen;
+
+	if (watch == NULL || watch->phase != WATCH_RUNNING) {
+		settle(sh, e, i, EVREC_CAUSE_CLOSED, 1);
+		return;
+	}
+	choose(e, i, &chosen);
+	watch->chosen = &chosen;
+	if (e->source == 0) {
+		pipeline_record(watch->pipeline, event, keys, now);
+	} else {
+		sh->unsettled++;
+		if (!pipeline_record_for(watch->pipeline, event, keys, now, &receipt)) {
+			sh->unsettled--;
+			settle(sh, e, i, EVREC_CAUSE_CLOSED, 1);
+		}
+	}
+	watch->chosen = NULL;
+}
+
+static void on_record(void *ctx, const struct share_event *e)
+{
+	struct hub *hub = ctx;
+	struct sharing *sh = hub->sharing;
+	evrec_fields event = e->event->fields;
+
+	hub_lock(hub);
+	for (uint32_t n = 0; n < e->n; n++) {
+		const int64_t now = evrec_clock_now(hub->options.clock);
+		struct keys *keys;
+
+		event.first = event.last = n == 0 ? e->first : e->last;
+		event.name = n == 0 ? e->name : (evrec_str){ NULL, 0 };
+		keys = keys_make(&sh->keys, &event) ? &sh->keys : NULL;
+		for (size_t i = 0; i < hub->last_number; i++) {
+			record_to(sh, e, i, &event, keys, now);
+		}
+	}
+	hub_unlock(hub);
+}
+
+void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *s)
+{
+	static const unsigned ends[] = {
+		[SETTLED_WRITTEN] = FRAME_FORWARDED,
+		[SETTLED_SPOOLED] = FRAME_FORWARDED,
+		[SETTLED_RATE_LIMITED] = FRAME_RATE_LIMITED,
+	};
+	struct hub *hub = ctx;
+
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		const evrec_watch *watch = hub->sinks.items[i];
+
+		if (watch->pipeline == pipeline) {
+			hub->sharing->unsettled -= s->n;
+			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
+			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
+			return;
+		}
+	}
+}
+
+/* ---- what else a share calls ---- */
+
+static void on_state_written(void *share)
+{
+	share_wake(share);
+}
+
+static bool on_begin(void *ctx)
+{
+	struct hub *hub = ctx;
+	struct sharing *sh = hub->sharing;
+	bool open = true;
+
+	hub_lock(hub);
+	if (sh->state_until == 0) {
+		sh->state_until = sharing_mono() + STATE_WAIT;
+	}
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		struct pipeline *pipeline = hub->sinks.items[i]->pipeline;
+
+		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;
+		pipeline_on_state_written(pipeline, on_state_written, sh->share);
+	}
+	atomic_store(&sh->owns, open);
+	hub_unlock(hub);
+	return open;
+}
+
+static void on_flush(void *ctx)
+{
+	struct hub *hub = ctx;
+
+	hub_lock(hub);
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		pipeline_release(hub->sinks.items[i]->pipeline);
+		pipeline_write_state(hub->sinks.items[i]->pipeline);
+	}
+	hub_unlock(hub);
+}
+
+static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
+{
+	struct hub *hub = ctx;
+
+	(void)sink;
+	hub_lock(hub);
+	if (end == FRAME_RATE_LIMITED) {
+		hub_tell_on_drop(hub, event, evrec_why_name(EVREC_RATE_LIMITED));
+	} else {
+		hub_tell_drop(hub, event, evrec_cause_name((enum evrec_cause)end), n);
+	}
+	hub_unlock(hub);
+}
+
+static void on_error(void *ctx, const char *message, const char *name)
+{
+	struct hub *hub = ctx;
+
+	hub_lock(hub);
+	hub_tell_error(hub, message, name, NULL);
+	hub_unlock(hub);
+}
+
+/* The state file has it. */
+static bool on_save_state(void *ctx, size_t sink, struct buf *out)
+{
+	(void)ctx;
+	(void)sink;
+	(void)out;
+	return false;
+}
+
+static void on_load_state(void *ctx, size_t sink, evrec_str state)
+{
+	(void)ctx;
+	(void)sink;
+	(void)state;
+}
+
+const struct share_ops sharing_ops = {
+	.record = on_record,
+	.flush = on_flush,
+	.begin = on_begin,
+	.lost = on_lost,
+	.error = on_error,
+	.save_state = on_save_state,
+	.load_state = on_load_state,
+};
+
+/* ---- answers ---- */
+
+static bool has_states(struct hub *hub)
+{
+	bool has = true;
+
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		const evrec_watch *watch = sharing_sink_at(hub, i);
+
+		has = has && (watch == NULL || pipeline_state_has(watch->pipeline, hub->sharing->changes[i]));
+	}
+	return has;
+}
+
+/* What is settled is acknowledged once the states that know of it are in their files. */
+static void acknowledge(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (!sh->marked && share_mark(sh->share)) {
+		sh->marked = true;
+		for (size_t i = 0; i < FRAME_SINKS; i++) {
+			const evrec_watch *watch = sharing_sink_at(hub, i);
+
+			sh->changes[i] = watch == NULL ? 0 : pipeline_state_changes(watch->pipeline);
+		}
+	}
+	if (sh->marked && has_states(hub)) {
+		sh->marked = false;
+		share_release(sh->share);
+	}
+}
+
+/* Twice the last wait if no answer has come since. */
+static int64_t wait_for_answers(struct sharing *sh)
+{
+	const bool same = sh->unsettled == sh->unsettled_before;
+
+	sh->wait = same && sh->wait != 0 ? 2 * sh->wait : BUSY;
+	sh->wait = sh->wait < BUSY_MAX ? sh->wait : BUSY_MAX;
+	sh->unsettled_before = sh->unsettled;
+	return sh->wait;
+}
+
+int64_t sharing_take_answers(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+	int64_t wait = IDLE;
+
+	hub_lock(hub);
+	if (share_role(sh->share) == SHARE_OWNER) {
+		for (size_t i = 0; i < hub->sinks.len && sh->unsettled != 0; i++) {
+			(void)pipeline_take_all_news(hub->sinks.items[i]->pipeline);
+		}
+		acknowledge(hub);
+		wait = sh->unsettled != 0 || sh->marked ? wait_for_answers(sh) : IDLE;
+	} else if (sh->state_until != 0) {
+		wait = BUSY;
+	}
+	hub_unlock(hub);
+	return wait;
+}
