@@ -7,7 +7,7 @@ matrix.bound = 1
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
 --- What keeps the events that a process did not write.
-matrix.columns = { "alone", "spool" }
+matrix.columns = { "alone", "spool", "share" }
 
 local function add(row)
 	row.bound = at_once[row.change] and matrix.bound or 0

@@ -43,7 +43,7 @@ local function settle(row, column, result, results)
 end
 
 local row, column = matrix.find(arg[1])
-local host = stage.host(row.host, row.settings, { notes = true, spool = column == "spool" })
+local host = stage.host(row.host, row.settings, { notes = true, spool = column == "spool", share = column == "share" })
 tree.adopt()
 local ok, result = xpcall(perform, debug.traceback, row, host, tonumber(arg[2]))
 print(cluster.read(host.log))

@@ -52,7 +52,7 @@ end
 --- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
 ---@param kind "nginx"|"haproxy"
 ---@param settings table words for its configuration, or `configuration`
----@param options { notes?: boolean, spool?: boolean, state_file?: boolean } host.notes is a file with what was recorded
+---@param options { notes?: boolean, share?: boolean, spool?: boolean } host.notes is a file with what was recorded
 function stage.host(kind, settings, options)
 	local class, folder = require(kind), make_folder(kind)
 	local words = {
@@ -75,11 +75,11 @@ function stage.host(kind, settings, options)
 		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
 		sink.spool, host.spool_folder = inside or outside, outside
 	end
-	if options.state_file then
-		sink.state_file = folder .. "/state"
-	end
 	local path = folder .. "/settings.lua"
-	cluster.write(path, "return " .. literal { sink = sink, namespace = host.namespace, notes = host.notes })
+	local share = options.share and "@evrec-" .. host.namespace or nil
+	cluster.write(path, "return " .. literal {
+		sink = sink, namespace = host.namespace, notes = host.notes, share = share,
+	})
 	process.set("HOSTS_SETTINGS", path)
 	return host
 end
