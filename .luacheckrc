@@ -5,4 +5,5 @@ files["spec"] = { std = "+busted" }
 files["examples/nginx"] = { std = "+ngx_lua" }
 files["spec/drill/workers.lua"] = { std = "+ngx_lua" }
 files["examples/haproxy"] = { read_globals = { "core" } }
+files["spec/hosts/action.lua"] = { read_globals = { "core" } }
 files["**/*.rockspec"] = { std = "rockspec" }

@@ -4,8 +4,8 @@
 
 # The Luas to build and test for: make LUAS=5.4
 LUAS = 5.4 5.3 luajit
-# The Lua that `make install` installs a module for, and the folder that it installs below.
-LUA = 5.4
+# The Luas that `make install` installs for, and the folder that it installs below.
+LUA = $(LUAS)
 PREFIX = /usr/local
 DESTDIR =
 # CC, CFLAGS and LDFLAGS as usual; CFLAGS and LDFLAGS are put behind the Makefile's own flags. V=1 shows whole commands.
@@ -143,9 +143,13 @@ $(BUILD)/bench/%/baseline.so: spec/bench/baseline.c $(BUILD)/settings
 	$(SAY) CC '$< ($*)'
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(call pkg,--cflags,$(PC_$*)) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
 
-$(BUILD)/conformance/%: spec/conformance/%.c $(LIB)
+$(BUILD)/conformance/%: spec/conformance/%.c $(BUILD)/conformance/runner.o $(LIB)
 	$(SAY) CC $<
-	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDFLAGS) $(CORE_LIBS)
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(CORE_LIBS)
+
+$(BUILD)/conformance/runner.o: spec/conformance/runner.c $(BUILD)/settings
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 -include $(shell find $(addprefix $(BUILD)/,core unit fuzz examples bench conformance $(LUAS)) -name '*.d' 2>/dev/null)
 
@@ -213,6 +217,13 @@ drill-asan drill-tsan: ## server | the fire drills under a sanitizer; memory is 
 	@spec/support/packages.sh build drill
 	+@spec/support/sanitize.sh $(@:drill-%=%) drill
 
+hosts: ## testing | change real nginx and HAProxy under load; as root; HOSTS_SCALE=, HOSTS= (a pattern of names)
+hosts-cost: ## measuring | what a recorded event costs a request in nginx; as root
+hosts hosts-cost:
+	@spec/support/packages.sh build test go hosts
+	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so $(BUILD)/5.3/evrec/core.so LUAS='5.3 luajit'
+	@spec/hosts/$(@:hosts-%=%).sh $(BUILD)
+
 throughput: ## measuring | events a second into a real API server, and the slowest recording calls
 	@spec/support/packages.sh build drill throughput
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
@@ -242,29 +253,30 @@ lint: ## sources | formats, warnings of gcc and clang, clang-tidy, luacheck, gof
 
 # ---- installing and tidying ----
 
-LUA_ABI = $(LUA:luajit=5.1)
-LUA_DIR = $(DESTDIR)$(PREFIX)/share/lua/$(LUA_ABI)/evrec
-C_DIR = $(DESTDIR)$(PREFIX)/lib/lua/$(LUA_ABI)/evrec
-INSTALL_DIRS = $(LUA_DIR) $(C_DIR) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+# A Lua searches this folder below share/lua and lib/lua; LuaJIT searches that of Lua 5.1.
+lua_abi = $(1:luajit=5.1)
+INSTALL_TO = $(DESTDIR)$(PREFIX)
+LUA_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/share/lua/$(call lua_abi,$(lua))/evrec)
+C_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec)
 VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
 
 format: ## sources | format all C sources with clang-format
 	@spec/support/packages.sh lint
 	clang-format -i $(shell find csrc spec examples -name '*.[ch]')
 
-install: $(LIB) $(BUILD)/$(LUA)/evrec/core.so ## start | install for C and LUA (5.4), below PREFIX (/usr/local); DESTDIR=
-	install -d $(INSTALL_DIRS)
-	install -m 644 lua/evrec/*.lua $(LUA_DIR)
-	install -m 755 $(BUILD)/$(LUA)/evrec/core.so $(C_DIR)
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 csrc/evrec.h $(DESTDIR)$(PREFIX)/include
+install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
+	install -d $(LUA_DIRS) $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
+	for folder in $(LUA_DIRS); do install -m 644 lua/evrec/*.lua "$$folder" || exit; done
+	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
+	install -m 644 $(LIB) $(INSTALL_TO)/lib
+	install -m 644 csrc/evrec.h $(INSTALL_TO)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
 	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/evrec.pc
+	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 
 uninstall: ## start | remove what `make install` installed
-	rm -rf $(LUA_DIR) $(C_DIR)
-	cd $(DESTDIR)$(PREFIX) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
+	rm -rf $(LUA_DIRS) $(C_DIRS)
+	cd $(INSTALL_TO) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
 
 deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test
@@ -282,5 +294,5 @@ clean: ## start | remove build/
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches runners test asan ubsan tsan test-arm64 test-s390x demo e2e \
-  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan throughput full \
-  rock dist rooms lint format deps install uninstall help clean FORCE
+  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan hosts hosts-cost \
+  throughput full rock dist rooms lint format deps install uninstall help clean FORCE

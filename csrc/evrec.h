@@ -346,11 +346,12 @@ typedef struct evrec_correlator_stats {
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
 
 typedef struct evrec_series_stats {
-	size_t series;     /* events that are remembered: single ones, and series */
-	size_t ongoing;    /* of these, series */
-	uint64_t begun;    /* series since the start */
-	uint64_t finished; /* series since the start, the evicted ones included */
-	uint64_t evicted;  /* series finished before their time, to make room for a new event */
+	size_t series;            /* events that are remembered: single ones, and series */
+	size_t ongoing;           /* of these, series */
+	uint64_t begun;           /* series since the start */
+	uint64_t finished;        /* series since the start, the evicted ones included */
+	uint64_t evicted;         /* series finished before their time, to make room for a new event */
+	uint64_t evicted_singles; /* events that were no series, and were forgotten before their time therefore */
 	uint64_t
 		notes; /* distinct notes, beyond the first of each series, that were merged; of each at most 16 told apart */
 } evrec_series_stats;
@@ -380,7 +381,8 @@ enum evrec_overflow {
 typedef struct evrec_limits {
 	/*
 	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once
-	 * a flush, an end or their time makes them pending, they may exceed max_pending.
+	 * a flush, an end or their time makes them pending, they may exceed max_pending. With EVREC_DROP_OLDEST a new
+	 * write drops two as long as they do.
 	 */
 	size_t max_pending;
 	/*
@@ -446,7 +448,6 @@ typedef struct evrec_series_options {
 /* Options that all sinks have. */
 typedef struct evrec_sink_options {
 	evrec_limits limits;
-	bool threadless; /* no thread: evrec_broadcaster_poll does all I/O */
 	/*
 	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
 	 * are in a file of this folder, with their present counts, so that a process that is killed loses no more than
@@ -591,9 +592,20 @@ typedef struct evrec_broadcaster evrec_broadcaster;
 typedef struct evrec_recorder evrec_recorder;
 typedef struct evrec_watch evrec_watch;
 
+/* Who does the I/O of a broadcaster's sinks. */
+enum evrec_drive {
+	/* A thread for each sink, from its first write on. If no thread can be started, evrec_broadcaster_poll. */
+	EVREC_DRIVE_AUTO,
+	/* Likewise; but a thread that cannot be started is an error, which lines tell too. */
+	EVREC_DRIVE_THREAD,
+	/* evrec_broadcaster_poll: no thread is ever started. */
+	EVREC_DRIVE_POLL,
+};
+
 typedef struct evrec_broadcaster_options {
 	evrec_clock *clock; /* NULL: the real one; else retained until the broadcaster and its recorders are freed */
 	size_t max_message_bytes; /* 1024; 16 to 262144 */
+	enum evrec_drive drive;   /* EVREC_DRIVE_AUTO */
 	/*
 	 * Either may be NULL. Called on the broadcaster's thread, from inside a recording call, poll, flush or shutdown, with
 	 * no lock held. `message`, `name`, `event` and `cause` are borrowed for the call. `name` is the kind of error, and
@@ -604,7 +616,8 @@ typedef struct evrec_broadcaster_options {
 	void (*on_drop)(void *ctx, const evrec_event *event, const char *cause);
 	void *ctx; /* must live until evrec_broadcaster_free */
 	/*
-	 * Sums up losses and errors, except the error "thread", for evrec_broadcaster_next_line. What is lost after
+	 * Sums up losses and errors for evrec_broadcaster_next_line, except the error "thread" with EVREC_DRIVE_AUTO: no
+	 * event is lost by it. What is lost after
 	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, is told on standard error, in a line for
 	 * each sink, and the number of losses and errors that no line has told. False, the default: evrec is silent.
 	 */
@@ -761,6 +774,14 @@ int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_err
  */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /*
+ * How long an event loop may wait after evrec_broadcaster_poll until it calls that again, in ns: 10 ms while a sink without
+ * a thread has requests under way; while such a sink has something else to do, until that is due, 0.1 s at most; 1 s
+ * while the thread of a sink has writes, a series goes on, or a line waits. INT64_MAX: not before the next recording
+ * call. Negative: never again, as the broadcaster was shut down, or as no thread could be started, and the embedder
+ * asked for one by EVREC_DRIVE_THREAD.
+ */
+int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
+/*
  * Polls and waits until all is written or dropped; occurrences that series have counted are written now too. 0: all was
  * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all
  * that is left waits for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or
@@ -850,6 +871,7 @@ typedef struct evrec_throttle_stats {
 typedef struct evrec_sink_stats {
 	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
+	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO at present */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */

@@ -9,6 +9,6 @@ print [[
 
 What to try next:
   KUBECONFIG=FILE make demo    records the first story into your cluster, too: kubectl get events
-  make install                 installs evrec for Lua 5.4; then: lua5.4 examples/first.lua
+  make install                 installs evrec for every Lua; then: lua5.4 examples/first.lua
   examples/README.md           nginx, HAProxy, a sink in Lua, a C program
   lua/README.md                every function and option]]

@@ -30,6 +30,7 @@ build = {
 	modules = {
 		evrec = "lua/evrec/init.lua",
 		["evrec.exec"] = "lua/evrec/exec.lua",
+		["evrec.haproxy"] = "lua/evrec/haproxy.lua",
 		["evrec.host"] = "lua/evrec/host.lua",
 		["evrec.kubeconfig"] = "lua/evrec/kubeconfig.lua",
 		["evrec.kubernetes"] = "lua/evrec/kubernetes.lua",
@@ -37,6 +38,7 @@ build = {
 		["evrec.meta"] = "lua/evrec/meta.lua",
 		["evrec.metrics"] = "lua/evrec/metrics.lua",
 		["evrec.options"] = "lua/evrec/options.lua",
+		["evrec.polling"] = "lua/evrec/polling.lua",
 		["evrec.testing"] = "lua/evrec/testing.lua",
 		["evrec.core"] = {
 			sources = {
@@ -135,6 +137,7 @@ build = {
 				"csrc/sink/fingerprint.c",
 				"csrc/sink/in_cluster.c",
 				"csrc/sink/kubernetes.c",
+				"csrc/sink/kubernetes_fallback.c",
 				"csrc/sink/kubernetes_protocol.c",
 				"csrc/sink/kubernetes_resume.c",
 				"csrc/sink/resume_found.c",
@@ -170,6 +173,7 @@ build = {
 				"csrc/recorder/pipeline_receipts.c",
 				"csrc/recorder/pipeline_series.c",
 				"csrc/recorder/pipeline_state.c",
+				"csrc/recorder/poll_delay.c",
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/shared.c",
@@ -188,6 +192,7 @@ build = {
 				"csrc/lua/callback.c",
 				"csrc/lua/clock.c",
 				"csrc/lua/correlator.c",
+				"csrc/lua/drive.c",
 				"csrc/lua/event.c",
 				"csrc/lua/event_read.c",
 				"csrc/lua/exec.c",
@@ -197,6 +202,7 @@ build = {
 				"csrc/lua/recorder.c",
 				"csrc/lua/recording.c",
 				"csrc/lua/reference.c",
+				"csrc/lua/reference_cache.c",
 				"csrc/lua/seconds.c",
 				"csrc/lua/signal.c",
 				"csrc/lua/sink.c",

@@ -140,6 +140,8 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 		s->stats.evicted += evicted;
 		tell(s, e, EVREC_STR("Finished"), evicted,
 		     (!e->dropped || e->deferred) && (evicted || !e->finishes || e->release != s->release));
+	} else {
+		s->stats.evicted_singles += evicted;
 	}
 	lru_remove(s->cache, e);
 }

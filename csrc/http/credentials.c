@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* strerror_r */
+#define _GNU_SOURCE /* strerror_r, O_PATH */
 
 #include "http/credentials.h"
 
@@ -6,6 +6,8 @@
 #include "http/pem.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #define TOKEN_MAX 65536
 #define LOOK_EVERY EVREC_SECOND
@@ -25,13 +27,68 @@ static bool is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-char *token_file_read(const char *path, evrec_error *err)
+/* Sets *length to that of the folder's path, and returns the file's name. */
+static const char *split(const char *path, size_t *length)
+{
+	const char *slash = strrchr(path, '/');
+
+	*length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	return path + *length;
+}
+
+int token_folder_open(const char *path)
+{
+	size_t length;
+	char *folder;
+	int fd;
+
+	(void)split(path, &length);
+	folder = str_dup(length == 0 ? EVREC_STR(".") : (evrec_str){ path, length });
+	if (folder == NULL) {
+		return -1;
+	}
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	mem_free(folder);
+	return fd;
+}
+
+/* The path comes first: it may lead through a link that was set anew. */
+static bool read_file(const char *path, int folder, struct buf *text)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+	int fd = open(path, flags), error = errno;
+	size_t length;
+	bool ok;
+
+	if (fd < 0 && folder >= 0) {
+		fd = openat(folder, split(path, &length), flags);
+	}
+	if (fd < 0) {
+		errno = error;
+		return false;
+	}
+	ok = file_read_from(fd, TOKEN_MAX, text);
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	return ok;
+}
+
+static bool look_at(const struct credentials *c, struct stat *seen)
+{
+	size_t length;
+
+	return stat(c->file, seen) == 0 ||
+	       (c->folder >= 0 && fstatat(c->folder, split(c->file, &length), seen, 0) == 0);
+}
+
+static char *read_token(const char *path, int folder, evrec_error *err)
 {
 	struct buf text = { 0 };
 	char reason[64], *token = NULL;
 	evrec_str trimmed;
 
-	if (!file_read(path, TOKEN_MAX, &text)) {
+	if (!read_file(path, folder, &text)) {
 		error_set(err, text.failed ? EVREC_ENOMEM : EVREC_EINVALID, "token_file: %s: %s", path,
 		          strerror_r(errno, reason, sizeof(reason)));
 	} else {
@@ -56,6 +113,11 @@ char *token_file_read(const char *path, evrec_error *err)
 	return token;
 }
 
+char *token_file_read(const char *path, evrec_error *err)
+{
+	return read_token(path, -1, err);
+}
+
 static bool copy(char **to, evrec_str s)
 {
 	*to = s.len == 0 ? NULL : str_dup(s);
@@ -64,7 +126,7 @@ static bool copy(char **to, evrec_str s)
 
 bool credentials_init(struct credentials *c, const struct credentials_options *options)
 {
-	*c = (struct credentials){ .looked = INT64_MIN };
+	*c = (struct credentials){ .looked = INT64_MIN, .folder = -1 };
 	c->version = options->token.len != 0 || options->certificate.len != 0;
 	return copy(&c->token, options->token) && copy(&c->file, options->file) &&
 	       copy(&c->certificate, options->certificate) && copy(&c->key, options->key);
@@ -76,6 +138,14 @@ void credentials_free(struct credentials *c)
 	mem_free(c->file);
 	mem_free(c->certificate);
 	mem_free(c->key);
+	if (c->folder >= 0) {
+		(void)close(c->folder);
+	}
+}
+
+void credentials_keep_folder(struct credentials *c, int folder)
+{
+	c->folder = fcntl(folder, F_DUPFD_CLOEXEC, 0);
 }
 
 static int check(const struct credentials_options *options, evrec_error *err)
@@ -146,15 +216,15 @@ int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err)
 			               : error_set(err, EVREC_EINVALID, "token_file: %s: no token yet", c->file);
 		}
 		c->looked = now;
-		/* A file that stat() fails for is read, to learn why; the comparison is with the state before reading. */
-		if (stat(c->file, &seen) == 0 && same_file(&seen, &c->seen) && c->token != NULL) {
+		/* A file that cannot be looked at is read, to learn why; the comparison is with the state before reading. */
+		if (look_at(c, &seen) && same_file(&seen, &c->seen) && c->token != NULL) {
 			return 0;
 		}
 	} else {
-		(void)stat(c->file, &seen);
+		(void)look_at(c, &seen);
 	}
 	c->reload = false;
-	token = token_file_read(c->file, err);
+	token = read_token(c->file, c->folder, err);
 	if (token == NULL) {
 		return needed ? EVREC_EINVALID : 0;
 	}

@@ -16,6 +16,7 @@
 struct credentials {
 	char *token;             /* NULL: none */
 	char *file;              /* NULL: the token stays */
+	int folder;              /* of the file, an O_PATH descriptor, or -1 */
 	char *certificate, *key; /* PEM, or NULL */
 	unsigned version;        /* of all of these; 0: there was never any */
 	bool reload;             /* read the file again, whatever its state */
@@ -41,6 +42,13 @@ int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err);
  * message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
  */
 int credentials_replace(struct credentials *c, const struct credentials_options *options, evrec_error *err);
+/*
+ * Keeps a descriptor of the file's folder, a duplicate of `folder`, for a process that cannot open the path any more, as it
+ * went into a chroot. Does nothing if there is no descriptor left.
+ */
+void credentials_keep_folder(struct credentials *c, int folder);
+/* An O_PATH descriptor of the folder of a token file, the caller's; -1: it cannot be opened. Any thread. */
+int token_folder_open(const char *path);
 /* The trimmed contents of a token file, freed with mem_free; NULL: unreadable, empty, too long, or not a token. */
 char *token_file_read(const char *path, evrec_error *err);
 /* Printable ASCII without spaces: what may stand in a header. */

@@ -338,6 +338,11 @@ void http_client_reload_credentials(struct http_client *client)
 	client->credentials.reload = true;
 }
 
+void http_client_keep_token_folder(struct http_client *client, int folder)
+{
+	credentials_keep_folder(&client->credentials, folder);
+}
+
 int http_client_set_credentials(struct http_client *client, evrec_str token, evrec_str certificate, evrec_str key,
                                 evrec_error *err)
 {

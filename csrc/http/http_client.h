@@ -94,6 +94,8 @@ void http_client_wake(struct http_client *client);
 unsigned http_client_connections(const struct http_client *client);
 /* The next request is sent with what the token file has by then, changed or not. */
 void http_client_reload_credentials(struct http_client *client);
+/* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
+void http_client_keep_token_folder(struct http_client *client, int folder);
 /*
  * Replaces the token (unset: there is none), and the client certificate and key unless they are unset. Requests under way
  * keep what they were sent with; connections with an old certificate take no further ones. EVREC_EINVALID: one is not

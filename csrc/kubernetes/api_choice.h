@@ -14,9 +14,9 @@
 #pragma GCC visibility push(hidden)
 
 struct api_choice {
-	enum evrec_api api; /* by which writes in the new style are sent */
-	bool falls_back;    /* core/v1 may take its place */
-	bool served;        /* events.k8s.io/v1 has served a write */
+	_Atomic(enum evrec_api) api; /* by which writes in the new style are sent; any thread may read it */
+	bool falls_back;             /* core/v1 may take its place */
+	bool served;                 /* events.k8s.io/v1 has served a write */
 };
 
 /* Takes the news of a write that was sent by `api`. True: it is to be sent once more, by core/v1. */

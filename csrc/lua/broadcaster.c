@@ -1,11 +1,14 @@
 #include "lua/broadcaster.h"
 
 #include "lua/correlator.h"
+#include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/seconds.h"
 #include "lua/sink.h"
 #include "lua/stats.h"
 #include "lua/telling.h"
+
+#include <string.h>
 
 #define NAME "evrec.broadcaster"
 
@@ -24,13 +27,19 @@ static void call_on_error(lua_State *L, void *arg)
 	lua_call(L, 2, 0);
 }
 
+/* No thread could be started, and none was asked for: a program that polls by itself starts so each time. */
+static bool is_harmless(const struct broadcaster *b, const char *name)
+{
+	return b->poller == POLLER_HOST && b->drive == EVREC_DRIVE_AUTO && strcmp(name, "thread") == 0;
+}
+
 /* An on_error that raises is counted like every callback, but is not called with its own error. */
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	struct broadcaster *b = ctx;
 	struct error_call call = { message, name };
 
-	if (b->reporting) {
+	if (b->reporting || is_harmless(b, name)) {
 		return;
 	}
 	b->reporting = true;
@@ -69,12 +78,20 @@ struct settings {
 	bool silent; /* on_error is false */
 };
 
+static const struct option drive_words[] = {
+	{ "auto", OPTION_VALUE, EVREC_DRIVE_AUTO, 0, 0, NULL, false },
+	{ "thread", OPTION_VALUE, EVREC_DRIVE_THREAD, 0, 0, NULL, false },
+	{ "poll", OPTION_VALUE, EVREC_DRIVE_POLL, 0, 0, NULL, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
 static const struct option rows[] = {
 	{ "name", OPTION_STRING, offsetof(struct settings, options.name), 0, 0, NULL, false },
 	{ "share", OPTION_STRING, offsetof(struct settings, options.share), 0, 0, NULL, false },
 	{ "clock", OPTION_CLOCK, offsetof(struct settings, options.clock), 0, 0, NULL, false },
 	{ "max_message_bytes", OPTION_SIZE, offsetof(struct settings, options.max_message_bytes), 16, 262144, NULL,
 	  false },
+	{ "drive", OPTION_WORD, offsetof(struct settings, options.drive), 0, 0, drive_words, false },
 	{ "on_error", OPTION_FUNCTION_OR_FALSE, offsetof(struct settings, silent), 0, 0, NULL, false },
 	{ "on_drop", OPTION_FUNCTION, 0, 0, 0, NULL, false },
 	{ "correlator", OPTION_TABLE, offsetof(struct settings, correlator), 0, 0, correlator_rows, false },
@@ -95,6 +112,8 @@ int broadcaster_new(lua_State *L)
 	options_read(L, 1, NAME, rows, &settings, 2);
 	b = box_new(L, &broadcaster_type, sizeof(*b));
 	b->correlator = settings.correlator;
+	b->drive = settings.options.drive;
+	b->poller = drive_poller(L);
 	anchor_set(L);
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
@@ -124,6 +143,9 @@ void broadcaster_leave(struct broadcaster *b, lua_State *outer)
 {
 	if (b->loud && outer == NULL) {
 		telling_due(b, b->host.L);
+	}
+	if (b->poller == POLLER_WANTED && outer == NULL) {
+		drive_begin(b);
 	}
 	host_leave(&b->host, outer);
 	if (b->closing && outer == NULL) {

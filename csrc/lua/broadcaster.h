@@ -14,10 +14,19 @@
 
 extern const struct box_type broadcaster_type;
 
+/* Who polls a broadcaster. */
+enum poller {
+	POLLER_SCRIPT, /* the script, if it wants to */
+	POLLER_WANTED, /* the program that runs the script, once it takes the broadcaster over (drive.h) */
+	POLLER_HOST,   /* that program */
+};
+
 struct broadcaster {
 	struct host host;                    /* host.b: the broadcaster; NULL once it was closed by __close or __gc */
 	evrec_correlator_options correlator; /* the sinks' defaults, without the functions */
 	bool reporting;                      /* on_error is running */
+	enum evrec_drive drive;
+	enum poller poller;
 	bool loud;    /* there is no on_error: what it would get is summed up in lines (telling.h) */
 	bool closing; /* a callback called __close: the broadcaster ends when the outermost call is done */
 	size_t hooks; /* how many of its sinks' hooks (callback.h) the user value keeps alive */

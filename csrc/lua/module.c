@@ -6,6 +6,7 @@
 #include "lua/broadcaster.h"
 #include "lua/clock.h"
 #include "lua/correlator.h"
+#include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/explain.h"
 #include "lua/recorder.h"
@@ -92,8 +93,7 @@ int luaopen_evrec_core(lua_State *L)
 	lua_setfield(L, -2, "null");
 	box_push_methods(L, &broadcaster_type);
 	lua_setfield(L, -2, "broadcaster_methods");
-	reference_push_upvalues(L);
-	lua_pushcclosure(L, reference_new, UP_REFERENCE_LAST);
+	reference_push_function(L);
 	lua_setfield(L, -2, "reference");
 	set_function(L, "event", event_new);
 	set_function(L, "event_time", event_time);
@@ -107,6 +107,9 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);
 	set_function(L, "set_logger", telling_set_logger);
+	set_function(L, "set_host", drive_set_host);
+	set_function(L, "let_go", drive_let_go);
+	set_function(L, "poll_delay", drive_poll_delay);
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_broadcaster", is_broadcaster);
 	return 1;

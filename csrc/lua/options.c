@@ -61,6 +61,18 @@ static void expect(const struct reading *r, const struct option *o, int type, co
 	}
 }
 
+/* A string, of `min` bytes at least. */
+static evrec_str string(const struct reading *r, const struct option *o)
+{
+	evrec_str s;
+
+	s.data = lua_tolstring(r->L, -1, &s.len);
+	if ((double)s.len < o->min) {
+		refuse(r, o->name, "a string that is not empty", "\"\"");
+	}
+	return s;
+}
+
 /* Pushes the words as a list for people: "a", "b" or "c". */
 static void push_words(lua_State *L, const struct option *words)
 {
@@ -207,12 +219,11 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 {
 	lua_State *L = r->L;
 	void *at = into + o->offset;
-	evrec_str *str = at;
 
 	switch (o->type) {
 	case OPTION_STRING:
 		expect(r, o, LUA_TSTRING, "a string");
-		str->data = lua_tolstring(L, -1, &str->len);
+		*(evrec_str *)at = string(r, o);
 		break;
 	case OPTION_BOOLEAN:
 		expect(r, o, LUA_TBOOLEAN, "a boolean");
@@ -262,7 +273,7 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 		break;
 	case OPTION_STRING_OR_TABLE:
 		if (lua_type(L, -1) == LUA_TSTRING) {
-			str->data = lua_tolstring(L, -1, &str->len);
+			*(evrec_str *)at = string(r, o);
 		} else {
 			read_copied_table(r, o, at);
 		}

@@ -43,7 +43,7 @@ struct option {
 	const char *name; /* NULL in the row that ends an array */
 	enum option_type type;
 	size_t offset;
-	double min, max; /* of numbers */
+	double min, max; /* of numbers; of strings, min is 1 if they must not be empty */
 	const struct option *rows;
 	bool required;
 };

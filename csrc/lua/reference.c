@@ -1,5 +1,7 @@
 #include "lua/reference.h"
 
+#include "lua/reference_cache.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -162,9 +164,14 @@ bool reference_read(lua_State *L, int index, const char *argument, const evrec_p
 	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, argument, &r->field_path, err));
 }
 
-int reference_new(lua_State *L)
+/* The upvalues behind those of reference_read. */
+enum { UP_CACHE = UP_REFERENCE_LAST + 1, UP_KEPT };
+
+static int reference_new(lua_State *L)
 {
+	void *cache = lua_touserdata(L, lua_upvalueindex(UP_CACHE));
 	const evrec_prepared_ref *other = NULL;
+	struct reference_place place;
 	evrec_reference reference;
 	evrec_error err;
 	evrec_prepared_ref **box;
@@ -179,9 +186,24 @@ int reference_new(lua_State *L)
 		lua_pushvalue(L, 1);
 		return 1;
 	}
+	place = reference_cache_find(L, cache, lua_upvalueindex(UP_KEPT), &reference);
+	if (place.found) {
+		return 1;
+	}
 	box = box_new(L, &reference_type, sizeof(*box));
 	*box = evrec_prepared_ref_new(&reference, &err);
-	return *box != NULL ? 1 : luaL_error(L, "evrec.reference: %s", err.message);
+	if (*box == NULL) {
+		return luaL_error(L, "evrec.reference: %s", err.message);
+	}
+	reference_cache_keep(L, cache, lua_upvalueindex(UP_KEPT), place);
+	return 1;
+}
+
+void reference_push_function(lua_State *L)
+{
+	reference_push_upvalues(L);
+	reference_cache_push(L);
+	lua_pushcclosure(L, reference_new, UP_KEPT);
 }
 
 /* Returns the field of that name, or nothing. */

@@ -44,8 +44,8 @@ bool refuse_type(lua_State *L, int index, const char *argument, const char *name
 bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref,
                     evrec_reference *reference, evrec_error *err);
 
-/* Lua: evrec.reference(object) -> reference; raises on misuse. Needs the upvalues above. */
-int reference_new(lua_State *L);
+/* Pushes the Lua function evrec.reference(object) -> reference, with a cache of its own. It raises on misuse. */
+void reference_push_function(lua_State *L);
 
 #pragma GCC visibility pop
 

@@ -180,7 +180,7 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 
 /* Offsets from the member `spool`. */
 static const struct option spool_rows[] = {
-	{ "path", OPTION_STRING, 0, 0, 0, NULL, true },
+	{ "path", OPTION_STRING, 0, 1, 0, NULL, true },
 	{ "after", OPTION_DURATION, COMMON(spool_after) - COMMON(spool), 0, 1e9, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
@@ -211,8 +211,8 @@ static const struct option common_rows[] = {
 	{ "max_age", OPTION_DURATION, COMMON(limits.max_age), 0, 1e9, NULL, false },
 	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
 	{ "full", OPTION_WORD, COMMON(limits.full), 0, 0, full_words, false },
-	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 0, 0, spool_rows, false },
-	{ "state_file", OPTION_STRING, COMMON(state_file), 0, 0, NULL, false },
+	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 1, 0, spool_rows, false },
+	{ "state_file", OPTION_STRING, COMMON(state_file), 1, 0, NULL, false },
 	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
 	{ "api", OPTION_WORD, COMMON(api), 0, 0, api_words, false },
 	{ "correlate", OPTION_WORD, COMMON(correlate), 0, 0, correlate_words, false },
@@ -242,6 +242,21 @@ static void check_series_options(lua_State *L, const char *function, const evrec
 		}
 		lua_pop(L, 1);
 	}
+}
+
+/* Raises if the options at stack index 1 have `thread`, as those of earlier versions did. */
+static void refuse_thread(lua_State *L, const char *function)
+{
+	if (!lua_istable(L, 1)) {
+		return;
+	}
+	lua_pushliteral(L, "thread");
+	lua_rawget(L, 1);
+	if (!is_unset(L, -1)) {
+		luaL_error(L, "%s: option 'thread': sinks have none; use the option 'drive' of evrec.broadcaster",
+		           function);
+	}
+	lua_pop(L, 1);
 }
 
 static struct sink *push_sink(lua_State *L)
@@ -276,6 +291,7 @@ int sink_new_lua(lua_State *L)
 	lua_settop(L, 1);
 	lua_newtable(L);
 	evrec_sink_options_init(&options);
+	refuse_thread(L, function);
 	options_read(L, 1, function, lua_rows, &options, 2);
 	check_series_options(L, function, &options);
 	check_lua_options(L, function, &options);
@@ -314,6 +330,7 @@ int sink_new_file(lua_State *L)
 
 	lua_settop(L, 1);
 	evrec_sink_options_init(&settings.common);
+	refuse_thread(L, function);
 	options_read(L, 1, function, file_rows, &settings, 0);
 	check_series_options(L, function, &settings.common);
 	sink = push_sink(L);
@@ -324,7 +341,6 @@ int sink_new_file(lua_State *L)
 struct kubernetes_settings {
 	evrec_kubernetes_options options;
 	struct option_strings resume_instances;
-	bool thread;
 };
 
 #define AT(member) offsetof(struct kubernetes_settings, options.member)
@@ -343,14 +359,13 @@ static const struct option kubernetes_rows[] = {
 	{ "resume", OPTION_BOOLEAN, AT(resume), 0, 0, NULL, false },
 	{ "resume_instances", OPTION_STRINGS, offsetof(struct kubernetes_settings, resume_instances), 0, 0, NULL,
 	  false },
-	{ "thread", OPTION_BOOLEAN, offsetof(struct kubernetes_settings, thread), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
 int sink_new_kubernetes(lua_State *L)
 {
 	const char *function = "evrec.sink.kubernetes";
-	struct kubernetes_settings settings = { .thread = true };
+	struct kubernetes_settings settings = { .resume_instances = { NULL, 0 } };
 	struct sink *sink;
 	evrec_error err;
 	evrec_exec exec;
@@ -359,7 +374,6 @@ int sink_new_kubernetes(lua_State *L)
 	evrec_kubernetes_options_init(&settings.options);
 	options_read(L, 1, function, kubernetes_rows, &settings, 0);
 	check_series_options(L, function, &settings.options.common);
-	settings.options.common.threadless = !settings.thread;
 	settings.options.resume_instances = settings.resume_instances.items;
 	settings.options.resume_instances_len = settings.resume_instances.len;
 	sink = push_sink(L);

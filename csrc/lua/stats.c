@@ -28,12 +28,13 @@ static void set_throttle(lua_State *L, const evrec_throttle_stats *throttle)
 
 static void set_series(lua_State *L, const evrec_series_stats *series)
 {
-	lua_createtable(L, 0, 6);
+	lua_createtable(L, 0, 7);
 	table_set_count(L, "series", series->series);
 	table_set_count(L, "ongoing", series->ongoing);
 	table_set_count(L, "begun", series->begun);
 	table_set_count(L, "finished", series->finished);
 	table_set_count(L, "evicted", series->evicted);
+	table_set_count(L, "evicted_singles", series->evicted_singles);
 	table_set_count(L, "notes", series->notes);
 	lua_setfield(L, -2, "series");
 }
@@ -67,6 +68,7 @@ void stats_push_sink(lua_State *L, const evrec_sink_stats *stats)
 	push_counters(L, stats);
 	table_set_word(L, "name", stats->name);
 	table_set_count(L, "number", stats->number);
+	table_set_word(L, "api", stats->api == EVREC_CORE_V1 ? "v1" : "events.k8s.io/v1");
 }
 
 static void set_suppressed(lua_State *L, const struct snapshot_sink *sink)

@@ -76,11 +76,14 @@ static struct entry *victim(const struct outbox *ob, const struct entry *last, b
 	return entry;
 }
 
+static bool within_limits(const struct outbox *ob, size_t bytes)
+{
+	return ob->stats.writes < ob->limits.max_pending && ob->stats.bytes + bytes <= ob->limits.max_pending_bytes;
+}
+
 bool outbox_has_room(const struct outbox *ob, bool important)
 {
-	return (ob->stats.writes < ob->limits.max_pending &&
-	        ob->stats.bytes + ENTRY_BYTES <= ob->limits.max_pending_bytes) ||
-	       victim(ob, NULL, important) != NULL;
+	return within_limits(ob, ENTRY_BYTES) || victim(ob, NULL, important) != NULL;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -111,6 +114,11 @@ bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
 	}
 	for (; n != 0; n--) {
 		evict(ob, victim(ob, NULL, important), EVREC_CAUSE_QUEUE_FULL);
+	}
+	/* One more than it takes, until the limits hold again. Else repeated releases would add up in an outage. */
+	if (ob->limits.full == EVREC_DROP_OLDEST && !within_limits(ob, bytes) &&
+	    (entry = victim(ob, NULL, important)) != NULL) {
+		evict(ob, entry, EVREC_CAUSE_QUEUE_FULL);
 	}
 	return true;
 }

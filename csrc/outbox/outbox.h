@@ -187,6 +187,8 @@ void outbox_cut_off(struct outbox *ob);
 bool outbox_wait(struct outbox *ob, int64_t deadline);
 /* No write is pending or expected from a spool; entries that are kept for the spool do not count. */
 bool outbox_empty(struct outbox *ob);
+/* True: there is no entry, not even a deferred one, nothing to collect, and no message; and no row is expected. */
+bool outbox_at_rest(struct outbox *ob);
 /* True if all pending entries back off until after `now`. */
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);

@@ -199,8 +199,8 @@ bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t 
 /* False: outbox_make_room would find none either. */
 bool outbox_has_room(const struct outbox *ob, bool important);
 /*
- * Makes room for a write of `bytes`, dropping others as `full` says; above the limits, only as many as it takes itself.
- * False: there is none, and none was dropped.
+ * Makes room for a write of `bytes`, dropping others as `full` says; above the limits, only as many as it takes itself,
+ * and with EVREC_DROP_OLDEST one more. False: there is none, and none was dropped.
  */
 bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
 /* Gives the lock to others after every so many calls with the same counter. */

@@ -111,3 +111,13 @@ void pending_remove(struct outbox *ob, struct entry *entry)
 	ob->stats.writes--;
 	ob->stats.bytes -= entry->bytes;
 }
+
+bool outbox_at_rest(struct outbox *ob)
+{
+	bool at_rest;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	at_rest = outbox_idle(ob) && ob->deferred_len == 0 && !outbox_has_news(ob);
+	(void)pthread_mutex_unlock(&ob->lock);
+	return at_rest;
+}

@@ -88,6 +88,8 @@ struct protocol_ops {
 	void (*step)(struct protocol *p, struct sender *s, int64_t timeout);
 	/* Ends the wait of a step, the present one or the next one. Any thread. NULL: step never waits. */
 	void (*wake)(struct protocol *p);
+	/* The API by which new objects are sent at present. Any thread. NULL: that of the sink's options, always. */
+	enum evrec_api (*api)(struct protocol *p);
 	/* Frees it. Requests under way are cut off without an answer. */
 	void (*free)(struct protocol *p);
 };

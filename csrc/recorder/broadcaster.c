@@ -35,6 +35,9 @@ static int check_options(const evrec_broadcaster_options *options, evrec_error *
 	if (options->max_message_bytes < 16 || options->max_message_bytes > 262144) {
 		return error_set(err, EVREC_EINVALID, "max_message_bytes: must be 16 to 262144");
 	}
+	if (options->drive > EVREC_DRIVE_POLL) {
+		return error_set(err, EVREC_EINVALID, "drive: must be auto, thread or poll");
+	}
 	if (options->share.len != 0 && sharing_check(options->share, err) != 0) {
 		return EVREC_EINVALID;
 	}

@@ -188,6 +188,7 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 	} options[] = {
 		{ "clock", a->clock != b->clock },
 		{ "max_message_bytes", a->max_message_bytes != b->max_message_bytes },
+		{ "drive", a->drive != b->drive },
 		{ "share", !str_eq(a->share, b->share) || a->share_client_only != b->share_client_only },
 		{ "on_error", (a->on_error != NULL) != (b->on_error != NULL) },
 		{ "on_drop", (a->on_drop != NULL) != (b->on_drop != NULL) },

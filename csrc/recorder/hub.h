@@ -120,7 +120,8 @@ void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink);
 /*
  * Note a drop of `n` occurrences, a refused call, or an error, for lines and for the results of a flush; call on_drop
  * and on_error, or note them. `cause` and `name` are static. `event` is NULL if there is none to show; `sink` is the
- * name of the sink that had the error, or NULL. Of the error "thread" only on_error gets to know.
+ * name of the sink that had the error, or NULL. Of the error "thread" only on_error gets to know, unless the
+ * drive is a thread.
  */
 void hub_tell_drop(struct hub *hub, const evrec_fields *event, const char *cause, uint64_t n);
 void hub_tell_refusal(struct hub *hub, const char *message);

@@ -87,7 +87,8 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	}
 	chosen_replace(&own, &watch->chosen);
 	watch->pipeline =
-		pipeline_new(sink, &own, hub->options.clock, hub->options.max_message_bytes, &hub->listener, err);
+		pipeline_new(sink, &own, hub->options.clock, hub->options.max_message_bytes, hub->options.drive,
+		             &hub->listener, err);
 	if (watch->pipeline == NULL) {
 		mem_free(watch);
 		return NULL;
@@ -98,7 +99,7 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	(void)memccpy(watch->sink_name, sink_name(sink), '\0', sizeof(watch->sink_name));
 	watch->shares = hub;
 	hub_add_watch(hub, watch);
-	sharing_add_sink(hub, sink->options.threadless);
+	sharing_add_sink(hub);
 	return watch;
 }
 

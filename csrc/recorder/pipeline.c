@@ -2,6 +2,10 @@
 
 #include <stdio.h>
 
+/* Polls of a pipeline whose sender has a thread, or nothing to do; and of one whose sender waits for polls. */
+#define SLOW_POLL EVREC_SECOND
+#define STEPPED_POLL (EVREC_SECOND / 10)
+
 static void drop(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, enum evrec_cause cause,
                  int64_t now)
 {
@@ -229,6 +233,32 @@ void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
 	pipeline_drain(pipeline);
 }
 
+bool pipeline_lacks_thread(struct pipeline *pipeline)
+{
+	return pipeline_ready(pipeline) && sender_lacks_thread(pipeline->sender);
+}
+
+int64_t pipeline_poll_delay(struct pipeline *pipeline)
+{
+	evrec_series_stats series = { .ongoing = 0 };
+	int64_t delay = INT64_MAX;
+	bool busy;
+
+	if (pipeline->series != NULL) {
+		series_get_stats(pipeline->series, &series);
+	}
+	busy = series.ongoing != 0 || pipeline->phase == PIPELINE_STOPPED || pipeline->phase == PIPELINE_ENDING;
+	if (!pipeline_ready(pipeline)) {
+		return busy ? SLOW_POLL : INT64_MAX;
+	}
+	if (sender_needs_step(pipeline->sender)) {
+		delay = sender_step_delay(pipeline->sender, STEPPED_POLL);
+	} else {
+		busy = busy || !outbox_at_rest(pipeline->outbox);
+	}
+	return busy && delay > SLOW_POLL ? SLOW_POLL : delay;
+}
+
 bool pipeline_empty(struct pipeline *pipeline)
 {
 	return !pipeline_ready(pipeline) || outbox_empty(pipeline->outbox);
@@ -301,6 +331,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 
 	*stats = (evrec_sink_stats){ .number = 0 };
 	(void)snprintf(stats->name, sizeof(stats->name), "%s", sink_name(pipeline->sink));
+	stats->api = sink_api(&pipeline->sink->options);
 	if (pipeline->fork_generation != sender_fork_generation()) {
 		/* A child that has recorded nothing yet. The outbox's lock is the parent's, perhaps held for ever. */
 		return;
@@ -308,6 +339,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	if (pipeline->outbox != NULL) {
 		outbox_get_stats(pipeline->outbox, &outbox);
 		sender_get_throttle(pipeline->sender, &stats->throttle);
+		stats->api = sender_api(pipeline->sender, stats->api);
 	}
 	if (pipeline->correlator != NULL) {
 		evrec_correlator_get_stats(pipeline->correlator, &stats->correlator);

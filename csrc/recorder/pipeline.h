@@ -61,7 +61,8 @@ struct pipeline_listener {
  * is no memory.
  */
 struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                              size_t max_message_bytes, const struct pipeline_listener *listener, evrec_error *err);
+                              size_t max_message_bytes, enum evrec_drive drive,
+                              const struct pipeline_listener *listener, evrec_error *err);
 /* Never waits: the sender's thread sends the waiting writes in the background; without a thread they are dropped. */
 void pipeline_free(struct pipeline *pipeline);
 
@@ -88,6 +89,10 @@ void pipeline_release(struct pipeline *pipeline);
  * (CLOCK_MONOTONIC, ns) it begins at most one write.
  */
 void pipeline_poll(struct pipeline *pipeline, int64_t deadline);
+/* True: its sink could have a thread, and has none. */
+bool pipeline_lacks_thread(struct pipeline *pipeline);
+/* How long the next pipeline_poll may be put off, as evrec_broadcaster_poll_delay. */
+int64_t pipeline_poll_delay(struct pipeline *pipeline);
 /*
  * The parts of a poll, for a pipeline under a lock: without it pipeline_step may run, if pipeline_begin_poll returned
  * true, then with the lock pipeline_drain.

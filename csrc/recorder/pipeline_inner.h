@@ -44,6 +44,7 @@ struct pipeline {
 	enum pipeline_phase phase;
 	evrec_sink *sink;
 	evrec_clock *clock;
+	enum evrec_drive drive;
 	const struct pipeline_listener *listener;
 	evrec_correlator_options options;
 	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */

@@ -38,7 +38,7 @@ static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *er
 {
 	struct sender_options options = {
 		.clock = pipeline->clock,
-		.threadless = pipeline->sink->options.threadless,
+		.drive = pipeline->drive,
 		.name = sink_name(pipeline->sink),
 		.loud = pipeline->listener->loud,
 	};
@@ -84,7 +84,8 @@ static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *er
 }
 
 struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                              size_t max_message_bytes, const struct pipeline_listener *listener, evrec_error *err)
+                              size_t max_message_bytes, enum evrec_drive drive,
+                              const struct pipeline_listener *listener, evrec_error *err)
 {
 	struct pipeline *pipeline = mem_zalloc(sizeof(*pipeline));
 
@@ -94,6 +95,7 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 	}
 	pipeline->sink = evrec_sink_retain(sink);
 	pipeline->clock = evrec_clock_retain(clock);
+	pipeline->drive = drive;
 	pipeline->listener = listener;
 	pipeline->max_note = max_message_bytes;
 	pipeline->new_style = sink_has_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;

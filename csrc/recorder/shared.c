@@ -204,8 +204,7 @@ void shared_broadcast_deferred(evrec_broadcaster *b, evrec_fields *event, struct
 
 /* ---- polls, and waiting ---- */
 
-/* Does the handle bring the sink forward? A sink that calls functions is for the handle that has them. */
-static bool steps(const evrec_broadcaster *b, const evrec_watch *watch)
+bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch)
 {
 	return watch->owner == NULL || watch->owner == b;
 }
@@ -234,7 +233,7 @@ static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t de
 	if (flushes && owns) {
 		pipeline_release(watch->pipeline);
 	}
-	if (owns && pipeline_begin_poll(watch->pipeline) && steps(b, watch)) {
+	if (owns && pipeline_begin_poll(watch->pipeline) && shared_steps(b, watch)) {
 		shared_unlock(b);
 		b->busy = true;
 		pipeline_step(watch->pipeline, deadline);
@@ -274,7 +273,7 @@ bool shared_settled(evrec_broadcaster *b)
 
 	shared_enter(b);
 	for (size_t i = 0; i < sinks->len && settled; i++) {
-		settled = !steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
+		settled = !shared_steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
 	}
 	shared_unlock(b);
 	return settled;
@@ -289,7 +288,7 @@ bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 	shared_enter(b);
 	while (!waited && (watch = pin_next(b->hub, number)) != NULL) {
 		number = watch->number;
-		if (steps(b, watch) && !pipeline_empty(watch->pipeline)) {
+		if (shared_steps(b, watch) && !pipeline_empty(watch->pipeline)) {
 			shared_unlock(b);
 			waited = pipeline_wait(watch->pipeline, deadline);
 			shared_enter(b);

@@ -27,6 +27,8 @@ int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, 
 void shared_broadcast_deferred(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now);
 void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes);
 
+/* Does the handle bring the sink forward? A sink that calls functions is for the handle that has them. */
+bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch);
 /* Are the sinks that this handle brings forward empty? */
 bool shared_settled(evrec_broadcaster *b);
 /* Waits a moment on one of these. False: all that is left waits for a fake clock. */

@@ -7,6 +7,7 @@
 #include "sender/sender.h"
 #include "share/endpoint.h"
 
+#define LOOK (EVREC_SECOND / 20)         /* between two polls while all is settled */
 #define PAUSE (EVREC_SECOND / 500)       /* of a flush */
 #define FLUSH_EACH (EVREC_SECOND / 10)   /* between two requests of one flush */
 #define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
@@ -119,10 +120,9 @@ bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evr
 	return reason == NULL;
 }
 
-void sharing_add_sink(struct hub *hub, bool threadless)
+void sharing_add_sink(struct hub *hub)
 {
 	if (hub->sharing != NULL) {
-		hub->sharing->threadless = hub->sharing->threadless || threadless;
 		hub->sharing->is_set = false;
 		(void)ensure(hub);
 	}
@@ -249,7 +249,8 @@ static void start(struct hub *hub)
 
 	hub_lock(hub);
 	if (atomic_load(&sh->drive) == NOT_DRIVEN && hub->last_number != 0 && ensure(hub) && !atomic_load(&sh->stops)) {
-		const bool by_thread = !sh->threadless && sender_create_thread(&sh->thread, run, hub) == 0;
+		const bool by_thread =
+			hub->options.drive != EVREC_DRIVE_POLL && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);
 	}
@@ -290,6 +291,20 @@ bool sharing_is_settled(struct hub *hub)
 	struct sharing *sh = hub->sharing;
 
 	return sh == NULL || sh->share == NULL || share_is_settled(sh->share);
+}
+
+int64_t sharing_poll_delay(struct hub *hub)
+{
+	const bool settled = sharing_is_settled(hub);
+	int64_t delay = INT64_MAX;
+
+	if (hub->sharing != NULL && atomic_load(&hub->sharing->drive) == BY_POLLS) {
+		/* The processes whose events this one records may send some at any time. */
+		delay = settled ? LOOK : SHARING_BUSY;
+	} else if (!settled) {
+		delay = EVREC_SECOND;
+	}
+	return delay;
 }
 
 void sharing_wait(int64_t deadline)

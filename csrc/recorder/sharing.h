@@ -2,7 +2,7 @@
  * sharing.h - a broadcaster whose sinks are those of all processes of a host (the option `share`). A worker's events go to
  * the owner, and its own pipelines stand still; an owner's pipelines get the events of all.
  *
- * One thread of evrec's steps the share; or, if a sink has `threadless` or no thread can be started, polls do. It has the
+ * One thread of evrec's steps the share; or, with EVREC_DRIVE_POLL or if no thread can be started, polls do. It has the
  * hub's lock while it records what workers have sent, and while it takes the answers.
  */
 #ifndef EVREC_SHARING_H
@@ -27,7 +27,7 @@ void sharing_free(struct hub *hub);
 bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evrec_correlator_options *options,
                         evrec_error *err);
 /* A sink was started. */
-void sharing_add_sink(struct hub *hub, bool threadless);
+void sharing_add_sink(struct hub *hub);
 /* Whether the event is not for the pipelines of this process: it was handed over, or dropped. */
 bool sharing_forward(struct hub *hub, const evrec_fields *event);
 /* Whether the pipelines are to be driven: this process is the owner, or there is nothing to share. */
@@ -45,6 +45,8 @@ void sharing_begin(struct hub *hub);
 void sharing_poll(struct hub *hub, bool flushes);
 /* Whether everything is acknowledged. */
 bool sharing_is_settled(struct hub *hub);
+/* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
+int64_t sharing_poll_delay(struct hub *hub);
 /* Waits a moment for acknowledgements. */
 void sharing_wait(int64_t deadline);
 /* No more steps are done. Before the sinks end. */

@@ -13,6 +13,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define SHARING_BUSY (EVREC_SECOND / 100) /* a wait while answers are to come */
+
 enum drive_state { NOT_DRIVEN, BY_THREAD, BY_POLLS };
 
 struct sharing {
@@ -26,7 +28,6 @@ struct sharing {
 	_Atomic int64_t flushed_at;
 
 	/* With the hub's lock held: */
-	bool threadless;
 	bool is_set;                   /* the share knows the options of all sinks */
 	uint64_t dropped;              /* occurrences, for want of memory for the share */
 	int64_t wait;                  /* the last wait for answers */

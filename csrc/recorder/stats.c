@@ -17,6 +17,7 @@ static void series_stats_add(evrec_series_stats *sum, const evrec_series_stats *
 	sum->begun += one->begun;
 	sum->finished += one->finished;
 	sum->evicted += one->evicted;
+	sum->evicted_singles += one->evicted_singles;
 	sum->notes += one->notes;
 }
 

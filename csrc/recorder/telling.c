@@ -86,14 +86,14 @@ void hub_tell_refusal(struct hub *hub, const char *message)
 }
 
 /* No thread could be started: poll writes instead, as it does in HAProxy at each start. */
-static bool is_harmless(const char *name)
+static bool is_harmless(const struct hub *hub, const char *name)
 {
-	return strcmp(name, "thread") == 0;
+	return hub->options.drive != EVREC_DRIVE_THREAD && strcmp(name, "thread") == 0;
 }
 
 void hub_tell_error(struct hub *hub, const char *message, const char *name, const char *sink)
 {
-	const bool harmless = is_harmless(name);
+	const bool harmless = is_harmless(hub, name);
 	char text[TROUBLE_TEXT];
 
 	copy_hidden(hub, message, text);

@@ -80,7 +80,7 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	/* Without jitter a test with a fake clock meets the end of a pause to the nanosecond. */
 	throttle_init(&s->throttle, p->max_in_flight, !evrec_clock_is_fake(s->clock));
 	sender_publish_throttle(s);
-	atomic_init(&s->drive, options->threadless || !s->does_io ? DRIVE_STEPS : DRIVE_NONE);
+	atomic_init(&s->drive, options->drive == EVREC_DRIVE_POLL || !s->does_io ? DRIVE_STEPS : DRIVE_NONE);
 	atomic_init(&s->phase, SENDER_OPEN);
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->stepping);
@@ -114,6 +114,11 @@ void sender_close_state(struct sender *s)
 bool sender_needs_step(const struct sender *s)
 {
 	return atomic_load(&s->drive) == DRIVE_STEPS;
+}
+
+bool sender_lacks_thread(const struct sender *s)
+{
+	return s->does_io && sender_needs_step(s);
 }
 
 /* Unlists all senders that were released without a thread, with something to send; linked by `next`. */

@@ -35,7 +35,7 @@
 
 struct sender_options {
 	evrec_clock *clock; /* retained; its monotonic time decides what is due */
-	bool threadless;
+	enum evrec_drive drive;
 	struct spooler *spooler;  /* keeps what is left at the end; NULL: it is dropped */
 	struct state_file *state; /* NULL: none. Written by whoever drives, and at the end */
 	const char *name;         /* the sink's, copied */
@@ -51,6 +51,13 @@ void sender_set_state(struct sender *s, struct state_file *state);
 void sender_begin(struct sender *s);
 /* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */
 bool sender_needs_step(const struct sender *s);
+/* True: sender_needs_step, although the protocol does I/O, which a thread could do. Any thread. */
+bool sender_lacks_thread(const struct sender *s);
+/*
+ * How long the caller of sender_step may wait until the next call, in ns, `max` at most. INT64_MAX: nothing is to be done
+ * before the next submit. The broadcaster's thread.
+ */
+int64_t sender_step_delay(struct sender *s, int64_t max);
 /*
  * One round without waiting: take, send, step the protocol; and one round for each sender that was released without a
  * thread. The broadcaster's thread.
@@ -67,6 +74,8 @@ evrec_clock *sender_clock(const struct sender *s);
 
 /* True under a fake clock if nothing can happen before somebody moves that clock. Any thread. */
 bool sender_is_stalled(const struct sender *s);
+/* The API by which the protocol sends new objects at present; `usual` unless that changes. Any thread. */
+enum evrec_api sender_api(const struct sender *s, enum evrec_api usual);
 /* How the sink is slowed down by now. Any thread. */
 void sender_get_throttle(const struct sender *s, evrec_throttle_stats *stats);
 

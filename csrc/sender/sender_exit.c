@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "sender/sender_inner.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #define EXIT_MAX (2 * EVREC_SECOND)
@@ -222,9 +223,26 @@ static void end_once(int64_t timeout, bool by_signal)
 	}
 }
 
+/*
+ * HAProxy's master repeats the SIGUSR1 of a soft stop, and a worker in exit() has no handler any more: it would die of it.
+ * Signals that end a process at once still do.
+ */
+static void block_soft_stop(void)
+{
+	struct sigaction present;
+	sigset_t set;
+
+	if (sigaction(SIGUSR1, NULL, &present) == 0 && present.sa_handler == SIG_DFL) {
+		(void)sigemptyset(&set);
+		(void)sigaddset(&set, SIGUSR1);
+		(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	}
+}
+
 /* Registered more than once, it runs once: later runs would come after the exit handlers of libraries. */
 static void end_at_exit(void)
 {
+	block_soft_stop();
 	end_once(EXIT_MAX, false);
 	senders_join_leaver();
 	(void)pthread_mutex_unlock(&senders.lock);

@@ -5,6 +5,7 @@
 
 #define FAKE_CLOCK_LOOK (EVREC_SECOND / 50) /* a fake clock moves without notice */
 #define IDLE_MAX (3600 * EVREC_SECOND)
+#define STEP_MIN (EVREC_SECOND / 100) /* between the steps of a sender whose requests are under way */
 
 static int64_t read_clock(struct sender *s)
 {
@@ -188,6 +189,11 @@ struct outbox *sender_outbox(struct sender *s)
 	return s->outbox;
 }
 
+enum evrec_api sender_api(const struct sender *s, enum evrec_api usual)
+{
+	return s->protocol->ops->api == NULL ? usual : s->protocol->ops->api(s->protocol);
+}
+
 evrec_clock *sender_clock(const struct sender *s)
 {
 	return s->clock;
@@ -263,6 +269,28 @@ void sender_step_until(struct sender *s, int64_t deadline)
 void sender_step_once(struct sender *s, int64_t send_deadline)
 {
 	step(s, 0, send_deadline);
+}
+
+int64_t sender_step_delay(struct sender *s, int64_t max)
+{
+	int64_t delay = STEP_MIN;
+
+	if (sender_is_parents(s) || sender_has_reached(s, SENDER_STOPPING)) {
+		return INT64_MAX;
+	}
+	/* If it is set, the end of the process steps the sender. */
+	if (!atomic_flag_test_and_set(&s->stepping)) {
+		(void)read_clock(s);
+		if (s->in_flight == 0 && !s->held) {
+			delay = waiting_time(s, INT64_MAX, IDLE_MAX);
+		}
+		atomic_flag_clear(&s->stepping);
+	}
+	if (delay == IDLE_MAX && outbox_at_rest(s->outbox)) {
+		return INT64_MAX;
+	}
+	delay = delay < max ? delay : max;
+	return delay < STEP_MIN ? STEP_MIN : delay;
 }
 
 void sender_free_parts(struct sender *s)

@@ -61,7 +61,6 @@ static void add_common(struct fingerprint *f, const evrec_sink_options *o)
 	fingerprint_add_number(f, "max_age", o->limits.max_age);
 	fingerprint_add_number(f, "max_tries", o->limits.max_tries);
 	fingerprint_add_number(f, "full", o->limits.full);
-	fingerprint_add_number(f, "thread", !o->threadless);
 	fingerprint_add(f, "spool", o->spool);
 	fingerprint_add_number(f, "spool_after", o->spool_after);
 	fingerprint_add(f, "state_file", o->state_file);

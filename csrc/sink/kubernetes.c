@@ -3,12 +3,15 @@
 #include "sink/resume_instances.h"
 #include "sink/sink.h"
 
+#include <unistd.h>
+
 struct kubernetes_sink {
 	evrec_sink base;
 	evrec_kubernetes_options options;
 	char *strings; /* what `options` points to */
 	evrec_str *resume_instances;
 	struct exec_command *command;
+	int token_folder; /* a descriptor, or -1: opened before the process goes into a chroot */
 };
 
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options)
@@ -57,6 +60,9 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
+	if (p != NULL && own->token_folder >= 0) {
+		kubernetes_protocol_keep_token_folder(p, own->token_folder);
+	}
 	return p;
 }
 
@@ -93,9 +99,14 @@ static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
 
 static void free_kind(evrec_sink *sink)
 {
-	mem_free(((struct kubernetes_sink *)sink)->strings);
-	mem_free(((struct kubernetes_sink *)sink)->resume_instances);
-	exec_command_release(((struct kubernetes_sink *)sink)->command);
+	struct kubernetes_sink *own = (struct kubernetes_sink *)sink;
+
+	mem_free(own->strings);
+	mem_free(own->resume_instances);
+	exec_command_release(own->command);
+	if (own->token_folder >= 0) {
+		(void)close(own->token_folder);
+	}
 }
 
 /* Gathers the strings of `options` in one block, and makes it point there. NULL: no memory. */
@@ -149,6 +160,7 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	sink->base.open = open_protocol;
 	sink->base.add_fingerprint = add_fingerprint;
 	sink->base.free = free_kind;
+	sink->token_folder = -1;
 	sink->options = *options;
 	sink->options.common = sink->base.options; /* with strings of its own */
 	sink->options.exec = NULL;
@@ -166,6 +178,9 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 		error_set(err, EVREC_ENOMEM, "no memory");
 		evrec_sink_release(&sink->base);
 		return NULL;
+	}
+	if (options->token_file.len != 0) {
+		sink->token_folder = token_folder_open(sink->options.token_file.data);
 	}
 	sink->base.secret = sink->options.token;
 	return &sink->base;

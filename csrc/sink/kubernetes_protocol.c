@@ -3,10 +3,10 @@
 #include "http/credentials.h"
 #include "http/http_client.h"
 #include "kubernetes/answer.h"
-#include "kubernetes/api_choice.h"
 #include "kubernetes/request.h"
 #include "outbox/outbox.h"
 #include "sender/sender.h"
+#include "sink/kubernetes_fallback.h"
 #include "sink/kubernetes_resume.h"
 #include "sink/sink.h"
 #include "sink/write.h"
@@ -15,15 +15,6 @@
 
 #define JUST_STARTED (10 * EVREC_SECOND)
 #define KEPT_ANSWERS 2 /* a connection that has given so many was kept */
-
-/* A request under way, or to be sent once more by core/v1. */
-struct sent {
-	struct sent *next; /* in the list of the free ones, or of those to be sent once more */
-	struct entry *entry;
-	enum evrec_api api;                                 /* that it was sent by */
-	enum api_news refusal;                              /* of events.k8s.io/v1: _MISSING or _FORBIDDEN; else 0 */
-	char refused[sizeof(((evrec_answer *)0)->message)]; /* the message of this refusal */
-};
 
 /* Writes events to an API server. */
 struct kubernetes {
@@ -35,9 +26,9 @@ struct kubernetes {
 	unsigned connections;  /* of the client, at the last answer */
 	unsigned answers;      /* since that number changed */
 	int64_t started_until; /* until then the server may have just started; monotonic ns, 0: it has not */
-	struct api_choice choice;
+	struct fallback fallback;
 	struct sent *requests; /* max_in_flight of them */
-	struct sent *free, *again;
+	struct sent *free;     /* those of them that are not under way */
 	struct resume *resume; /* NULL: series begin anew */
 };
 
@@ -94,26 +85,6 @@ static void end(struct kubernetes *k, struct sent *sent, const struct kubernetes
 	sender_request_ended(k->sender, timed_out ? REQUEST_TIMED_OUT : kubernetes_result(answer), answer->retry_after);
 }
 
-/* The write is sent once more, by core/v1. Not now: the client takes no request inside on_done. */
-static void ask_core(struct kubernetes *k, struct sent *sent, enum api_news refusal, const evrec_answer *answer)
-{
-	sent->refusal = refusal;
-	memcpy(sent->refused, answer->message, sizeof(sent->refused));
-	sent->next = k->again;
-	k->again = sent;
-}
-
-/* Takes the answer of core/v1 to a write that events.k8s.io/v1 had refused. */
-static void hear_core(struct kubernetes *k, const struct sent *sent, enum api_news news, evrec_answer *answer)
-{
-	if (api_choice_heard_core(&k->choice, news)) {
-		outbox_report(sender_outbox(k->sender), sent->refusal == API_MISSING ? "not_found" : "forbidden",
-		              api_choice_message(sent->refusal, sent->entry->verb));
-	} else if (news == API_FORBIDDEN && sent->refusal == API_FORBIDDEN) {
-		memcpy(answer->message, sent->refused, sizeof(answer->message)); /* better to permit that one */
-	}
-}
-
 static void answered(struct kubernetes *k, struct sent *sent, evrec_answer *answer, bool lacks_api, bool timed_out)
 {
 	const struct entry *entry = sent->entry;
@@ -121,16 +92,9 @@ static void answered(struct kubernetes *k, struct sent *sent, evrec_answer *answ
 		                            has_just_started(k, answer) };
 	const enum api_news news = kubernetes_api_news(&try, answer, lacks_api);
 
-	if (api_choice_asks_core(&k->choice, sent->api, news)) {
-		ask_core(k, sent, news, answer);
-		return;
+	if (!fallback_takes(&k->fallback, sender_outbox(k->sender), sent, news, answer)) {
+		end(k, sent, &try, answer, timed_out);
 	}
-	if (sent->refusal != API_NO_NEWS) {
-		hear_core(k, sent, news, answer);
-	} else if (sent->api == EVREC_EVENTS_V1 && news == API_MISSING) {
-		(void)snprintf(answer->message, sizeof(answer->message), "the server does not have events.k8s.io/v1");
-	}
-	end(k, sent, &try, answer, timed_out);
 }
 
 /* The answer to a list. */
@@ -190,7 +154,7 @@ static bool begin(struct kubernetes *k, struct sent *sent, evrec_answer *answer)
 {
 	const struct entry *entry = sent->entry;
 	const bool patch = entry->verb == VERB_PATCH;
-	const enum evrec_api api = sent->refusal == API_NO_NEWS ? k->choice.api : EVREC_CORE_V1;
+	const enum evrec_api api = fallback_api(&k->fallback, sent);
 	struct event_request how = { 0 };
 	struct http_response response;
 	struct http_request request;
@@ -236,7 +200,8 @@ static bool resumes(struct kubernetes *k, struct entry *entry)
 {
 	struct outcome outcome = { 0 };
 
-	switch (resume_ask(k->resume, k->sender, entry, k->choice.api, k->choice.falls_back, &outcome)) {
+	switch (resume_ask(k->resume, k->sender, entry, k->fallback.choice.api, k->fallback.choice.falls_back,
+	                   &outcome)) {
 	case RESUME_SEND:
 		return false;
 	case RESUME_ADOPT:
@@ -266,10 +231,9 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 static void send_again(struct kubernetes *k)
 {
-	while (k->again != NULL) {
-		struct sent *sent = k->again;
+	struct sent *sent;
 
-		k->again = sent->next;
+	while ((sent = fallback_next(&k->fallback)) != NULL) {
 		send_one(k, sent);
 	}
 }
@@ -363,6 +327,11 @@ static void kubernetes_step(struct protocol *p, struct sender *s, int64_t timeou
 	}
 }
 
+static enum evrec_api kubernetes_api(struct protocol *p)
+{
+	return kubernetes_of(p)->fallback.choice.api;
+}
+
 static void kubernetes_wake(struct protocol *p)
 {
 	http_client_wake(kubernetes_of(p)->client);
@@ -383,6 +352,7 @@ static const struct protocol_ops kubernetes_ops = {
 	.send = kubernetes_send,
 	.step = kubernetes_step,
 	.wake = kubernetes_wake,
+	.api = kubernetes_api,
 	.init_library = http_global_init,
 	.end_thread = http_end_thread,
 	.free = kubernetes_free,
@@ -414,15 +384,14 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 	}
 	k->base = (struct protocol){ &kubernetes_ops, 1, options->max_in_flight };
 	k->encode = encode;
-	k->choice = (struct api_choice){ .api = sink_api(&options->common),
-		                         .falls_back = options->common.api == EVREC_SINK_AUTO };
+	k->fallback.choice = (struct api_choice){ .api = sink_api(&options->common),
+		                                  .falls_back = options->common.api == EVREC_SINK_AUTO };
 	k->resume = options->resume ? resume_new(options) : NULL;
 	if (!make_requests(k) || (options->resume && k->resume == NULL)) {
-		kubernetes_free(&k->base);
 		error_set(err, EVREC_ENOMEM, "no memory");
-		return NULL;
+	} else {
+		k->client = http_client_new(&http, &events, k, err);
 	}
-	k->client = http_client_new(&http, &events, k, err);
 	if (k->client == NULL) {
 		kubernetes_free(&k->base);
 		return NULL;
@@ -432,8 +401,10 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock)
 {
-	struct kubernetes *k = kubernetes_of(p);
+	return (kubernetes_of(p)->plugin = plugin_new(command, clock)) != NULL;
+}
 
-	k->plugin = plugin_new(command, clock);
-	return k->plugin != NULL;
+void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder)
+{
+	http_client_keep_token_folder(kubernetes_of(p)->client, folder);
 }

@@ -59,6 +59,8 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
                                          evrec_error *err);
 /* Gets the credentials by this command; retains both. Before the first send. False: no memory. */
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
+/* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
+void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder);
 /* The options of a Kubernetes sink's HTTP client; they borrow from `options`. */
 struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
 struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);

@@ -1,21 +1,28 @@
 -- The module evrec, a Kubernetes event recorder. lua/evrec/meta.lua documents it.
 local core = require "evrec.core"
-local host = require "evrec.host"
-local kubernetes = require "evrec.kubernetes"
-local logging = require "evrec.logging"
-local metrics = require "evrec.metrics"
-local testing = require "evrec.testing"
 
 local version = "0.1.0"
 
+-- Before the other Lua files are loaded, as they may need what only their own library has.
 if core.version ~= version then
 	error(("evrec: the Lua files are of version %s, the library evrec.core is of version %s. A process keeps the "
 		.. "library that it has loaded: restart it, a reload is not enough"):format(version, tostring(core.version)), 0)
 end
 
+local host = require "evrec.host"
+local kubernetes = require "evrec.kubernetes"
+local logging = require "evrec.logging"
+local metrics = require "evrec.metrics"
+local polling = require "evrec.polling"
+local testing = require "evrec.testing"
+
 local logger = host.logger()
 if logger then
 	core.set_logger(logger)
+end
+local take_over = polling.of(host.name())
+if take_over then
+	core.set_host(take_over)
 end
 
 local methods = core.broadcaster_methods
@@ -37,6 +44,7 @@ end
 
 return {
 	_VERSION = version,
+	host = host.name,
 	reference = core.reference,
 	event = core.event,
 	clock = core.clock,

@@ -13,7 +13,7 @@ local service_account = "/var/run/secrets/kubernetes.io/serviceaccount"
 -- The options that the core gets unchanged, and checks.
 local core_options = {
 	server = true, token = true, token_file = true, insecure_skip_tls_verify = true,
-	max_in_flight = true, timeout = true, thread = true, spool = true, state_file = true,
+	max_in_flight = true, timeout = true, spool = true, state_file = true,
 	max_pending = true, max_pending_bytes = true, max_age = true, max_tries = true, full = true,
 	name = true, api = true, correlate = true, refresh_interval = true, finish_time = true, max_series = true,
 	note_in_key = true, rate_limit = true, resume = true, resume_instances = true,
@@ -133,6 +133,9 @@ local function override(found, set)
 end
 
 local function resolve(given)
+	if type(given) == "table" and given.thread ~= nil then
+		fail "option 'thread': sinks have none; use the option 'drive' of evrec.broadcaster"
+	end
 	local set = options.checked(given, known)
 	check_allow_exec(set.allow_exec)
 	check_apart(set, "kubeconfig", "server")

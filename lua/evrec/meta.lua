@@ -35,8 +35,8 @@ local evrec = {}
 
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
----Checks and copies an object reference once. Recording against the result is faster than against a table. Raises on
----misuse.
+---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -225,7 +225,6 @@ function evrec.correlator(options) end
 ---@field resume? boolean series of earlier processes go on, if events are combined by series; default: false
 ---@field resume_instances? string[] reporting instances, besides the recorder's own, whose series go on; a `*` at the
 ---end stands for any text; default: none
----@field thread? boolean false: `poll` does the I/O on the calling thread; default: true
 
 ---@class evrec.FileOptions: evrec.SinkOptions
 ---@field path string lines are appended to this file; `"-"`: standard output
@@ -268,6 +267,8 @@ function sinks.lua(options) end
 ---in a folder of mode 0700; at most 107 bytes
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
+---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
+---only if no thread can be started, which with `"thread"` is an error; default: `"auto"`
 ---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
 ---kind. A message about a sink begins with the sink's name. Without a function evrec sums up errors, lost events and
 ---refused calls in lines, one in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false:
@@ -338,7 +339,8 @@ function Broadcaster:start_structured_logging(func) end
 function Broadcaster:new_recorder(options) end
 
 ---Does the work that waits for the Lua thread: runs sinks in Lua and callbacks, and takes the answers of other sinks.
----Does not wait for a server. Does nothing from inside a callback.
+---Does not wait for a server. Does nothing from inside a callback. In nginx and HAProxy evrec calls it by itself, by a
+---timer or a task that begins with the first event.
 ---@return true? ok
 ---@return string? message, string? name `"closed"`
 function Broadcaster:poll() end
@@ -381,7 +383,8 @@ function Broadcaster:stats() end
 function Broadcaster:explain(object) end
 
 ---@class evrec.MetricsOptions
----@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause` or `broadcaster`
+---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause`,
+---`api` or `broadcaster`
 
 ---Returns the counters in Prometheus' text format, version 0.0.4. Raises on misuse, also if Prometheus would refuse a
 ---label.
@@ -502,6 +505,12 @@ function Recorder:action_eventf(regarding, related, type, reason, action, format
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:emit(what) end
+
+-- ---- hosts ----
+
+---The program that runs the script.
+---@return "nginx"|"haproxy"|"lua"
+function evrec.host() end
 
 -- ---- signals ----
 
@@ -645,6 +654,7 @@ function testing.recorder(options) end
 ---@field begun integer series since the sink's start
 ---@field finished integer series that have ended, the evicted ones included
 ---@field evicted integer series that ended early, to make room for a new event
+---@field evicted_singles integer single events that were forgotten early, likewise
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
 
 ---received = rate_limited + created + patched + coalesced + counted + pending + spooled + forwarded + the sum of dropped,
@@ -673,6 +683,7 @@ function testing.recorder(options) end
 ---@class evrec.SinkStats: evrec.SinkCounters
 ---@field name string the option `name`, else "kubernetes", "file" or "lua"
 ---@field number integer from 1 in the order of start; no other sink of the broadcaster ever has it
+---@field api "v1"|"events.k8s.io/v1" by which events are written; with `api = "auto"` at present
 ---@field suppressed? evrec.Suppressed[] the latest first; only in `broadcaster:stats`
 
 ---The different reasons and actions that a recorder has recorded. 101: more than 100, of which `on_error` is told once.
@@ -708,5 +719,23 @@ function testing.recorder(options) end
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
+
+-- ---- evrec.haproxy ----
+
+---The module `evrec.haproxy`.
+---@class evrec.HAProxy
+local haproxy = {}
+
+---@class evrec.RecordServersOptions
+---@field object? evrec.Object | fun(backend: string, server: string): evrec.Object? default: the Service that has the
+---backend's name. A function that returns nil: no event. If the function raises, the default is taken
+---@field namespace? string of these Services; default: that of HAProxy's pod, else "default"
+---@field interval? number 0.01 to 3600, default 1; seconds between two polls, if HAProxy has no `core.event_sub` (2.8)
+
+---Records an event each time a server goes down (Warning, ServerDown) or comes up (Normal, ServerUp). Call it once, as
+---HAProxy loads the script. With lua-load-per-thread the first thread alone records. Raises on misuse.
+---@param recorder evrec.Recorder
+---@param options? evrec.RecordServersOptions
+function haproxy.record_servers(recorder, options) end
 
 return evrec

@@ -22,6 +22,7 @@ local totals = {
 	{ "untold", "counter", "Refused calls, lost events and errors that could not be told." },
 }
 local per_sink = {
+	{ "api", "gauge", "Always 1; the label api is the API by which events are written." },
 	{ "received", "counter", "Events given to the sink." },
 	{ "created", "counter", "Events written as new." },
 	{ "patched", "counter", "Events written as a change of an event." },
@@ -50,6 +51,8 @@ local per_sink = {
 	{ "series_begun", "counter", "Series that began.", group = "series", field = "begun" },
 	{ "series_finished", "counter", "Series that ended.", group = "series", field = "finished" },
 	{ "series_evicted", "counter", "Series ended early to make room.", group = "series", field = "evicted" },
+	{ "series_evicted_singles", "counter", "Single events forgotten early to make room.", group = "series",
+		field = "evicted_singles" },
 	{ "series_notes", "counter", "Different notes that series merged.", group = "series", field = "notes" },
 }
 
@@ -87,9 +90,11 @@ local function value_of(stats, metric)
 	return stats[metric[1]]
 end
 
--- Adds the lines of one metric's value: one line, or one for each cause.
+-- Adds the lines of one metric's value: one line, or one for each cause. A text is a label.
 local function sample(out, name, labels, value)
-	if type(value) ~= "table" then
+	if type(value) == "string" then
+		return line(out, name, with(labels, "api", value), 1)
+	elseif type(value) ~= "table" then
 		return line(out, name, labels, value)
 	end
 	for _, cause in ipairs(sorted_keys(value)) do
@@ -152,7 +157,7 @@ end
 -- ---- labels ----
 
 -- Labels that evrec sets.
-local own_labels = { sink = true, name = true, cause = true, broadcaster = true }
+local own_labels = { sink = true, name = true, cause = true, api = true, broadcaster = true }
 
 -- The characters of UTF-8 that have more than one byte, as patterns.
 local tail = "[\128-\191]"

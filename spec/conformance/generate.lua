@@ -5,6 +5,7 @@
 -- A trace that is generated `for_lua` can be run through evrec's Lua interface too: every object has a kind, no answer
 -- is by handle, and every time is a multiple of 250 ms, which a double holds exactly.
 
+local choose = require "choose"
 local trace = require "trace"
 
 local SECOND = 1000000000
@@ -12,23 +13,7 @@ local T0 = 1700000000 * SECOND
 local YEAR = 365 * 86400 * SECOND
 local END = 8000000000 * SECOND -- the latest time of an event; 64 bits hold 9223372036 s
 
-local random = math.random
-
-local function chance(percent)
-	return random() * 100 < percent
-end
-
-local function pick(list)
-	return list[random(#list)]
-end
-
-local function words(prefix, count)
-	local out = {}
-	for i = 1, count do
-		out[i] = prefix .. i
-	end
-	return out
-end
+local chance, pick, random, set, words = choose.chance, choose.pick, math.random, choose.set, choose.words
 
 local function random_options()
 	return {
@@ -79,13 +64,6 @@ local function random_vocabulary(objects, filling)
 		end
 	end
 	return v
-end
-
--- Leaves an empty field unset.
-local function set(object, key, value)
-	if value ~= "" then
-		object[key] = value
-	end
 end
 
 local function random_event(v)

@@ -5,32 +5,12 @@
 -- A trace that is generated `for_lua` can be run through evrec's Lua interface too: every time is a multiple of 1/64 s,
 -- which a double holds exactly, and RFC 3339 in microseconds does too.
 
+local choose = require "choose"
+
 local SECOND = 1000000000
 local FINISH, REFRESH = 360 * SECOND, 1800 * SECOND
 
-local random = math.random
-
-local function chance(percent)
-	return random() * 100 < percent
-end
-
-local function pick(list)
-	return list[random(#list)]
-end
-
-local function words(prefix, count)
-	local out = {}
-	for i = 1, count do
-		out[i] = prefix .. i
-	end
-	return out
-end
-
-local function set(object, key, value)
-	if value ~= "" then
-		object[key] = value
-	end
-end
+local chance, pick, random, set, words = choose.chance, choose.pick, math.random, choose.set, choose.words
 
 -- The values from which each field of a trace's events is picked.
 local function random_vocabulary(objects)

@@ -3,9 +3,10 @@
  * through client-go's tools/events. It reads traces on standard input and writes one line for every line that it reads.
  * README.md defines the format of both.
  */
+#include "runner.h"
+
 #include "evrec.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,6 @@ struct trace {
 	json_int_t step;
 	bool rejects; /* creates */
 };
-
-static _Noreturn void die(const char *message)
-{
-	(void)fprintf(stderr, "series_runner: %s\n", message);
-	exit(2);
-}
 
 /* ---- the server ---- */
 
@@ -181,7 +176,7 @@ static void forget(struct trace *trace, json_int_t step)
 
 /* ---- a trace ---- */
 
-static void trace_end(struct trace *trace)
+void trace_end(struct trace *trace)
 {
 	size_t i;
 
@@ -209,7 +204,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 	}
 }
 
-static void trace_begin(struct trace *trace, const json_t *line)
+void trace_begin(struct trace *trace, const json_t *line)
 {
 	static const evrec_sink_ops ops = { .create = create, .patch = patch };
 	evrec_broadcaster_options options;
@@ -376,7 +371,7 @@ static json_t *sorted_requests(const struct trace *trace)
 	return out;
 }
 
-static json_t *step(struct trace *trace, const json_t *line)
+json_t *trace_step(struct trace *trace, const json_t *line)
 {
 	const json_t *event = json_object_get(line, "event"), *forgotten = json_object_get(line, "forget");
 	const json_t *rejects = json_object_get(line, "reject");
@@ -405,28 +400,6 @@ static json_t *step(struct trace *trace, const json_t *line)
 int main(void)
 {
 	struct trace trace = { 0 };
-	char *text_line = NULL;
-	size_t size = 0;
-	ssize_t len;
 
-	while ((len = getline(&text_line, &size, stdin)) > 0) {
-		json_t *line = json_loadb(text_line, (size_t)len, 0, NULL), *out;
-
-		if (line == NULL) {
-			die("a line is not JSON");
-		}
-		if (json_object_get(line, "id") == NULL) {
-			trace_begin(&trace, line);
-			out = json_object();
-		} else {
-			out = step(&trace, line);
-		}
-		json_dumpf(out, stdout, JSON_COMPACT);
-		(void)putchar('\n');
-		json_decref(out);
-		json_decref(line);
-	}
-	trace_end(&trace);
-	free(text_line);
-	return 0;
+	return runner_run(&trace);
 }

@@ -2,9 +2,10 @@
  * trace_runner.c - runs traces through evrec's correlator, as the oracle runs them through client-go's. It reads traces
  * on standard input and writes one line for every line that it reads. README.md defines the format of both.
  */
+#include "runner.h"
+
 #include "evrec.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,6 @@ struct trace {
 	size_t results_len;
 	json_t *names; /* maps every event name seen to the name to print for it */
 };
-
-static _Noreturn void die(const char *message)
-{
-	(void)fprintf(stderr, "trace_runner: %s\n", message);
-	exit(2);
-}
 
 /* ---- from JSON ---- */
 
@@ -131,7 +126,7 @@ static bool spam_key_func(void *ctx, const evrec_fields *event, evrec_str *key)
 
 /* ---- a trace ---- */
 
-static void trace_end(struct trace *trace)
+void trace_end(struct trace *trace)
 {
 	size_t i;
 
@@ -144,7 +139,7 @@ static void trace_end(struct trace *trace)
 	*trace = (struct trace){ 0 };
 }
 
-static void trace_begin(struct trace *trace, const json_t *line)
+void trace_begin(struct trace *trace, const json_t *line)
 {
 	evrec_correlator_options options;
 	evrec_error err;
@@ -285,7 +280,7 @@ static void answer(struct trace *trace, const json_t *line)
 	}
 }
 
-static json_t *step(struct trace *trace, const json_t *line)
+json_t *trace_step(struct trace *trace, const json_t *line)
 {
 	const json_t *event = json_object_get(line, "event"), *update = json_object_get(line, "update");
 	const char *t = json_string_value(json_object_get(line, "t"));
@@ -313,28 +308,6 @@ static json_t *step(struct trace *trace, const json_t *line)
 int main(void)
 {
 	struct trace trace = { 0 };
-	char *text_line = NULL;
-	size_t size = 0;
-	ssize_t len;
 
-	while ((len = getline(&text_line, &size, stdin)) > 0) {
-		json_t *line = json_loadb(text_line, (size_t)len, JSON_ALLOW_NUL, NULL), *out;
-
-		if (line == NULL) {
-			die("a line is not JSON");
-		}
-		if (json_object_get(line, "id") == NULL) {
-			trace_begin(&trace, line);
-			out = json_object();
-		} else {
-			out = step(&trace, line);
-		}
-		json_dumpf(out, stdout, JSON_COMPACT);
-		(void)putchar('\n');
-		json_decref(out);
-		json_decref(line);
-	}
-	trace_end(&trace);
-	free(text_line);
-	return 0;
+	return runner_run(&trace);
 }

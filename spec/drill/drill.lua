@@ -17,7 +17,6 @@
 --   before = function() ... end   runs first
 --   flags = { "--flag", ... }     kube-apiserver has these flags too while the drill lasts
 --   account = "admin"             evrec uses this account instead of the recorder's
---   styles = { "series" }         the styles, if it is one alone
 --   sink = function(d) ... end    makes the sink of the style d.style
 --   events = function(d) ... end  reads the events that the sink wrote
 --   losses = { cause = true }     events may be dropped for this cause, and for no other
@@ -25,7 +24,7 @@
 --   skip = "why"                  the drill is not performed
 --
 -- The broadcasters, from their start to their shutdown, are a life of the drill. A drill may have several lives:
--- d:end_life(seconds), d:begin_life().
+-- d:end_life(seconds), d:begin_life(styles): without styles, both.
 local Ledger = require "ledger"
 local Pair = require "pair"
 local cluster = require "cluster"
@@ -38,7 +37,8 @@ local socket = require "socket"
 local rate = 100 -- new events a second
 local regulars = 10 -- objects that get the same event again and again
 local cached = 200 -- entries in each of the caches
-local warm_up = 3 * cached -- events that fill the caches and lengthen the queues before memory is measured first
+local both = { "record", "series" }
+local warm_up = 2 * cached -- events that fill the caches and lengthen the queues before memory is measured first
 local settling = 150 -- seconds until everything must be written: several of the longest backoffs
 -- Bytes that memory may grow by for each sink: libcurl may hold 32 transfers and 4 connections more than before, at
 -- most 32 KiB and 88 KiB each.
@@ -64,7 +64,10 @@ function Drill:emit(name, message, namespace)
 	local from = seconds_now()
 	local pod = { kind = "Pod", apiVersion = "v1", namespace = namespace, name = name }
 	self.pair:event(pod, "Normal", "Drill", message or "what happens under fire")
-	self.ledgers[namespace]:add(name, from, seconds_now())
+	local to = seconds_now()
+	for _, style in ipairs(self.styles) do
+		self.ledgers[namespace]:add(style, name, from, to)
+	end
 	self.recorded = self.recorded + 1
 	if self.recorded % 10 == 0 then
 		self:check_equations()
@@ -180,13 +183,14 @@ Drill.options = options_of
 function Drill:add_namespace()
 	local name = cluster.namespace()
 	table.insert(self.namespaces, name)
-	self.ledgers[name] = Ledger.new(self.styles)
+	self.ledgers[name] = Ledger.new()
 	return name
 end
 
 --- Each life has regular objects of its own, as a new broadcaster does not know the events that are already there.
-function Drill:begin_life()
+function Drill:begin_life(styles)
 	self.life = self.life + 1
+	self.styles = styles or both
 	local broadcasters = {}
 	for i, style in ipairs(self.styles) do
 		broadcasters[i] = evrec.broadcaster {
@@ -214,10 +218,23 @@ local function make_sink(d)
 	return evrec.sink.kubernetes(d:options())
 end
 
+-- Restarts the server unless it has these flags and no more: the drill before may have had the same.
+local function give_flags(flags)
+	local path, words = cluster.scratch .. "/flags", table.concat(flags, " ")
+	local file = io.open(path)
+	local present = file and file:read "*a" or ""
+	if file then
+		file:close()
+	end
+	if present ~= words then
+		cluster.control("restart", unpack(flags))
+		cluster.write(path, words)
+	end
+end
+
 local function start(plan, scale)
 	local d = setmetatable({
 		name = plan.name, through = plan.through, account = plan.account, scale = scale, losses = plan.losses or {},
-		styles = plan.styles or { "record", "series" },
 		ledgers = {}, namespaces = {}, faults = {}, errors = {}, dropped = {},
 		recorded = 0, retries = 0, number = 0, life = 0,
 		make_sink = plan.sink or make_sink, read_events = plan.events,
@@ -225,9 +242,7 @@ local function start(plan, scale)
 	if plan.before then
 		plan.before()
 	end
-	if plan.flags then
-		cluster.control("restart", unpack(plan.flags))
-	end
+	give_flags(plan.flags or {})
 	d.namespace = d:add_namespace()
 	d:begin_life()
 	d:burst(warm_up)
@@ -280,7 +295,7 @@ local function compare(d)
 	if #inexact > 0 then
 		d.faults.counts = table.concat(inexact, "; ", 1, math.min(3, #inexact))
 	end
-	if d.memory.after and d.memory.after - d.memory.before > #d.styles * growth then
+	if d.memory.after and d.memory.after - d.memory.before > #both * growth then
 		d.faults.memory = "memory has grown"
 	end
 end
@@ -293,9 +308,6 @@ function Drill.perform(plan, scale)
 	compare(d)
 	for _, namespace in ipairs(d.namespaces) do
 		cluster.clear(namespace)
-	end
-	if plan.flags then
-		cluster.control "restart"
 	end
 	local faults = {}
 	for _, fault in pairs(d.faults) do

@@ -36,6 +36,7 @@ start_proxy() {
 mend() {
 	"$stage_cluster" thaw-etcd "$EVREC_E2E_CLUSTER"
 	"$stage_cluster" restart "$EVREC_E2E_CLUSTER"
+	rm -f "$EVREC_E2E_DIR/flags" # of drill.lua: the server has none now
 }
 
 # Shows the log from a sanitizer's first report on, or its last lines if there is no report.

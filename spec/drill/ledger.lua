@@ -1,12 +1,12 @@
--- A list of the recorded events by object, and its comparison with the events that the server has afterwards. Every
--- object has one event of each style: "record" or "series".
+-- A list of the recorded events by style ("record" or "series") and object, and its comparison with the events that the
+-- server has afterwards. Every object has one event of each style that it was recorded in.
 local cjson = require "cjson"
 
 local Ledger = {}
 Ledger.__index = Ledger
 
-function Ledger.new(styles)
-	return setmetatable({ objects = {}, recorded = 0, styles = styles }, Ledger)
+function Ledger.new()
+	return setmetatable({ objects = {} }, Ledger)
 end
 
 local function is_set(value)
@@ -32,15 +32,15 @@ local function times_of(event)
 end
 
 --- Adds one occurrence about the object `name`, which happened from `from` to `to`, in whole seconds.
-function Ledger:add(name, from, to)
-	local object = self.objects[name]
+function Ledger:add(style, name, from, to)
+	local key = style .. " " .. name
+	local object = self.objects[key]
 	if not object then
 		object = { count = 0, first = { from, to } }
-		self.objects[name] = object
+		self.objects[key] = object
 	end
 	object.count = object.count + 1
 	object.last = { from, to }
-	self.recorded = self.recorded + 1
 end
 
 -- os.time reads local time: the process must run in UTC.
@@ -69,19 +69,16 @@ function Ledger:compare(events)
 		table.insert(found[key], event)
 	end
 	local result = { events = #events, lost = 0, duplicates = 0, inexact = {} }
-	for name, object in pairs(self.objects) do
-		for _, style in ipairs(self.styles) do
-			local key = style .. " " .. name
-			local there, count = found[key] or {}, 0
-			for _, event in ipairs(there) do
-				count = count + Ledger.count_of(event)
-			end
-			result.lost = result.lost + math.max(0, object.count - count)
-			result.duplicates = result.duplicates + math.max(0, #there - 1)
-			if #there ~= 1 or not is_exact(object, there[1]) then
-				local text = "%s: recorded %d, there %d in %d events"
-				table.insert(result.inexact, text:format(key, object.count, count, #there))
-			end
+	for key, object in pairs(self.objects) do
+		local there, count = found[key] or {}, 0
+		for _, event in ipairs(there) do
+			count = count + Ledger.count_of(event)
+		end
+		result.lost = result.lost + math.max(0, object.count - count)
+		result.duplicates = result.duplicates + math.max(0, #there - 1)
+		if #there ~= 1 or not is_exact(object, there[1]) then
+			local text = "%s: recorded %d, there %d in %d events"
+			table.insert(result.inexact, text:format(key, object.count, count, #there))
 		end
 	end
 	return result

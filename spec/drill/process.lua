@@ -16,6 +16,7 @@ ffi.cdef [[
 	int setrlimit(int resource, const struct evrec_rlimit *limit);
 
 	int raise(int signal);
+	int setenv(const char *name, const char *value, int overwrite);
 	int unsetenv(const char *name);
 ]]
 
@@ -57,6 +58,11 @@ end
 --- Takes LD_PRELOAD out of the environment of the processes that this one starts.
 function process.keep_to_itself()
 	ffi.C.unsetenv "LD_PRELOAD"
+end
+
+--- Sets a variable of the environment of the processes that this one starts.
+function process.set(name, value)
+	ffi.C.setenv(name, value, 1)
 end
 
 --- Ends this process at once by SIGKILL.

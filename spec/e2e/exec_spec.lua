@@ -45,15 +45,15 @@ cd "${0%/*}" && echo "$*" >>runs && cat credential && [ "$KUBERNETES_EXEC_INFO" 
 		return n
 	end
 
-	local function start(thread)
+	local function start(drive)
 		errors = {}
 		cluster.write(folder .. "/runs", "")
-		local b = evrec.broadcaster { on_error = function(message, name)
+		local b = evrec.broadcaster { drive = drive, on_error = function(message, name)
 			errors[name] = (errors[name] or 0) + 1
 			errors.last = message
 		end }
 		b:start_recording_to_sink(evrec.sink.kubernetes {
-			kubeconfig = folder .. "/config", allow_exec = { folder .. "/plugin" }, thread = thread,
+			kubeconfig = folder .. "/config", allow_exec = { folder .. "/plugin" },
 		})
 		return b, b:new_recorder { component = "exec" }
 	end
@@ -81,24 +81,22 @@ cd "${0%/*}" && echo "$*" >>runs && cat credential && [ "$KUBERNETES_EXEC_INFO" 
 		return { clientCertificateData = cluster.read(path .. ".crt"), clientKeyData = cluster.read(path .. ".key") }
 	end
 
-	for _, thread in ipairs { true, false } do
-		local drive = thread and "a thread" or "poll"
-
+	for _, drive in ipairs { "thread", "poll" } do
 		it("gives a token, run by " .. drive, function()
 			set_credential(token())
-			local b, r = start(thread)
+			local b, r = start(drive)
 			b:poll()
 			assert.equal(0, runs())
-			record(r, "by-token-" .. tostring(thread))
+			record(r, "by-token-" .. drive)
 			assert.is_true(b:shutdown(10))
-			assert.is_true(is_there("by-token-" .. tostring(thread)))
+			assert.is_true(is_there("by-token-" .. drive))
 			assert.equal(1, runs())
 			assert.same({}, errors)
 		end)
 
 		it("gives another token before the first one runs out, run by " .. drive, function()
 			set_credential(token(), 4)
-			local b, r = start(thread)
+			local b, r = start(drive)
 			record(r, "expiring")
 			assert.is_true(b:flush(10))
 			set_credential(token())
@@ -118,21 +116,21 @@ cd "${0%/*}" && echo "$*" >>runs && cat credential && [ "$KUBERNETES_EXEC_INFO" 
 
 		it("gives another token after a 401, run by " .. drive, function()
 			set_credential { token = "expired" }
-			local b, r = start(thread)
-			record(r, "after-401-" .. tostring(thread))
+			local b, r = start(drive)
+			record(r, "after-401-" .. drive)
 			while not errors.unauthorized do
 				b:flush(0.05)
 			end
 			set_credential(token())
 			assert.is_true(b:shutdown(20))
-			assert.is_true(is_there("after-401-" .. tostring(thread)))
+			assert.is_true(is_there("after-401-" .. drive))
 			assert.equal(1, errors.unauthorized)
 		end)
 
 		it("is reported if it fails, and run again, by " .. drive, function()
 			cluster.run { "rm", folder .. "/credential" }
-			local b, r = start(thread)
-			record(r, "after-failure-" .. tostring(thread))
+			local b, r = start(drive)
+			record(r, "after-failure-" .. drive)
 			while not errors.unauthorized do
 				b:flush(0.05)
 			end
@@ -141,13 +139,13 @@ cd "${0%/*}" && echo "$*" >>runs && cat credential && [ "$KUBERNETES_EXEC_INFO" 
 			local ok, stats = b:shutdown(20)
 			assert.is_true(ok)
 			assert.equal(0, stats.retries)
-			assert.is_true(is_there("after-failure-" .. tostring(thread)))
+			assert.is_true(is_there("after-failure-" .. drive))
 		end)
 
 		it("gives client certificates, each on connections of its own, run by " .. drive, function()
 			set_credential({ clientCertificateData = cluster.read(cluster.dir .. "/client.crt"),
 				clientKeyData = cluster.read(cluster.dir .. "/client.key") }, 4)
-			local b, r = start(thread)
+			local b, r = start(drive)
 			record(r, "by-certificate")
 			assert.is_true(b:flush(10))
 			assert.same({}, errors)

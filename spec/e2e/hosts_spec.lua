@@ -1,4 +1,5 @@
--- A real nginx that forks its workers while the master's thread is at work, and what evrec tells in the hosts' logs.
+-- A real nginx that forks its workers while the master's thread is at work; real hosts whose scripts poll nothing; and
+-- what evrec tells in the hosts' logs.
 -- quickstart_spec.lua starts the examples as they are.
 local cluster = require "cluster"
 local quickstart = require "quickstart"
@@ -50,7 +51,7 @@ describe("nginx", function()
 			local port = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082 })[8080]
 			replace(folder .. "/examples/nginx/nginx.conf", {
 				{ 'init_by_lua_block { require "failures" }', MASTER:format(n * 0.0005) },
-				{ 'init_worker_by_lua_block { require("failures").init_worker() }', WORKER },
+				{ 'exit_worker_by_lua_block { require("failures").exit_worker() }', WORKER },
 				{ 'log_by_lua_block { require("failures").log("default", "shop") }', "" },
 			})
 			local stop = quickstart.start(folder, quickstart.command(folder .. "/examples/nginx/README.md", "nginx "))
@@ -60,6 +61,162 @@ describe("nginx", function()
 		end
 	end)
 end)
+
+-- ---- scripts without a poll of their own ----
+
+-- %s: the options of the broadcaster.
+local SCRIPT = [[
+	local evrec = require "evrec"
+	local broadcaster = evrec.broadcaster { %s }
+	broadcaster:start_recording_to_sink(evrec.sink.kubernetes {})
+	local recorder = broadcaster:new_recorder { component = "host" }
+	local state, n = tostring(broadcaster):match "0x(%%x+)", 0
+	function tell()
+		n = n + 1
+		recorder:event({ kind = "Pod", namespace = "default", name = ("pod-%%s-%%d"):format(state, n) }, "Normal", "R", "m")
+	end
+]]
+
+local NGINX = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+error_log stderr;
+pid %s/hosts.pid;
+events { worker_connections 64; }
+http {
+	access_log off;
+	init_by_lua_file %s;
+	server {
+		listen 127.0.0.1:%d;
+		location / {
+			return 503 "no upstream\n";
+			log_by_lua_block { tell() }
+		}
+	}
+}]]
+
+local HAPROXY = [[
+global
+	log stdout format short local0
+	%s
+	%s %s
+defaults
+	mode http
+	timeout connect 5s
+	timeout client 30s
+	timeout server 30s
+frontend web
+	bind 127.0.0.1:%d
+	http-request lua.tell
+	http-request return status 503
+]]
+
+local function start_nginx(drive)
+	local port, script, path = quickstart.free_port(), cluster.scratch .. "/hosts.lua", cluster.scratch .. "/hosts.conf"
+	cluster.write(script, SCRIPT:format(("drive = %q"):format(drive)))
+	cluster.write(path, NGINX:format(cluster.scratch, script, port))
+	local stop, pid, log = quickstart.start(cluster.scratch, ("nginx -p . -c %s -g 'daemon off;'"):format(path),
+		quickstart.with_evrec "luajit")
+	quickstart.await_port(port)
+	local worker = (cluster.run { "pgrep", "-P", pid }):match "%d+"
+	return { stop = stop, port = port, log = log, signal = "QUIT", worker = worker }
+end
+
+local function start_haproxy(drive, settings, load)
+	local port, script, path = quickstart.free_port(), cluster.scratch .. "/hosts.lua", cluster.scratch .. "/hosts.cfg"
+	cluster.write(script, SCRIPT:format(("drive = %q"):format(drive)) .. [[
+		core.register_action("tell", { "http-req" }, tell)
+	]])
+	cluster.write(path, HAPROXY:format(settings, load, script, port))
+	local stop, pid, log = quickstart.start(cluster.scratch, "haproxy -db -f " .. path, quickstart.with_evrec "5.3")
+	quickstart.await_port(port)
+	return { stop = stop, port = port, log = log, signal = "USR1", worker = pid }
+end
+
+local CONFINED = "user haproxy\n\tgroup haproxy\n\tchroot /var/lib/haproxy"
+
+local hosts = {
+	{ "nginx", threads = 1, start = function() return start_nginx "auto" end },
+	{ "nginx, drive = poll", threads = 0, start = function() return start_nginx "poll" end },
+	{ "HAProxy", threads = 1, as_root = true, start = function() return start_haproxy("auto", "", "lua-load") end },
+	{ "HAProxy that may start no thread", threads = 0, as_root = true,
+		start = function() return start_haproxy("auto", CONFINED, "lua-load") end },
+	{ "HAProxy with a Lua state for each thread", threads = 0, as_root = true,
+		start = function() return start_haproxy("auto", CONFINED .. "\n\tnbthread 2", "lua-load-per-thread") end },
+}
+
+local function curl(host)
+	assert.equal("503", (cluster.run { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
+		("http://127.0.0.1:%d/"):format(host.port) }))
+end
+
+--- How many threads of evrec's a process has.
+local function threads(pid)
+	return tonumber((cluster.run { "bash", "-c", "cat /proc/$0/task/*/comm | grep -cx evrec", pid }))
+end
+
+local function written() return quickstart.occurrences "host" end
+
+for _, case in ipairs(hosts) do
+	describe("a script that polls nothing, in " .. case[1], function()
+		local root = cluster.run { "id", "-u" } == "0\n"
+		before_each(function() cluster.clear "default" end)
+
+		it("delivers while the host is idle, and tells nothing", function()
+			if case.as_root and not root then
+				return pending "skipped: not root, who alone may start HAProxy as another user"
+			end
+			local host = case.start()
+			assert.equal(0, threads(host.worker)) -- a constructor has no effects
+			for n = 1, 4 do
+				curl(host)
+				quickstart.await(function() return written() == n end)
+			end
+			assert.equal(case.threads, threads(host.worker))
+			local log = host.stop(host.signal)
+			assert.equal(4, written(), log)
+			assert.is_nil(log:find("evrec", 1, true), log)
+		end)
+
+		it("delivers what it records at its end", function()
+			if case.as_root and not root then
+				return pending "skipped: not root, who alone may start HAProxy as another user"
+			end
+			local host = case.start()
+			for _ = 1, 20 do
+				curl(host)
+			end
+			local log = host.stop(host.signal)
+			assert.equal(20, written(), log)
+			assert.is_nil(log:find("evrec", 1, true), log)
+		end)
+
+		it("tells of an outage while the host is idle, and delivers after it", function()
+			if not cluster.dir then
+				return pending "skipped: $KUBECONFIG is a cluster that these specs may not restart"
+			elseif case.as_root and not root then
+				return pending "skipped: not root, who alone may start HAProxy as another user"
+			end
+			local host, killed = case.start(), true
+			finally(function()
+				if killed then
+					cluster.control "restart"
+				end
+			end)
+			cluster.control "kill"
+			curl(host)
+			quickstart.await(function()
+				return cluster.read(host.log):find("evrec: the sink kubernetes: transport: ", 1, true)
+			end)
+			cluster.control "restart"
+			killed = false
+			quickstart.await(function() return written() == 1 end)
+			host.stop(host.signal)
+		end)
+	end)
+end
+
+-- ---- logs ----
 
 -- A broadcaster without on_error, which tells of a refused call, and of a server that is away.
 local RECORDER = [[
@@ -131,12 +288,6 @@ describe("the log of", function()
 			core.register_action("refused", { "http-req" }, function()
 				recorder:event(pod, "normal", "R", "m")
 				recorder:event(pod, "Normal", "R", "m")
-			end)
-			core.register_task(function()
-				while true do
-					broadcaster:poll()
-					core.msleep(20)
-				end
 			end)
 		]])
 		cluster.write(path, ([[

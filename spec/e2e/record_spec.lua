@@ -162,7 +162,7 @@ describe("recording into an API server", function()
 	end)
 
 	it("does the I/O in poll() if it may have no thread", function()
-		local b, r = start(nil, { thread = false })
+		local b, r = start { drive = "poll" }
 		for i = 1, 20 do
 			r:event(pod("polled-" .. i), "Normal", "Polled", "m")
 		end

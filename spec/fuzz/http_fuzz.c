@@ -186,7 +186,7 @@ static void collect(struct outbox *ob)
 
 static struct sender *open_sender(const struct server *server, struct outbox *ob, evrec_clock *clock)
 {
-	const struct sender_options how = { .clock = clock, .threadless = true };
+	const struct sender_options how = { .clock = clock, .drive = EVREC_DRIVE_POLL };
 	evrec_kubernetes_options options;
 
 	evrec_kubernetes_options_init(&options);

@@ -5,22 +5,9 @@ local fixtures = require "fixtures"
 local pod = fixtures.pod()
 local unpack = table.unpack or unpack
 
-local function recording()
-	local s = fixtures.setup()
-	s.watch = s.broadcaster:watch()
-	function s.last()
-		local last
-		for event in function() return s.watch:next() end do
-			last = event
-		end
-		return last
-	end
-	return s
-end
-
 describe("recorder:action_eventf", function()
 	it("records an event with a related object, a reason, an action and a formatted note", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local node = { kind = "Node", name = "n" }
 		assert.is_true(s.recorder:action_eventf(pod, node, "Warning", "Evicted", "Evicting", "%s of %d", "disk", 5))
 		local e = s.last()
@@ -41,7 +28,7 @@ describe("recorder:action_eventf", function()
 	end)
 
 	it("names related first if it was forgotten", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local expected = "related: expected an object, a reference or nil, got string"
 		for _, call in ipairs {
 			{ "Warning", "R", "A", "m", n = 4 }, { "Warning", "R", "A", "%s", "x", n = 5 }, { "Warning", "R", nil, "m", n = 4 },
@@ -58,7 +45,7 @@ end)
 
 describe("a recorder's instance", function()
 	it("is stamped on its events, and is by default its host", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local b = s.broadcaster
 		for _, case in ipairs {
 			{ { component = "c", host = "h" }, "h" }, { { component = "c", host = "h", instance = "i" }, "i" },

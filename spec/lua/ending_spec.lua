@@ -17,13 +17,15 @@ describe("an end while the server does not answer", function()
 	end)
 
 	--- Makes a broadcaster with a Kubernetes sink, and a recorder. `others` are further options of the sink.
-	local function start(others)
+	local function start(others, drive)
 		local options = { server = server.url }
 		for name, value in pairs(others or {}) do
 			options[name] = value
 		end
 		errors = {}
-		local b = evrec.broadcaster { on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end }
+		local b = evrec.broadcaster {
+			drive = drive, on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end,
+		}
 		b:start_recording_to_sink(evrec.sink.kubernetes(options))
 		return b, b:new_recorder { component = "ending" }
 	end
@@ -70,8 +72,8 @@ describe("an end while the server does not answer", function()
 
 	it("does not make the collector wait", function()
 		fixtures.interpret()
-		for _, others in ipairs { {}, { spool = spool }, { thread = false } } do
-			local b, r = start(others)
+		for _, case in ipairs { {}, { { spool = spool } }, { {}, "poll" } } do
+			local b, r = start(case[1], case[2])
 			r:event(pod, "Normal", "R", "m")
 			b:poll()
 			local seen = setmetatable({ b }, { __mode = "v" })
@@ -123,8 +125,8 @@ describe("an end while the server does not answer", function()
 		assert.equal(0, stats.dropped.closed)
 		assert.is_nil(fixtures.fault(stats))
 		assert.same({}, errors)
-		for _, thread in ipairs { true, false } do
-			b = start { spool = spool, thread = thread }
+		for _, drive in ipairs { "auto", "poll" } do
+			b = start({ spool = spool }, drive)
 			ok, stats = flush_until_restored(b, 3)
 			assert.is_false(ok)
 			assert.equal(3, stats.pending)
@@ -156,7 +158,7 @@ describe("an end while the server does not answer", function()
 		-- Its thread has begun, and has read the spool.
 		assert.is_true((first:flush(30)))
 		r:event(pod, "Normal", "R", "m")
-		local second = start { spool = spool, thread = false }
+		local second = start({ spool = spool }, "poll")
 		second:new_recorder():event(pod, "Normal", "R", "m")
 		assert.equal(1, select(2, second:shutdown(0.1)).spooled)
 		local _, stats = first:shutdown(0.1)

@@ -25,13 +25,16 @@ end
 
 local pod = fixtures.pod()
 
--- Makes garbage whose finalizer calls f.
+-- Makes garbage whose finalizer calls f, and returns it.
 local function make_garbage(f)
+	local garbage
 	if newproxy then
-		getmetatable(newproxy(true)).__gc = f
+		garbage = newproxy(true)
+		getmetatable(garbage).__gc = f
 	else
-		setmetatable({}, { __gc = f })
+		garbage = setmetatable({}, { __gc = f })
 	end
+	return garbage
 end
 
 -- collect_always() lets the collector run a whole cycle at every allocation; collect_normally() restores its defaults.
@@ -393,7 +396,8 @@ describe("the last finalizer", function()
 			make_garbage(function() last() end)
 			local s = fixtures.setup()
 			local b, file = s.broadcaster, evrec.sink.file { path = "/dev/null" }
-			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {}, evrec.reference(pod)
+			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {},
+				evrec.reference { kind = "Pod", name = ("x"):rep(1024) } -- too long to be cached
 			local to_json = event.to_json -- a collected event has no methods
 			local function try(f, ...)
 				calls = calls + 1
@@ -421,6 +425,14 @@ describe("the last finalizer", function()
 		collect()
 		equal(20, calls)
 		assert(kept:shutdown(0))
+	end)
+
+	it("may make a reference again that the cache had", function()
+		-- The closing Lua state collects this object after the reference, as it is the older one.
+		_G.older = make_garbage(function()
+			equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)
+		end)
+		equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)
 	end)
 end)
 

@@ -49,13 +49,13 @@ describe("evrec.sink.kubernetes", function()
 		local ca = write("ca", pem)
 		sink {
 			server = "https://s", token = "t", ca_file = ca, client_certificate = ca, client_key = ca, max_in_flight = 5,
-			max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false, api = "v1",
+			max_pending = 6, timeout = 7, insecure_skip_tls_verify = false, api = "v1",
 			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
 			correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
 			rate_limit = true, resume = true, resume_instances = { "a", "b*" }, context = cjson.null,
 		}
 		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
-			max_in_flight = 5, max_pending = 6, timeout = 7, thread = false, insecure_skip_tls_verify = false,
+			max_in_flight = 5, max_pending = 6, timeout = 7, insecure_skip_tls_verify = false,
 			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
 			api = "v1", correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
 			rate_limit = true, resume = true, resume_instances = { "a", "b*" } }, given)
@@ -149,7 +149,7 @@ describe("evrec.sink.kubernetes", function()
 			{ { server = "https://s", client_certificate = write("pem", pem) }, "option 'client_certificate'" },
 			{ { server = "https://s", client_key = write("pem", pem) }, "option 'client_key'" },
 			{ { server = "https://s", insecure_skip_tls_verify = 1 }, "option 'insecure_skip_tls_verify'" },
-			{ { server = "https://s", thread = "no" }, "option 'thread'" },
+			{ { thread = false }, "option 'thread': sinks have none; use the option 'drive' of evrec.broadcaster" },
 			{ { server = "https://s", max_in_flight = 0 }, "option 'max_in_flight': expected an integer from 1 to 1000, got 0" },
 			{ { server = "https://s", max_in_flight = 1001 }, "option 'max_in_flight'" },
 			{ { server = "https://s", max_in_flight = 1.5 }, "option 'max_in_flight'" },

@@ -5,6 +5,8 @@ local fixtures = require "fixtures"
 local memory = {}
 
 local pod, node = fixtures.pod(), { kind = "Node", name = "n" }
+-- evrec.reference does not cache so long a reference, so that nothing of it stays.
+local long = { kind = "Pod", name = ("n"):rep(1024) }
 local scene
 
 -- Returns a table that has its fields by its metatable.
@@ -108,14 +110,14 @@ function memory.values()
 		end
 	end
 	clock:advance(1)
-	tostring(evrec.reference(pod).name)
+	tostring(evrec.reference(long).name)
 	return c:stats()
 end
 
 --- Makes, uses and ends a broadcaster.
 function memory.life()
 	memory.open()
-	scene.recorder:eventf(evrec.reference(pod), "Normal", "Outer", "%s", "formatted")
+	scene.recorder:eventf(evrec.reference(long), "Normal", "Outer", "%s", "formatted")
 	memory.settle()
 	scene.broadcaster:metrics()
 	scene.watch:stats()

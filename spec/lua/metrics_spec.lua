@@ -68,11 +68,28 @@ describe("metrics", function()
 		assert.equal(0, samples['evrec_sink_throttle_paused_seconds{sink="1",name="lua"}'])
 	end)
 
+	it("show the API of a sink", function()
+		local b = evrec.broadcaster { on_error = false }
+		b:start_recording_to_sink(evrec.sink.lua { create = print })
+		b:start_recording_to_sink(evrec.sink.lua { create = print, api = "events.k8s.io/v1", name = "new" })
+		local stats = b:stats()
+		assert.equal("v1", stats.sinks[1].api)
+		assert.equal("events.k8s.io/v1", stats.sinks[2].api)
+		assert.is_nil(stats.ended.api)
+		local samples, types = parse(b:metrics())
+		assert.equal("gauge", types.evrec_sink_api)
+		assert.equal(1, samples['evrec_sink_api{sink="1",name="lua",api="v1"}'])
+		assert.equal(1, samples['evrec_sink_api{sink="2",name="new",api="events.k8s.io/v1"}'])
+		assert.has_error(function() b:metrics { labels = { api = "x" } } end,
+			"broadcaster:metrics: label 'api': evrec sets a label of this name")
+	end)
+
 	it("show the series of a sink", function()
 		local samples, types = parse(fixtures.setup().broadcaster:metrics())
 		for name, kind in pairs {
 			counted = "gauge", series_remembered = "gauge", series_ongoing = "gauge", series_begun_total = "counter",
-			series_finished_total = "counter", series_evicted_total = "counter", series_notes_total = "counter",
+			series_finished_total = "counter", series_evicted_total = "counter",
+			series_evicted_singles_total = "counter", series_notes_total = "counter",
 		} do
 			assert.equal(0, samples[("evrec_sink_%s{sink=\"1\",name=\"lua\"}"):format(name)], name)
 			assert.equal(kind, types["evrec_sink_" .. name], name)

@@ -23,6 +23,8 @@ local correlator = {
 
 -- Options of every sink.
 local sink = {
+	spool = { 5, "", true },
+	state_file = { 5, "", true, {} },
 	full = { 5, "x", "drop_oldest\0", true },
 	api = { 5, "x", "v2", "v1\0", "events.k8s.io/v1beta1", true, {} },
 	correlate = { 5, "x", "", "by_api", true },

@@ -4,22 +4,9 @@ local fixtures = require "fixtures"
 
 local pod = fixtures.pod()
 
-local function recording()
-	local s = fixtures.setup()
-	s.watch = s.broadcaster:watch()
-	function s.last()
-		local last
-		for event in function() return s.watch:next() end do
-			last = event
-		end
-		return last
-	end
-	return s
-end
-
 describe("a recorder", function()
 	it("stamps an event as client-go does", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:event(pod, "Normal", "Started", "Started container"))
 		local e = s.last()
 		assert.equal("shop", e.metadata.namespace)
@@ -38,7 +25,7 @@ describe("a recorder", function()
 	end)
 
 	it("gives its labels and annotations to every event, unless the call has the same key", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local labels, annotations = { team = "shop", tier = "web", none = cjson.null }, { why = "default" }
 		local r = s.broadcaster:new_recorder { component = "c", labels = labels, annotations = annotations }
 		assert.same({ team = "shop", tier = "web", none = cjson.null }, labels)
@@ -62,7 +49,7 @@ describe("a recorder", function()
 	end)
 
 	it("gives its labels to events that callbacks record", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local r = s.broadcaster:new_recorder { labels = { team = "shop" } }
 		local inside = true
 		s.broadcaster:start_event_watcher(function()
@@ -80,7 +67,7 @@ describe("a recorder", function()
 	end)
 
 	it("makes the same event of a whole object, a reference table and a prepared reference", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local metadata = { namespace = "shop", name = "web-0", uid = "uid-web-0" }
 		local whole = { kind = "Pod", apiVersion = "v1", metadata = metadata }
 		for _, object in ipairs { pod, whole, evrec.reference(pod), evrec.reference(whole) } do
@@ -92,14 +79,14 @@ describe("a recorder", function()
 	end)
 
 	it("reads fields of objects through metatables", function()
-		local s = recording()
+		local s = fixtures.recording()
 		local class = { kind = "Pod", metadata = setmetatable({}, { __index = function(_, key) return key end }) }
 		assert.is_true(s.recorder:event(setmetatable({}, { __index = class }), "Normal", "R", "m"))
 		assert.equal("namespace", s.last().involvedObject.namespace)
 	end)
 
 	it("puts events of cluster-scoped objects into the namespace default", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:event({ kind = "Node", name = "n", namespace = cjson.null }, "Normal", "R", "m"))
 		local e = s.last()
 		assert.equal("default", e.metadata.namespace)
@@ -107,7 +94,7 @@ describe("a recorder", function()
 	end)
 
 	it("formats messages", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:eventf(pod, "Normal", "R", "%s: %d of %5.1f%%", "x", 3, 2.5))
 		assert.equal("x: 3 of   2.5%", s.last().message)
 		assert.is_true(s.recorder:eventf(pod, "Normal", "R", "plain"))
@@ -119,7 +106,7 @@ describe("a recorder", function()
 	end)
 
 	it("sets annotations", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:annotated_eventf(pod, { a = "1", b = "" }, "Normal", "R", "%s", "m"))
 		assert.same({ a = "1", b = "" }, s.last().metadata.annotations)
 		assert.is_true(s.recorder:annotated_eventf(pod, { a = "1", b = cjson.null }, "Normal", "R", "m"))
@@ -136,7 +123,7 @@ describe("a recorder", function()
 	end)
 
 	it("records events of the past", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:past_eventf(pod, 1600000000.5, "Normal", "R", "%d", 5))
 		local e = s.last()
 		assert.equal("2020-09-13T12:26:40Z", e.firstTimestamp)
@@ -145,7 +132,7 @@ describe("a recorder", function()
 	end)
 
 	it("sets every field by its name with emit", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.recorder:emit {
 			regarding = pod, related = { kind = "Node", metadata = { name = "n" } }, type = "Warning", reason = "R",
 			action = "Binding", note = "a note", annotations = { a = "1" }, labels = { l = "2" }, timestamp = 1600000000,
@@ -170,7 +157,7 @@ describe("a recorder", function()
 
 	describe("with a message of any bytes", function()
 		local function message(text)
-			local s = recording()
+			local s = fixtures.recording()
 			assert.is_true(s.recorder:event(pod, "Normal", "R", text))
 			local e = s.last()
 			assert.equal(e.message, cjson.decode(e:to_json()).message)
@@ -200,7 +187,7 @@ describe("a recorder", function()
 		end)
 
 		it("gives messages that become the same text the same key", function()
-			local s = recording()
+			local s = fixtures.recording()
 			s.recorder:event(pod, "Normal", "R", ("x"):rep(2000))
 			s.recorder:event(pod, "Normal", "R", ("x"):rep(3000))
 			assert.equal(1, s.broadcaster:stats().sinks[1].correlator.duplicate)
@@ -209,7 +196,7 @@ describe("a recorder", function()
 
 	it("gives safe names to events of objects with strange names", function()
 		for _, name in ipairs { "../../secrets/x", "a/b", "%2e", "fe80::1", "", ("x"):rep(300), "Web", "a b", "." } do
-			local s = recording()
+			local s = fixtures.recording()
 			assert.is_true(s.recorder:event({ kind = "Pod", name = name }, "Normal", "R", "m"), name)
 			local e = s.last()
 			assert.truthy(e.metadata.name:find("^%x+%-%x+%-%x+%-%x+%-%x+$"), e.metadata.name)
@@ -246,7 +233,7 @@ describe("a recorder", function()
 		local times = { false, "5", {}, -1, 0 / 0, 1 / 0, -1 / 0, 1e300 }
 
 		local s
-		before_each(function() s = recording() end)
+		before_each(function() s = fixtures.recording() end)
 
 		-- Every list contains nil.
 		local function each(list, f)
@@ -389,7 +376,7 @@ describe("a recorder", function()
 	end)
 
 	it("returns closed after shutdown", function()
-		local s = recording()
+		local s = fixtures.recording()
 		assert.is_true(s.broadcaster:shutdown(1))
 		local result, message, name = s.recorder:event(pod, "Normal", "R", "m")
 		assert.is_nil(result)
@@ -403,7 +390,7 @@ describe("a recorder", function()
 
 	it("neither raises nor miscounts with random arguments", function()
 		local random = fixtures.random()
-		local s = recording()
+		local s = fixtures.recording()
 		local values = { pod, "Normal", "Warning", "R", "m", "%s", 5, -1, 1.5, {}, false, true, cjson.null, print,
 			evrec.reference(pod), { kind = "Pod" }, { a = "b" }, io.stdout, 0 / 0, "\255", "" }
 		local methods = { "event", "eventf", "annotated_eventf", "past_eventf", "action_eventf", "emit" }

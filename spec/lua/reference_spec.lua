@@ -48,6 +48,88 @@ describe("evrec.reference", function()
 		assert.equal(reference, evrec.reference(reference))
 	end)
 
+	it("returns the same reference for equal tables, and another one if any field differs", function()
+		local function copy(changes)
+			local object = {}
+			for key, value in pairs(full) do
+				object[key] = value
+			end
+			for key, value in pairs(changes) do
+				object[key] = value
+			end
+			return object
+		end
+		local reference = evrec.reference(copy {})
+		for key in pairs(full) do
+			local other = evrec.reference(copy { [key] = "other" })
+			assert.are_not_equal(reference, other)
+			assert.equal("other", other[key])
+			assert.equal(reference, evrec.reference(copy {}))
+		end
+		assert.are_not_equal(evrec.reference { kind = "Pod", name = "ab", namespace = "c" },
+			evrec.reference { kind = "Pod", name = "a", namespace = "bc" })
+	end)
+
+	it("is the same for a whole object and for its reference table", function()
+		assert.equal(evrec.reference { kind = "Pod", namespace = "shop", name = "web-1", uid = "u" },
+			evrec.reference { kind = "Pod", metadata = { namespace = "shop", name = "web-1", uid = "u" }, fieldPath = "x" })
+	end)
+
+	it("does not change with the table that it was made of", function()
+		local object = { kind = "Pod", namespace = "shop", name = "web-2" }
+		local reference = evrec.reference(object)
+		object.name, object.namespace = "web-3", nil
+		assert.equal("web-2", reference.name)
+		assert.equal("shop", reference.namespace)
+		assert.equal("web-3", evrec.reference(object).name)
+		assert.equal(reference, evrec.reference { kind = "Pod", namespace = "shop", name = "web-2" })
+	end)
+
+	describe("keeps", function()
+		local function alive(references)
+			collectgarbage()
+			collectgarbage()
+			local n = 0
+			for _ in pairs(references) do
+				n = n + 1
+			end
+			return n
+		end
+
+		it("1,024 references at most, and the ones that were used last", function()
+			local references = setmetatable({}, { __mode = "k" })
+			local function make(name)
+				local reference = evrec.reference { kind = "Pod", namespace = "shop", name = name }
+				assert.equal(name, reference.name)
+				references[reference] = true
+				return reference
+			end
+			local hot = make "hot"
+			for i = 1, 20000 do
+				make("churn-" .. i)
+				assert.equal(hot, make "hot")
+			end
+			local n = alive(references)
+			assert.is_true(n <= 1024 and n > 900, tostring(n))
+		end)
+
+		it("few references of one object, if it has another version each time", function()
+			local references = setmetatable({}, { __mode = "k" })
+			local steady = evrec.reference { kind = "Node", name = "steady" }
+			for i = 1, 5000 do
+				references[evrec.reference { kind = "Node", name = "versions", resourceVersion = tostring(i) }] = true
+			end
+			assert.is_true(alive(references) <= 4)
+			assert.equal(steady, evrec.reference { kind = "Node", name = "steady" })
+		end)
+
+		it("no long reference", function()
+			local references = setmetatable({}, { __mode = "k" })
+			references[evrec.reference { kind = "Pod", name = ("long"):rep(256) }] = true
+			assert.equal(0, alive(references))
+		end)
+	end)
+
 	it("is read-only", function()
 		assert.has_error(function() evrec.reference(full).name = "x" end)
 	end)

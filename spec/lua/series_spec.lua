@@ -108,7 +108,9 @@ describe("a series", function()
 		assert.equal(0, stats.pending)
 		assert.equal(1, stats.created)
 		assert.equal(1, stats.patched)
-		assert.same({ series = 1, ongoing = 1, begun = 1, finished = 0, evicted = 0, notes = 0 }, stats.series)
+		assert.same({
+			series = 1, ongoing = 1, begun = 1, finished = 0, evicted = 0, evicted_singles = 0, notes = 0,
+		}, stats.series)
 		assert.equal(1000, s.broadcaster:stats().counted)
 		assert.truthy(fixtures.has(s.broadcaster:metrics(), 'evrec_sink_counted{sink="1",name="lua"} 1000\n'))
 		assert.truthy(fixtures.has(s.broadcaster:metrics(), 'evrec_sink_series_ongoing{sink="1",name="lua"} 1\n'))

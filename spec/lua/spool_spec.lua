@@ -104,6 +104,8 @@ describe("the spool", function()
 		for message, value in pairs {
 			["option 'spool.path' is missing"] = {},
 			["option 'spool.path': expected a string, got number"] = { path = 1 },
+			["option 'spool.path': expected a string that is not empty, got \"\""] = { path = "" },
+			["option 'spool': expected a string that is not empty, got \"\""] = "",
 			["option 'spool.after': expected a number of seconds >= 0, got -1"] = { path = spool, after = -1 },
 			["unknown option 'spool.before'"] = { path = spool, before = 1 },
 		} do

@@ -56,6 +56,20 @@ function fixtures.setup(options)
 	}
 end
 
+--- The same, with a watch; last() returns the last event that this one got since the call before.
+function fixtures.recording()
+	local s = fixtures.setup()
+	s.watch = s.broadcaster:watch()
+	function s.last()
+		local last
+		for event in function() return s.watch:next() end do
+			last = event
+		end
+		return last
+	end
+	return s
+end
+
 local function sum(dropped)
 	local n = 0
 	for _, count in pairs(dropped) do

@@ -59,6 +59,7 @@ wanted soak soak
 wanted arm64 make test-arm64
 wanted s390x make test-s390x
 wanted drill make drill DRILL_RUNS=3
+wanted hosts make hosts
 wanted bench make bench
 wanted throughput make throughput
 steps_end

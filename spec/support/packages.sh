@@ -30,6 +30,8 @@ packages_of() {
 	bench) echo "lua5.4 lua5.3 luajit2|luajit valgrind libc-devtools" ;;
 	# nginx only for one drill; before luajit2, as in e2e.
 	drill) echo "nginx libnginx-mod-http-lua luajit2|luajit lua-cjson lua-socket libfaketime curl openssl procps" ;;
+	# nginx before luajit2, as in e2e.
+	hosts) echo "nginx libnginx-mod-http-lua haproxy luajit2|luajit lua-busted lua-cjson lua-socket curl strace wrk" ;;
 	throughput) echo "lua5.4 nghttp2-client" ;;
 	arm64) echo "gcc-aarch64-linux-gnu qemu-user" ;;
 	s390x) echo "gcc-s390x-linux-gnu qemu-user" ;;

@@ -19,7 +19,7 @@ return {
 	{ name = "idle connections closed", through = "proxy", perform = function(d)
 		d:record(2)
 		d:fault("idle", 1, 0.01)
-		for moment = 1, 20 do
+		for moment = 1, 20, d.scale < 1 and 4 or 1 do
 			d:record(0.5)
 			d:calm(moment / 1000)
 		end

@@ -77,7 +77,7 @@ end
 
 -- ---- kills ----
 
--- Events: 100 a second, for the second that they may be in memory alone, and half of one to write them.
+-- Events of a style: 100 a second, for the second that they may be in memory alone, and half of one to write them.
 local most_lost = 150
 
 --- The events that a file of recording.lua notes: how often each object was recorded, and the sum.
@@ -106,35 +106,58 @@ local function stored(d, namespace, style)
 	return counts, sum
 end
 
---- Another broadcaster takes up the spool, and writes all.
-local function write_spooled(d)
+--- Another broadcaster takes up the spool of a style, and writes all.
+local function write_spooled(d, style)
+	d.style = style
 	local broadcaster = evrec.broadcaster { on_error = function(message, name) d.errors[name] = message end }
 	broadcaster:start_recording_to_sink(sink(d))
 	d:expect(broadcaster:flush(60), "not all of the spool was written")
 	return select(2, broadcaster:shutdown(5)).restored
 end
 
---- A process records into a frozen server, and is killed after so many seconds. Returns how many events it recorded,
---- and how many were lost.
+--- Compares what a process recorded, by its notes, with what came to the server in a style. Returns how many events it
+--- recorded, and how many were lost.
+local function check_kill(d, namespace, style, notes)
+	local restored = write_spooled(d, style)
+	local recorded, n = noted(notes)
+	local counts, sum = stored(d, namespace, style)
+	for name, count in pairs(counts) do
+		-- The last one may be recorded but not noted.
+		d:expect(count <= (recorded[name] or 0) + 1, name .. " was counted too often")
+	end
+	print(("%s: %d recorded, %d restored, %d lost"):format(style, n, restored, n - sum))
+	d:expect(restored > 0 or n <= most_lost, "nothing was in the spool")
+	d:expect(n - sum <= most_lost, ("%d lost by a kill"):format(n - sum))
+	return n, n - sum
+end
+
+--- A process records into a frozen server in both styles, and is killed after so many seconds. Returns how many events
+--- were recorded, how many were lost, and of how many at most in one style.
 local function kill_one(d, namespace, seconds)
 	local notes = cluster.scratch .. "/notes"
 	cluster.control "freeze"
 	cluster.run { "timeout", "-s", "KILL", ("%.3f"):format(seconds), "luajit", "spec/drill/recording.lua",
 		options_file, namespace, notes }
 	cluster.control "thaw"
-	local restored = write_spooled(d)
-	local recorded, n = noted(notes)
-	local counts, sum = stored(d, namespace, d.style)
-	for name, count in pairs(counts) do
-		-- The last one may be recorded but not noted.
-		d:expect(count <= (recorded[name] or 0) + 1, name .. " was counted too often")
+	local recorded, lost, most = 0, 0, 0
+	print(("killed after %.3f s"):format(seconds))
+	for _, style in ipairs(d.styles) do
+		local n, missing = check_kill(d, namespace, style, notes)
+		recorded, lost, most = recorded + n, lost + missing, math.max(most, missing)
 	end
-	print(("%s killed after %.3f s: %d recorded, %d restored, %d lost"):format(d.style, seconds, n, restored, n - sum))
-	d:expect(restored > 0 or n <= most_lost, "nothing was in the spool")
-	d:expect(n - sum <= most_lost, ("%d lost by a kill"):format(n - sum))
 	os.remove(notes)
 	cluster.clear(namespace)
-	return n, n - sum
+	return recorded, lost, most
+end
+
+--- The options of the sinks of both styles.
+local function all_options(d)
+	local all = {}
+	for i, style in ipairs(d.styles) do
+		d.style = style
+		all[i] = options(d)
+	end
+	return all
 end
 
 local function be_killed_again_and_again(d)
@@ -144,11 +167,10 @@ local function be_killed_again_and_again(d)
 	local namespace = cluster.namespace()
 	print("seed " .. seed)
 	math.randomseed(seed)
-	for i = 1, rounds do
-		d.style = d.styles[i % #d.styles + 1]
-		cluster.write(options_file, cjson.encode(options(d)))
-		local n, missing = kill_one(d, namespace, 0.3 + 5 * math.random())
-		recorded, lost, most = recorded + n, lost + missing, math.max(most, missing)
+	cluster.write(options_file, cjson.encode(all_options(d)))
+	for _ = 1, rounds do
+		local n, missing, worst = kill_one(d, namespace, 0.3 + 5 * math.random())
+		recorded, lost, most = recorded + n, lost + missing, math.max(most, worst)
 	end
 	print(("%d kills, %d recorded, %d lost, %d at most"):format(rounds, recorded, lost, most))
 	cluster.delete_namespace(namespace)
@@ -215,12 +237,8 @@ end
 -- is missing.
 local function kill_workers(d)
 	local namespace = cluster.namespace()
-	local all, sinks = {}, #d.styles * workers
-	for i, style in ipairs(d.styles) do
-		d.style = style
-		all[i] = options(d)
-	end
-	cluster.write(options_file, cjson.encode(all))
+	local sinks = #d.styles * workers
+	cluster.write(options_file, cjson.encode(all_options(d)))
 	cluster.control "freeze"
 	local kill_all = start_nginx(namespace, events)
 	wait_for(30, function() return files() >= sinks end)

@@ -23,7 +23,7 @@ struct model {
 	struct model_entry entries[OBJECTS];
 	uint64_t uses;
 	size_t max;
-	unsigned long begun, finished, evicted;
+	unsigned long begun, finished, evicted, evicted_singles;
 	char told[1024]; /* as in series_check_told */
 	size_t told_len;
 	bool untold[SERIES_TOLD_MAX]; /* of each that was told */
@@ -67,6 +67,8 @@ static void model_finish(struct model *m, int i, bool evicted)
 		m->evicted += evicted;
 		model_tell(m, i, "Finished", e->base + e->count,
 		           (!e->dropped || e->waits) && (evicted || !e->says_finished));
+	} else {
+		m->evicted_singles += evicted;
 	}
 	*e = (struct model_entry){ .known = false };
 }
@@ -165,6 +167,7 @@ static void check_stats(const struct series_fixture *f, const struct model *m)
 	series_get_stats(f->s, &stats);
 	assert_true(stats.series == n && stats.ongoing == ongoing && stats.begun == m->begun);
 	assert_true(stats.finished == m->finished && stats.evicted == m->evicted);
+	assert_int_equal(stats.evicted_singles, m->evicted_singles);
 	assert_int_equal(stats.begun, stats.ongoing + stats.finished);
 	assert_int_equal(series_next_due(f->s), oldest < 0 ? INT64_MAX : model_end(m->entries[oldest].seen));
 }

@@ -249,12 +249,13 @@ static void test_a_new_event_evicts_the_least_recently_seen(void **state)
 	series_check_told(&f, "");
 	series_get_stats(f.s, &stats);
 	assert_true(stats.series == 3 && stats.ongoing == 2 && stats.evicted == 0 && stats.finished == 0);
+	assert_int_equal(stats.evicted_singles, 1);
 	(void)series_see(&f, "e", "m", 9);
 	assert_true(f.told[0].evicted && f.told[0].untold && f.told[0].handle == handle);
 	series_check_told(&f, "Finished a 3");
 	series_get_stats(f.s, &stats);
 	assert_true(stats.series == 3 && stats.ongoing == 1 && stats.evicted == 1 && stats.finished == 1);
-	assert_true(stats.begun == 2);
+	assert_true(stats.begun == 2 && stats.evicted_singles == 1);
 	assert_int_equal(series_see(&f, "c", "m", 10)->count, 4);
 	series_teardown(&f);
 }

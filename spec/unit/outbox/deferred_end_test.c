@@ -42,10 +42,55 @@ static void test_takes_no_room(void **state)
 	assert_counted(ob, 4, 1);
 	outbox_release_all(ob, S);
 	assert_counted(ob, 0, 5);
-	/* Released writes exceed the limits. A new write takes the place of one of them, not of all. */
-	assert_true(checked_submit_due(ob, 7, 2, 2 * S, 0));
-	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 2);
+	checked_outbox_free(ob);
+}
+
+/* Submits one more write, and checks how many are pending then. */
+static void submit_one_more(struct outbox *ob, unsigned id, unsigned pending)
+{
+	assert_true(checked_submit_due(ob, id, 2, 2 * S, 0));
+	assert_counted(ob, 0, pending);
+}
+
+/* Released writes exceed the limits. A new one drops two of them, not all; so the limits soon hold again. */
+static void test_new_writes_push_released_ones_out(void **state)
+{
+	evrec_limits limits = limits_without_age(2);
+	struct outbox *ob;
+
+	(void)state;
+	limits.full = EVREC_DROP_OLDEST;
+	ob = checked_outbox_limited(&limits);
+	for (unsigned id = 1; id <= 5; id++) {
+		assert_true(checked_submit_due(ob, id, 2, S, DUE));
+	}
+	outbox_release_all(ob, S);
 	assert_counted(ob, 0, 5);
+	submit_one_more(ob, 6, 4);
+	submit_one_more(ob, 7, 3);
+	submit_one_more(ob, 8, 2);
+	submit_one_more(ob, 9, 2);
+	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 7);
+	checked_outbox_free(ob);
+}
+
+/* With drop_newest a Warning takes the place of one released write. */
+static void test_a_new_warning_takes_one_place(void **state)
+{
+	const evrec_limits limits = limits_without_age(1);
+	struct outbox *ob = checked_outbox_limited(&limits);
+	struct fake_write draft = { .count = 2, .name = "n9" };
+	const struct occurrence warning = { .id = 9, .verb = VERB_PATCH, .important = true, .now = S, .draft = &draft };
+	enum evrec_cause cause;
+
+	(void)state;
+	for (unsigned id = 1; id <= 3; id++) {
+		assert_true(checked_submit_due(ob, id, 2, S, DUE));
+	}
+	outbox_release_all(ob, S);
+	assert_true(outbox_submit(ob, &warning, &cause));
+	assert_counted(ob, 0, 3);
+	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 1);
 	checked_outbox_free(ob);
 }
 
@@ -379,6 +424,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_takes_no_room),
+		cmocka_unit_test(test_new_writes_push_released_ones_out),
+		cmocka_unit_test(test_a_new_warning_takes_one_place),
 		cmocka_unit_test(test_age_counts_from_the_release),
 		cmocka_unit_test(test_is_taken_by_its_time),
 		cmocka_unit_test(test_close_releases_all),

@@ -238,6 +238,7 @@ static void poll_some(struct scenario *f)
 	for (i = 1; i <= 4; i++) {
 		f->to_record = 1;
 		evrec_broadcaster_poll(f->base.b);
+		(void)evrec_broadcaster_poll_delay(f->base.b);
 		stats_check_equations(f->base.b);
 		evrec_clock_set(f->base.clock, T0 + i * 60 * EVREC_SECOND);
 	}

@@ -37,9 +37,9 @@ static evrec_broadcaster *open_broadcaster(const struct world *w, evrec_watch **
 	evrec_broadcaster_options_init(&options);
 	evrec_sink_options_init(&common);
 	options.share = str_from(w->name);
+	options.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
 	options.on_error = evrec_log_stderr;
 	common.state_file = str_from(w->state);
-	common.threadless = threadless;
 	b = evrec_broadcaster_new(&options, &err);
 	sink = evrec_sink_file(str_from(w->path), &common, &err);
 	*watch = b == NULL || sink == NULL ? NULL : evrec_broadcaster_start_recording_to_sink(b, sink, NULL, &err);

@@ -56,6 +56,7 @@ static bool open_driven(struct side *side, const evrec_broadcaster_options *opti
                         bool threadless)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
+	evrec_broadcaster_options own = *options;
 	evrec_correlator_options correlator;
 	evrec_sink_options common;
 	evrec_sink *sink;
@@ -64,8 +65,8 @@ static bool open_driven(struct side *side, const evrec_broadcaster_options *opti
 	correlator.burst_size = burst;
 	correlator.qps = 0;
 	evrec_sink_options_init(&common);
-	common.threadless = threadless;
-	side->b = evrec_broadcaster_new(options, NULL);
+	own.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
+	side->b = evrec_broadcaster_new(&own, NULL);
 	sink = evrec_sink_file(str_from(path), &common, NULL);
 	if (side->b != NULL && sink != NULL) {
 		side->watch = evrec_broadcaster_start_recording_to_sink(side->b, sink, &correlator, NULL);

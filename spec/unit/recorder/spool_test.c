@@ -47,6 +47,7 @@ static void begin_limited(struct life *life, int port, const char *spool, bool t
 
 	*life = (struct life){ 0 };
 	evrec_broadcaster_options_init(&options);
+	options.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
 	options.on_error = on_error;
 	options.on_drop = on_drop;
 	options.ctx = life;
@@ -58,7 +59,6 @@ static void begin_limited(struct life *life, int port, const char *spool, bool t
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", port);
 	sink_options.server = str_from(url);
 	sink_options.common.spool = str_from(spool);
-	sink_options.common.threadless = threadless;
 	sink_options.common.limits = *limits;
 	sink_options.max_in_flight = 1; /* the server answers one after the other */
 	sink = evrec_sink_kubernetes(&sink_options, &err);

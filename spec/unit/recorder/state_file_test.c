@@ -33,13 +33,6 @@ static mode_t mode_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_mode & 07777 : 0;
 }
 
-static off_t size_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_size : -1;
-}
-
 static void flip_byte(const char *path, off_t at)
 {
 	int fd = open(path, O_RDWR);
@@ -52,13 +45,6 @@ static void flip_byte(const char *path, off_t at)
 	(void)close(fd);
 }
 
-static void check_told(struct state_life *life, const char *words)
-{
-	assert_int_equal(life->errors, 1);
-	assert_string_equal(life->error_name, "state");
-	unit_check_contains(life->error, words);
-}
-
 /* A life that records an event of pod a twice. */
 static void live_once(const char *path, int64_t now)
 {
@@ -69,18 +55,6 @@ static void live_once(const char *path, int64_t now)
 	state_life_record(&life, "a");
 	state_life_end(&life);
 	assert_int_equal(life.errors, 0);
-}
-
-/* A life that records one more; whether that is counted on. */
-static void check_next(const char *path, int64_t now, int32_t count)
-{
-	struct state_life life;
-
-	state_life_begin(&life, path, now);
-	state_life_record(&life, "a");
-	assert_int_equal(life.count, count);
-	assert_int_equal(life.patches, count > 1 ? 1 : 0);
-	state_life_end(&life);
 }
 
 /* ---- tests ---- */
@@ -96,7 +70,7 @@ static void test_the_next_process_counts_on(void **state)
 	state_life_shutdown(&life);
 	assert_int_equal(mode_of(path), 0600);
 	assert_int_equal(mode_of(tmpdir_path(*state, "state.lock")), 0600);
-	assert_int_equal(size_of(tmpdir_path(*state, "state.new")), -1);
+	assert_int_equal(state_life_size(tmpdir_path(*state, "state.new")), -1);
 	/* The shutdown has given up the file. */
 	state_life_begin(&next, path, T0 + HOUR);
 	state_life_record(&next, "a");
@@ -131,7 +105,7 @@ static void test_the_file_has_one_owner(void **state)
 
 	state_life_begin(&life, path, T0);
 	state_life_add_sink(&life, path);
-	check_told(&life, "is in use by another process or sink");
+	state_life_check_told(&life, "is in use by another process or sink");
 	for (int i = 0; i < 10; i++) {
 		state_life_record(&life, "a");
 		state_life_advance(&life, 2 * EVREC_SECOND);
@@ -139,7 +113,7 @@ static void test_the_file_has_one_owner(void **state)
 	assert_int_equal(life.errors, 1);
 	assert_int_equal(life.count, 10);
 	state_life_end(&life);
-	check_next(path, T0 + 30 * EVREC_SECOND, 11);
+	state_life_check_next(path, T0 + 30 * EVREC_SECOND, 11);
 }
 
 static void test_another_file_is_left_alone(void **state)
@@ -149,12 +123,12 @@ static void test_another_file_is_left_alone(void **state)
 
 	tmpdir_write_file(path, "precious");
 	state_life_begin(&life, path, T0);
-	check_told(&life, "is not a state file of evrec");
+	state_life_check_told(&life, "is not a state file of evrec");
 	state_life_record(&life, "a");
 	assert_int_equal(life.creates, 1);
 	state_life_end(&life);
 	assert_int_equal(life.errors, 1);
-	assert_int_equal(size_of(path), 8);
+	assert_int_equal(state_life_size(path), 8);
 }
 
 static void test_a_path_that_cannot_be_used(void **state)
@@ -162,13 +136,13 @@ static void test_a_path_that_cannot_be_used(void **state)
 	struct state_life life;
 
 	state_life_begin(&life, tmpdir_path(*state, "no/such/folder"), T0);
-	check_told(&life, "No such file or directory");
+	state_life_check_told(&life, "No such file or directory");
 	state_life_record(&life, "a");
 	assert_int_equal(life.creates, 1);
 	state_life_end(&life);
 	assert_int_equal(symlink("elsewhere", tmpdir_path(*state, "link")), 0);
 	state_life_begin(&life, tmpdir_path(*state, "link"), T0);
-	check_told(&life, "is a symbolic link");
+	state_life_check_told(&life, "is a symbolic link");
 	state_life_end(&life);
 }
 
@@ -180,23 +154,23 @@ static void test_damage_is_told(void **state)
 	off_t size;
 
 	live_once(path, T0);
-	size = size_of(path);
+	size = state_life_size(path);
 	flip_byte(path, size - 1);
 	state_life_begin(&life, path, T0);
-	check_told(&life, "is damaged, or its last write was cut off");
+	state_life_check_told(&life, "is damaged, or its last write was cut off");
 	state_life_end(&life);
 	flip_byte(path, size - 1);
 	flip_byte(path, 12);
 	state_life_begin(&life, path, T0);
-	check_told(&life, "a state of another version of evrec");
+	state_life_check_told(&life, "a state of another version of evrec");
 	/* The next write replaces it. */
 	state_life_record(&life, "a");
 	assert_int_equal(life.count, 1);
 	state_life_end(&life);
-	check_next(path, T0, 2);
+	state_life_check_next(path, T0, 2);
 	assert_int_equal(truncate(path, 5), 0);
 	state_life_begin(&life, path, T0);
-	check_told(&life, "its head is cut off");
+	state_life_check_told(&life, "its head is cut off");
 	state_life_end(&life);
 }
 
@@ -206,9 +180,9 @@ static void test_what_is_old_is_left(void **state)
 	struct state_life life;
 
 	live_once(path, T0);
-	check_next(path, T0 + 12 * HOUR, 3);
+	state_life_check_next(path, T0 + 12 * HOUR, 3);
 	state_life_begin(&life, path, T0 + 24 * HOUR + 1);
-	check_told(&life, "is too old");
+	state_life_check_told(&life, "is too old");
 	state_life_record(&life, "a");
 	assert_int_equal(life.count, 1);
 	state_life_end(&life);
@@ -221,9 +195,9 @@ static void test_written_once_a_second(void **state)
 	unsigned before;
 
 	state_life_begin(&life, path, T0);
-	assert_int_equal(size_of(path), 0);
+	assert_int_equal(state_life_size(path), 0);
 	state_life_record(&life, "a");
-	assert_true(size_of(path) > 0);
+	assert_true(state_life_size(path) > 0);
 	before = writes;
 	for (int i = 0; i < 9; i++) {
 		state_life_record(&life, "a");
@@ -249,7 +223,7 @@ static void test_written_when_freed(void **state)
 	state_life_record(&life, "a");
 	state_life_record(&life, "a");
 	state_life_free(&life);
-	check_next(path, T0, 3);
+	state_life_check_next(path, T0, 3);
 }
 
 /* A process that calls exit() with what was recorded since the last write. */
@@ -267,7 +241,7 @@ static void test_written_at_exit(void **state)
 		exit(0);
 	}
 	assert_int_equal(unit_wait(child), 0);
-	check_next(path, T0, 3);
+	state_life_check_next(path, T0, 3);
 }
 
 static void test_a_forked_child_goes_on_without(void **state)
@@ -290,7 +264,7 @@ static void test_a_forked_child_goes_on_without(void **state)
 	state_life_record(&life, "a");
 	assert_int_equal(life.count, 4);
 	state_life_end(&life);
-	check_next(path, T0, 5);
+	state_life_check_next(path, T0, 5);
 }
 
 /* A full disk is told once; 3 s later all is in a new file. */
@@ -306,12 +280,12 @@ static void test_a_full_disk(void **state)
 		state_life_record(&life, "a");
 		state_life_advance(&life, EVREC_SECOND);
 	}
-	check_told(&life, "No space left on device");
-	assert_int_equal(size_of(tmpdir_path(*state, "state.new")), -1);
+	state_life_check_told(&life, "No space left on device");
+	assert_int_equal(state_life_size(tmpdir_path(*state, "state.new")), -1);
 	disk_error = 0;
 	state_life_advance(&life, 3 * EVREC_SECOND);
 	state_life_free(&life);
-	check_next(path, T0, 12);
+	state_life_check_next(path, T0, 12);
 }
 
 /* The file does not grow with the number of occurrences. */
@@ -327,7 +301,7 @@ static void test_the_file_is_bounded(void **state)
 		(void)snprintf(object, sizeof(object), "object-%d", i % 100);
 		state_life_record(&life, object);
 		state_life_advance(&life, EVREC_SECOND);
-		largest = size_of(path) > largest ? size_of(path) : largest;
+		largest = state_life_size(path) > largest ? state_life_size(path) : largest;
 	}
 	assert_in_range(largest, 1 << 20, (1 << 20) + 300 * 1000);
 	state_life_end(&life);

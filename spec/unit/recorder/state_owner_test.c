@@ -2,34 +2,6 @@
 #include "state_life.h"
 #include "tmpdir.h"
 
-#include <sys/stat.h>
-
-static off_t size_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_size : -1;
-}
-
-static void check_told(struct state_life *life, const char *words)
-{
-	assert_int_equal(life->errors, 1);
-	assert_string_equal(life->error_name, "state");
-	unit_check_contains(life->error, words);
-}
-
-/* A life that records one more; whether that is counted on. */
-static void check_next(const char *path, int64_t now, int32_t count)
-{
-	struct state_life life;
-
-	state_life_begin(&life, path, now);
-	state_life_record(&life, "a");
-	assert_int_equal(life.count, count);
-	assert_int_equal(life.patches, count > 1 ? 1 : 0);
-	state_life_end(&life);
-}
-
 /* A reload: the new configuration starts before the old one ends. */
 static void test_the_next_owner_takes_the_file(void **state)
 {
@@ -39,18 +11,18 @@ static void test_the_next_owner_takes_the_file(void **state)
 	state_life_begin(&old, path, T0);
 	state_life_record(&old, "a");
 	state_life_begin(&life, path, T0);
-	check_told(&life, "is in use by another process or sink");
+	state_life_check_told(&life, "is in use by another process or sink");
 	for (int i = 0; i < 4; i++) {
 		state_life_record(&life, "a");
 	}
 	state_life_end(&old);
 	state_life_advance(&life, 3 * EVREC_SECOND - 1);
-	check_next(path, T0, 2);
+	state_life_check_next(path, T0, 2);
 	/* Its own count, not the old owner's, as soon as it has the lock. */
 	state_life_advance(&life, 1);
 	state_life_free(&life);
 	assert_int_equal(life.errors, 1);
-	check_next(path, T0, 5);
+	state_life_check_next(path, T0, 5);
 }
 
 /* A sink that waited for the lock, too, leaves a file alone that is no state file. */
@@ -69,7 +41,7 @@ static void test_the_next_owner_leaves_another_file_alone(void **state)
 	unit_check_contains(life.error, "is not a state file of evrec");
 	assert_int_equal(life.errors, 2);
 	state_life_end(&life);
-	assert_int_equal(size_of(path), 8);
+	assert_int_equal(state_life_size(path), 8);
 }
 
 int main(void)

@@ -2,18 +2,10 @@
 #include "state_life.h"
 #include "tmpdir.h"
 
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define EVENTS 30000
-
-static off_t size_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_size : -1;
-}
 
 static evrec_sink *file_sink(const char *path, const char *state_file)
 {
@@ -62,10 +54,10 @@ static void wait_for_size(const char *path, off_t more_than)
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
 	int64_t deadline = unit_mono() + SOON;
 
-	while (size_of(path) <= more_than && unit_mono() < deadline) {
+	while (state_life_size(path) <= more_than && unit_mono() < deadline) {
 		(void)nanosleep(&moment, NULL);
 	}
-	assert_true(size_of(path) > more_than);
+	assert_true(state_life_size(path) > more_than);
 }
 
 /* The embedder's thread never comes back. */
@@ -79,8 +71,8 @@ static void test_written_without_a_poll(void **state)
 	record(&life, "a", "m");
 	wait_for_size(path, 0);
 	wait_for_size(out, 0);
-	size = size_of(path);
-	out_size = size_of(out);
+	size = state_life_size(path);
+	out_size = state_life_size(out);
 	record(&life, "b", "m");
 	wait_for_size(out, out_size);
 	evrec_clock_set(life.clock, T0 + EVREC_SECOND);
@@ -100,8 +92,8 @@ static void test_the_thread_wakes_for_the_state_alone(void **state)
 	record(&life, "a", "m");
 	wait_for_size(path, 0);
 	wait_for_size(out, 0);
-	size = size_of(path);
-	out_size = size_of(out);
+	size = state_life_size(path);
+	out_size = state_life_size(out);
 	record(&life, "b", "m");
 	wait_for_size(out, out_size);
 	wait_for_size(path, size);

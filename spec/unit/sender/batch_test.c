@@ -74,7 +74,7 @@ static const struct protocol_ops ops = {
 
 static void write_all(bool answers_in_send)
 {
-	const struct sender_options options = { .clock = evrec_clock_fake(0), .threadless = true };
+	const struct sender_options options = { .clock = evrec_clock_fake(0), .drive = EVREC_DRIVE_POLL };
 	struct batches *b = mem_zalloc(sizeof(*b));
 	struct outbox *ob = fake_write_outbox(100);
 	struct outbox_stats stats;
@@ -125,7 +125,7 @@ static void test_each_write_of_a_batch_has_its_outcome_in_step(void **state)
 /* Writes of a batch without an answer are dropped at the end, one by one. */
 static void test_unanswered_batch_is_dropped(void **state)
 {
-	const struct sender_options options = { .clock = evrec_clock_fake(0), .threadless = true };
+	const struct sender_options options = { .clock = evrec_clock_fake(0), .drive = EVREC_DRIVE_POLL };
 	struct batches *b = mem_zalloc(sizeof(*b));
 	struct outbox *ob = fake_write_outbox(100);
 	struct protocol_ops silent = ops;

@@ -78,7 +78,7 @@ static void test_outage_costs_few_tries(void **state)
 static void test_waiting_writes_expire_during_a_hang(void **state)
 {
 	evrec_limits limits = limits_without_age(10);
-	struct sender_options options = { .clock = evrec_clock_fake(0), .threadless = true };
+	struct sender_options options = { .clock = evrec_clock_fake(0), .drive = EVREC_DRIVE_POLL };
 	struct sender_fixture f = { 0 };
 	struct outbox_stats stats;
 

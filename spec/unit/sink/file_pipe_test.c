@@ -54,7 +54,7 @@ static bool encode(const void *item, enum body body, enum evrec_api api, enum re
 
 static void open_sink(struct pipe_fixture *f, const char *path, bool threadless)
 {
-	struct sender_options options = { .threadless = threadless };
+	struct sender_options options = { .drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO };
 
 	f->clock = options.clock = threadless ? evrec_clock_fake(0) : evrec_clock_retain(evrec_clock_real());
 	f->ob = fake_write_outbox(1000);

@@ -24,7 +24,7 @@ struct file_fixture {
 static struct file_fixture file_fixture_open(const char *path)
 {
 	struct file_fixture f = { .ob = fake_write_outbox(1000), .clock = evrec_clock_fake(0) };
-	struct sender_options options = { .clock = f.clock, .threadless = true };
+	struct sender_options options = { .clock = f.clock, .drive = EVREC_DRIVE_POLL };
 	evrec_error err;
 
 	f.sender = sender_new(f.ob, file_protocol_new(path, EVREC_CORE_V1, fake_write_encode, &err), &options);
@@ -289,7 +289,7 @@ static void test_lines_have_the_api_of_the_option(void **state)
 {
 	const char *path = tmpdir_path(*state, "log");
 	struct file_fixture f = { .ob = fake_write_outbox(1000), .clock = evrec_clock_fake(0) };
-	struct sender_options options = { .clock = f.clock, .threadless = true };
+	struct sender_options options = { .clock = f.clock, .drive = EVREC_DRIVE_POLL };
 	evrec_sink_options common;
 	char expected[32];
 

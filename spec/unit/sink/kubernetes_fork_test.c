@@ -33,13 +33,16 @@ struct host {
 
 static void open_host(struct host *host, const struct tls_server *server, bool threadless)
 {
+	evrec_broadcaster_options of_broadcaster;
 	evrec_kubernetes_options options;
 
+	evrec_broadcaster_options_init(&of_broadcaster);
+	of_broadcaster.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
 	evrec_kubernetes_options_init(&options);
-	options.common.threadless = threadless;
 	options.server = str_from(server->url);
 	options.ca = str_from(PEM_CERTIFICATE);
-	*host = (struct host){ .sink = evrec_sink_kubernetes(&options, NULL), .b = evrec_broadcaster_new(NULL, NULL) };
+	*host = (struct host){ .sink = evrec_sink_kubernetes(&options, NULL),
+		               .b = evrec_broadcaster_new(&of_broadcaster, NULL) };
 	host->r = evrec_recorder_new(
 		host->b, &(evrec_recorder_options){ .component = EVREC_STR("test"), .host = EVREC_STR("host") }, NULL);
 	evrec_watch_free(evrec_broadcaster_start_recording_to_sink(host->b, host->sink, NULL, NULL));

@@ -154,6 +154,46 @@ static void test_token_file_is_read_again_after_401(void **state)
 	kubernetes_fixture_close(&f);
 }
 
+/* The number of descriptors that this process has of a folder. */
+static int descriptors_of(const char *folder)
+{
+	char path[32], target[4096], real[4096];
+	ssize_t length;
+	int fd, n = 0;
+
+	assert_non_null(realpath(folder, real));
+	for (fd = 0; fd < 1024; fd++) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, target, sizeof(target));
+		n += length == (ssize_t)strlen(real) && memcmp(target, real, (size_t)length) == 0;
+	}
+	return n;
+}
+
+/* http/credentials_test.c reads a token by the descriptor. */
+static void test_sink_and_its_client_keep_the_token_folder(void **state)
+{
+	const char *folder = tmpdir_path(*state, ".");
+	evrec_kubernetes_options options;
+	struct protocol *p;
+	evrec_sink *sink;
+	evrec_error err;
+
+	tmpdir_write_file(tmpdir_path(*state, "token"), "a-token");
+	evrec_kubernetes_options_init(&options);
+	options.server = EVREC_STR("https://10.0.0.1");
+	options.token_file = str_from(tmpdir_path(*state, "token"));
+	sink = evrec_sink_kubernetes(&options, &err);
+	assert_non_null(sink);
+	assert_int_equal(descriptors_of(folder), 1);
+	p = sink->open(sink, &err);
+	assert_non_null(p);
+	assert_int_equal(descriptors_of(folder), 2);
+	p->ops->free(p);
+	evrec_sink_release(sink);
+	assert_int_equal(descriptors_of(folder), 0);
+}
+
 static void test_missing_token_file_sends_nothing(void **state)
 {
 	struct kubernetes_fixture f;
@@ -202,9 +242,10 @@ static void test_thread_writes_all_events(void **state)
 static void test_sink_copies_its_callers_strings(void **state)
 {
 	char server[] = "http://127.0.0.1:1", token[] = "secret", name[] = "cluster", spool[] = "/nonexistent/spool";
-	evrec_broadcaster *b = evrec_broadcaster_new(NULL, NULL);
+	evrec_broadcaster_options of_broadcaster;
 	evrec_kubernetes_options options;
 	evrec_sink_stats stats;
+	evrec_broadcaster *b;
 	evrec_watch *watch;
 	evrec_sink *sink;
 	evrec_error err;
@@ -215,7 +256,9 @@ static void test_sink_copies_its_callers_strings(void **state)
 	options.token = evrec_string(token);
 	options.common.name = evrec_string(name);
 	options.common.spool = evrec_string(spool);
-	options.common.threadless = true;
+	evrec_broadcaster_options_init(&of_broadcaster);
+	of_broadcaster.drive = EVREC_DRIVE_POLL;
+	b = evrec_broadcaster_new(&of_broadcaster, NULL);
 	sink = evrec_sink_kubernetes(&options, &err);
 	assert_non_null(sink);
 	memset(server, 0, sizeof(server));
@@ -240,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_redirects_are_not_followed),
 		cmocka_unit_test(test_long_answer_is_an_event),
 		TMPDIR_TEST(test_token_file_is_read_again_after_401),
+		TMPDIR_TEST(test_sink_and_its_client_keep_the_token_folder),
 		TMPDIR_TEST(test_missing_token_file_sends_nothing),
 		cmocka_unit_test(test_thread_writes_all_events),
 		cmocka_unit_test(test_sink_copies_its_callers_strings),

@@ -71,12 +71,13 @@ struct scenario {
 	evrec_watch *watch;
 };
 
-static bool open_recorder(struct scenario *f, evrec_sink *sink)
+static bool open_recorder(struct scenario *f, evrec_sink *sink, enum evrec_drive drive)
 {
 	evrec_broadcaster_options options;
 	bool opened;
 
 	evrec_broadcaster_options_init(&options);
+	options.drive = drive;
 	opened = no_memory_recorder_open(&f->base, &options);
 	if (f->base.b == NULL) {
 		return false;
@@ -189,10 +190,7 @@ static void write_file(void)
 	alloc_failure_arm();
 	sink = evrec_sink_file(str_from(group.file), &common, &err);
 	alloc_failure_check_error(sink != NULL, &err);
-	if (sink != NULL) {
-		sink->options.threadless = group.without_thread;
-	}
-	if (sink != NULL && open_recorder(&f, sink)) {
+	if (sink != NULL && open_recorder(&f, sink, group.without_thread ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO)) {
 		record_some(&f);
 		s = go_on_with_memory(&f);
 		assert_int_equal(count_lines(group.file), s.created + s.patched);
@@ -221,7 +219,6 @@ static void write_to_server(void)
 	options.client_key = EVREC_STR(PEM_KEY);
 	options.common.spool = str_from(group.spool);
 	options.common.limits.max_age = 0;
-	options.common.threadless = true;
 	options.timeout = 2 * EVREC_SECOND;
 	options.common.api = group.resume ? EVREC_SINK_EVENTS_V1 : EVREC_SINK_CORE_V1;
 	options.resume = group.resume;
@@ -230,7 +227,7 @@ static void write_to_server(void)
 	alloc_failure_arm();
 	sink = evrec_sink_kubernetes(&options, &err);
 	alloc_failure_check_error(sink != NULL, &err);
-	if (sink != NULL && open_recorder(&f, sink)) {
+	if (sink != NULL && open_recorder(&f, sink, EVREC_DRIVE_POLL)) {
 		record_some(&f);
 		s = go_on_with_memory(&f);
 		/* A write without memory for its request counts as a retry too; a list may be asked for again. */
@@ -262,7 +259,7 @@ static void start_with_plugin(void)
 	sink = evrec_sink_kubernetes(&options, &err);
 	alloc_failure_check_error(sink != NULL, &err);
 	if (sink != NULL) {
-		(void)open_recorder(&f, sink);
+		(void)open_recorder(&f, sink, EVREC_DRIVE_AUTO);
 	}
 	alloc_failure_disarm();
 	close_recorder(&f);

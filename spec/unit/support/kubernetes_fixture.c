@@ -32,7 +32,8 @@ void kubernetes_fixture_options(evrec_kubernetes_options *options, const char *u
 
 void kubernetes_fixture_open_sender(struct kubernetes_fixture *f, bool threadless)
 {
-	struct sender_options options = { .clock = f->clock, .threadless = threadless };
+	struct sender_options options = { .clock = f->clock,
+		                          .drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO };
 	evrec_error err = { 0 };
 	struct protocol *p = kubernetes_protocol_new(&f->options, encode, &err);
 

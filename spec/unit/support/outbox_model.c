@@ -110,8 +110,8 @@ static size_t larger(size_t a, size_t b)
 }
 
 /*
- * Drops writes until a new one has room, or, above the limits, has taken their place. False, with nothing dropped, if
- * that cannot be.
+ * Drops writes until a new one has room, or, above the limits, has taken their place; then "drop_oldest" drops one more.
+ * False, with nothing dropped, if that cannot be.
  */
 static bool model_make_room(struct model *m, size_t bytes, bool important)
 {
@@ -126,6 +126,13 @@ static bool model_make_room(struct model *m, size_t bytes, bool important)
 			return false;
 		}
 		model_drop(m, victim, EVREC_CAUSE_QUEUE_FULL);
+	}
+	if (m->limits.full == EVREC_DROP_OLDEST && !model_has_room(m, bytes)) {
+		struct model_write *victim = model_victim(m, important);
+
+		if (victim != NULL) {
+			model_drop(m, victim, EVREC_CAUSE_QUEUE_FULL);
+		}
 	}
 	return true;
 }

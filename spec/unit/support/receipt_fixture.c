@@ -76,7 +76,7 @@ void receipt_fixture_open(struct receipt_fixture *f, const evrec_sink_options *o
 	f->listener.settled = on_settled;
 	f->listener.ctx = f;
 	if (sink != NULL && f->clock != NULL) {
-		f->pipeline = pipeline_new(sink, correlator, f->clock, 1024, &f->listener, NULL);
+		f->pipeline = pipeline_new(sink, correlator, f->clock, 1024, EVREC_DRIVE_AUTO, &f->listener, NULL);
 	}
 	evrec_sink_release(sink);
 }

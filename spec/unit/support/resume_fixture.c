@@ -51,7 +51,6 @@ int resume_setup(void **state)
 	http_server_bind(&f->server, "");
 	evrec_kubernetes_options_init(&f->options);
 	f->options.server = str_from(f->server.url);
-	f->options.common.threadless = true;
 	f->options.common.api = EVREC_SINK_EVENTS_V1;
 	f->options.resume = true;
 	*state = f;
@@ -66,6 +65,7 @@ static void open_sink(struct resume_fixture *f)
 	evrec_error err = { 0 };
 
 	evrec_broadcaster_options_init(&options);
+	options.drive = EVREC_DRIVE_POLL;
 	options.on_error = on_error;
 	options.ctx = f;
 	options.clock = f->clock;

@@ -5,7 +5,9 @@
 void sender_fixture_open_limited(struct sender_fixture *f, bool threadless, evrec_clock *clock, struct spooler *spooler,
                                  const evrec_limits *limits)
 {
-	struct sender_options options = { .clock = clock, .threadless = threadless, .spooler = spooler };
+	struct sender_options options = { .clock = clock,
+		                          .drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO,
+		                          .spooler = spooler };
 
 	*f = (struct sender_fixture){ .ob = outbox_new(&fake_write_ops, limits, 1), .clock = clock };
 	f->protocol = fake_protocol_new(&f->freed);

@@ -81,7 +81,8 @@ void series_world_open(struct series_world *w, const evrec_series_options *optio
 	*w = (struct series_world){ .correlate = w->correlate,
 		                    .late = w->late,
 		                    .max_pending = w->max_pending,
-		                    .clock = evrec_clock_fake(T0),
+		                    .real_clock = w->real_clock,
+		                    .clock = w->real_clock ? evrec_clock_real() : evrec_clock_fake(T0),
 		                    .now = T0,
 		                    .status = 201 };
 	evrec_broadcaster_options_init(&broadcaster);

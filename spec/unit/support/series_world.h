@@ -1,5 +1,5 @@
 /*
- * series_world.h - a broadcaster under a fake clock, a recorder, and a sink of events.k8s.io/v1 that remembers the last
+ * series_world.h - a broadcaster, by default under a fake clock, a recorder, and a sink of events.k8s.io/v1 that remembers the last
  * event that it got.
  */
 #ifndef EVREC_UNIT_SERIES_WORLD_H
@@ -14,6 +14,7 @@ struct series_world {
 	enum evrec_correlate correlate; /* set before series_world_open; or BY_API, series */
 	bool late;                      /* likewise: no sink is started */
 	size_t max_pending;             /* likewise; 0: the default */
+	bool real_clock;                /* likewise; its time is not `now` */
 	evrec_clock *clock;
 	int64_t now;
 	evrec_broadcaster *b;

@@ -1,5 +1,7 @@
 #include "state_life.h"
 
+#include <sys/stat.h>
+
 static void answer_event(struct state_life *life, const evrec_event *event, evrec_answer *answer)
 {
 	const evrec_fields *fields = evrec_event_fields(event);
@@ -137,4 +139,29 @@ void state_life_end(struct state_life *life)
 {
 	state_life_shutdown(life);
 	state_life_free(life);
+}
+
+void state_life_check_next(const char *path, int64_t now, int32_t count)
+{
+	struct state_life life;
+
+	state_life_begin(&life, path, now);
+	state_life_record(&life, "a");
+	assert_int_equal(life.count, count);
+	assert_int_equal(life.patches, count > 1 ? 1 : 0);
+	state_life_end(&life);
+}
+
+void state_life_check_told(const struct state_life *life, const char *words)
+{
+	assert_int_equal(life->errors, 1);
+	assert_string_equal(life->error_name, "state");
+	unit_check_contains(life->error, words);
+}
+
+off_t state_life_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : -1;
 }

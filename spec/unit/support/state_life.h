@@ -7,6 +7,8 @@
 
 #include "unit.h"
 
+#include <sys/types.h>
+
 struct state_life {
 	evrec_clock *clock;
 	evrec_broadcaster *b;
@@ -36,5 +38,12 @@ void state_life_shutdown(struct state_life *life);
 void state_life_free(struct state_life *life);
 /* Both. */
 void state_life_end(struct state_life *life);
+
+/* Records one more event of pod a in a life of its own, and checks that the sink got this count. */
+void state_life_check_next(const char *path, int64_t now, int32_t count);
+/* Checks that the life was told one error, of the state file, which contains `words`. */
+void state_life_check_told(const struct state_life *life, const char *words);
+/* The bytes of a file; -1: there is none. */
+off_t state_life_size(const char *path);
 
 #endif

@@ -1,0 +1,98 @@
+-- `make install` into a scratch folder, which takes the place of /usr/local for the Luas and the hosts that look there.
+local cluster = require "cluster"
+local quickstart = require "quickstart"
+
+if _VERSION ~= "Lua 5.4" then
+	describe("make install", function()
+		pending("skipped: the specs on Lua 5.4 start every Lua")
+	end)
+	return
+end
+
+local ABI = { ["lua5.4"] = "5.4", ["lua5.3"] = "5.3", luajit = "5.1" }
+local may_mount = select(2, cluster.run { "unshare", "--mount", "true" })
+local installed = cluster.scratch .. "/installed"
+
+local function make(what)
+	local text, ok = quickstart.run(quickstart.here, ("make -s %s DESTDIR=%s"):format(what, installed))
+	assert(ok, text)
+end
+
+-- The installed files whose path has this pattern.
+local function files(pattern)
+	local found = {}
+	for path in cluster.run { "find", installed, "-type", "f" }:gmatch "[^\n]+" do
+		if path:find(pattern) then
+			found[#found + 1] = path:sub(#installed + 1)
+		end
+	end
+	table.sort(found)
+	return found
+end
+
+-- Runs a command that finds the installed files in /usr/local, and no others.
+local function with_installed(...)
+	return cluster.run { "env", "-u", "LUA_PATH", "-u", "LUA_CPATH", "unshare", "--mount", "sh", "-euc",
+		'mount --bind "$0/usr/local" /usr/local; cd /; exec "$@"', installed, ... }
+end
+
+describe("make install", function()
+	before_each(function() cluster.run { "rm", "-rf", installed } end)
+
+	it("installs for every Lua below /usr/local, where each looks", function()
+		make "install"
+		for lua, abi in pairs(ABI) do
+			local paths = cluster.run { "env", "-u", "LUA_PATH", "-u", "LUA_CPATH", lua, "-e",
+				"print(';' .. package.path .. ';' .. package.cpath .. ';')" }
+			for _, path in ipairs { "share/lua/%s/?.lua", "share/lua/%s/?/init.lua", "lib/lua/%s/?.so" } do
+				assert.truthy(paths:find((";/usr/local/" .. path .. ";"):format(abi), 1, true), lua .. ": " .. paths)
+			end
+			assert.same({ ("/usr/local/lib/lua/%s/evrec/core.so"):format(abi) }, files("lib/lua/" .. abi))
+			assert.equal(#files "share/lua/5%.4/", #files("share/lua/" .. abi .. "/"))
+			assert.same({ ("/usr/local/share/lua/%s/evrec/init.lua"):format(abi) },
+				files("share/lua/" .. abi .. "/evrec/init"))
+		end
+	end)
+
+	it("lets every Lua, nginx and HAProxy find evrec without a path", function()
+		if not may_mount then
+			return pending "skipped: no right to mount a folder (unshare --mount)"
+		end
+		make "install"
+		local program = "print(require('evrec')._VERSION, package.searchpath and package.searchpath('evrec', package.path))"
+		for lua in pairs(ABI) do
+			assert.matches("^0%.%d+%.%d+\t?[/%w.]*\n$", (with_installed(lua, "-e", program)))
+		end
+		local nginx, haproxy, script = cluster.scratch .. "/found.conf", cluster.scratch .. "/found.cfg",
+			cluster.scratch .. "/found.lua"
+		cluster.write(nginx, [[
+			load_module /usr/lib/nginx/modules/ndk_http_module.so;
+			load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+			events { }
+			http { init_by_lua_block { print(require("evrec")._VERSION) os.exit(0) } }
+		]])
+		cluster.write(script, 'io.stderr:write("found ", require("evrec")._VERSION, "\\n")\n')
+		cluster.write(haproxy, ("global\n\tlua-load %s\n"):format(script))
+		-- nginx -t runs no Lua.
+		local said, ok = with_installed("timeout", "20", "nginx", "-c", nginx, "-g",
+			("daemon off; error_log stderr notice; pid %s/found.pid;"):format(cluster.scratch))
+		assert.is_true(ok, said)
+		assert.matches("%[lua%] init_by_lua%S*: 0%.%d+%.%d+", said)
+		said = with_installed("haproxy", "-c", "-f", haproxy)
+		assert.matches("found 0%.", said)
+	end)
+
+	it("LUA=5.3 installs for that one, LUA= for C alone; make uninstall leaves nothing", function()
+		make "install LUA=5.3"
+		assert.same({ "/usr/local/lib/lua/5.3/evrec/core.so" }, files "lib/lua/")
+		assert.equal(0, #files "5%.[14]/")
+		make "uninstall LUA=5.3"
+		assert.same({}, files "")
+		make "install LUA="
+		assert.same({ "/usr/local/include/evrec.h", "/usr/local/lib/libevrec.a", "/usr/local/lib/pkgconfig/evrec.pc" },
+			files "")
+		make "install"
+		make "uninstall"
+		assert.same({}, files "")
+	end)
+end)

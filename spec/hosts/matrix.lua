@@ -1,0 +1,60 @@
+-- The changes of hosts that are tried: each is a row of the table, and each row is tried in each of the columns.
+local matrix = {}
+
+--- After a change that ends a process at once, this many seconds' worth of events may be lost. SIGTERM does so in
+--- HAProxy, which leaves that signal its default action.
+matrix.bound = 1
+local at_once = { ["kill -9"] = true, SIGTERM = true }
+
+--- What keeps the events that a process did not write.
+matrix.columns = { "alone", "spool" }
+
+local function add(row)
+	row.bound = at_once[row.change] and matrix.bound or 0
+	row.number = #matrix + 1
+	matrix[row.number] = row
+end
+
+for _, workers in ipairs { 2, 8 } do
+	for _, change in ipairs { "reload", "quit", "stop", "kill -9" } do
+		add { host = "nginx", setup = workers .. " workers", change = change, settings = { workers = workers } }
+	end
+end
+
+for _, mode in ipairs { "-W", "-D" } do
+	for _, load in ipairs { { "lua-load" }, { "lua-load-per-thread", 2 }, { "lua-load-per-thread", 4 } } do
+		local setup = mode .. ", " .. load[1] .. (load[2] and (", %d threads"):format(load[2]) or "")
+		for _, change in ipairs { "SIGUSR1", "SIGTERM", "reload", "kill -9" } do
+			add {
+				host = "haproxy", setup = setup, change = change,
+				settings = {
+					mode = mode == "-W" and "-Ws" or mode, load = load[1],
+					threads = load[2] and "nbthread " .. load[2] or "",
+				},
+			}
+		end
+	end
+end
+
+--- Calls the function with the name of each cell, its row and its column.
+function matrix.each(visit)
+	for _, row in ipairs(matrix) do
+		for _, column in ipairs(matrix.columns) do
+			visit(("%s %s: %s, %s"):format(row.host, row.setup, row.change, column), row, column)
+		end
+	end
+end
+
+--- The row and the column of a cell.
+function matrix.find(name)
+	local row, column
+	matrix.each(function(this, its_row, its_column)
+		if this == name then
+			row, column = its_row, its_column
+		end
+	end)
+	assert(row, "no such change")
+	return row, column
+end
+
+return matrix

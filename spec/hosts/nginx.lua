@@ -1,0 +1,101 @@
+-- A real nginx, as Debian starts it: by root, as a daemon whose workers belong to www-data.
+local cluster = require "cluster"
+local tree = require "tree"
+
+local configuration = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+user www-data;
+worker_processes {workers};
+pid {folder}/pid;
+env HOSTS_SETTINGS;
+error_log {folder}/log;
+
+events {
+	worker_connections 768;
+}
+
+http {
+	access_log {folder}/access.log;
+	lua_package_path "{lua_path};;";
+	lua_package_cpath "{lua_cpath};;";
+
+	lua_code_cache {code_cache};
+	init_by_lua_block { require "recording" }
+	exit_worker_by_lua_block { require("recording").broadcaster:shutdown(2) }
+
+	server {
+		listen 127.0.0.1:{port};
+
+		location / {
+			return 200 "{}";
+			log_by_lua_block { require("recording").record(ngx.var.uri) }
+		}
+	}
+}
+]]
+
+local nginx = { user = "www-data", lua = "luajit" }
+nginx.__index = nginx
+
+--- Makes the configuration. `settings` replaces words in braces.
+function nginx.new(settings)
+	local text = settings.configuration or configuration
+	settings.code_cache = settings.code_cache or "on"
+	local host = setmetatable({ folder = settings.folder, port = settings.port, log = settings.folder .. "/log" }, nginx)
+	host.configuration = host.folder .. "/nginx.conf"
+	cluster.write(host.configuration, (text:gsub("{(%a[%w_]*)}", settings)))
+	return host
+end
+
+--- The words of the command that checks the configuration.
+function nginx:check()
+	return "nginx", "-t", "-p", self.folder, "-c", self.configuration
+end
+
+function nginx:start()
+	local output, ok = cluster.run { "nginx", "-p", self.folder, "-c", self.configuration }
+	assert(ok, output)
+	self.pid = tonumber(cluster.read(self.folder .. "/pid"))
+	tree.await("nginx's workers", function() return #self:workers() > 0 end)
+end
+
+function nginx:workers()
+	return tree.children(self.pid)
+end
+
+function nginx:spool(name)
+	return self.folder .. "/" .. name
+end
+
+local function end_by(signal)
+	return function(self)
+		tree.signal(self.pid, signal)
+		tree.await_end(self.pid)
+	end
+end
+
+nginx.finish = end_by "QUIT"
+
+local function restart_by(signal)
+	local finish = end_by(signal)
+	return function(self)
+		finish(self)
+		self:start()
+	end
+end
+
+nginx.changes = {
+	reload = function(self)
+		local old = self:workers()
+		tree.signal(self.pid, "HUP")
+		for _, pid in ipairs(old) do
+			tree.await_end(pid)
+		end
+	end,
+	quit = restart_by "QUIT",
+	stop = restart_by "TERM",
+	["kill -9"] = function(self) tree.signal(self:workers()[1], "KILL") end,
+}
+
+return nginx

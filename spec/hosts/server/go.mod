@@ -1,0 +1,3 @@
+module evrec/spec/hosts/server
+
+go 1.19

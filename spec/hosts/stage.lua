@@ -1,0 +1,118 @@
+-- What a host needs: a folder, a free port, a namespace, a sink, and perhaps a spool.
+local books = require "books"
+local cluster = require "cluster"
+local process = require "process"
+local socket = require "socket"
+local tree = require "tree"
+
+local stage = {}
+
+local here = cluster.run { "pwd" }:match "[^\n]+"
+
+local function free_port()
+	for _ = 1, 100 do
+		local port = math.random(20000, 32000)
+		local server = socket.bind("127.0.0.1", port)
+		if server then
+			server:close()
+			return port
+		end
+	end
+	error "no free port"
+end
+
+--- Waits until something listens at the port.
+function stage.await_port(port)
+	tree.await("a server at port " .. port, function()
+		local client = socket.connect("127.0.0.1", port)
+		return client and client:close()
+	end)
+end
+
+-- Writes a table of strings and tables as Lua.
+local function literal(value)
+	if type(value) ~= "table" then
+		return ("%q"):format(value)
+	end
+	local fields = {}
+	for key, field in pairs(value) do
+		fields[#fields + 1] = ("%s = %s"):format(key, literal(field))
+	end
+	return "{ " .. table.concat(fields, ", ") .. " }"
+end
+
+-- Makes the folder of a host, which its users may enter.
+local function make_folder(kind)
+	math.randomseed(process.time() * 1000)
+	local folder = ("%s/%s-%x"):format(cluster.scratch, kind, math.random(0x7fffffff))
+	assert(cluster.run { "bash", "-c", 'mkdir -p "$0/chroot" && chmod 755 "$0" "$0/chroot"', folder } == "")
+	return folder
+end
+
+--- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
+---@param kind "nginx"|"haproxy"
+---@param settings table words for its configuration, or `configuration`
+---@param options { notes?: boolean, spool?: boolean, state_file?: boolean } host.notes is a file with what was recorded
+function stage.host(kind, settings, options)
+	local class, folder = require(kind), make_folder(kind)
+	local words = {
+		folder = folder, port = free_port(), top = here,
+		lua_path = ("%s/?.lua;%s/spec/hosts/?.lua;%s/lua/?.lua;%s/lua/?/init.lua"):format(folder, here, here, here),
+		lua_cpath = ("%s/%s/%s/?.so"):format(here, os.getenv "HOSTS_BUILD", class.lua),
+	}
+	for name, word in pairs(settings) do
+		words[name] = word
+	end
+	local host = class.new(words)
+	host.namespace = folder:match "[^/]*$"
+	local sink = books.server()
+	if options.notes then
+		host.notes = folder .. "/notes"
+		cluster.write(host.notes, "")
+	end
+	if options.spool then
+		local outside, inside = host:spool "spool"
+		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
+		sink.spool, host.spool_folder = inside or outside, outside
+	end
+	if options.state_file then
+		sink.state_file = folder .. "/state"
+	end
+	local path = folder .. "/settings.lua"
+	cluster.write(path, "return " .. literal { sink = sink, namespace = host.namespace, notes = host.notes })
+	process.set("HOSTS_SETTINGS", path)
+	return host
+end
+
+--- Begins to make requests of a host; returns a function that waits for the last answer.
+---@param rate integer requests a second
+function stage.load(host, requests, rate)
+	local command = "luajit spec/hosts/load.lua %d %d %d 2>&1"
+	local pipe = assert(io.popen(command:format(host.port, requests, rate)))
+	return function()
+		local output = pipe:read "*a"
+		pipe:close()
+		assert(output:find "answers", output)
+		return output
+	end
+end
+
+-- The files of a spool that hold events.
+local function spooled(folder)
+	return cluster.run { "bash", "-c", 'ls "$0" | grep "spool$"', folder }:match "%S"
+end
+
+--- Lets the next process take up what the spool has.
+function stage.take_up(host)
+	if not host.spool_folder or not spooled(host.spool_folder) then
+		return
+	end
+	host:start()
+	-- A process looks at the spool with its first event.
+	stage.await_port(host.port)
+	stage.load(host, 1, 1)()
+	tree.await("an empty spool", function() return not spooled(host.spool_folder) end, 30)
+	host:finish()
+end
+
+return stage
