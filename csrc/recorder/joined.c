@@ -86,9 +86,8 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 		return no_memory(err);
 	}
 	chosen_replace(&own, &watch->chosen);
-	watch->pipeline =
-		pipeline_new(sink, &own, hub->options.clock, hub->options.max_message_bytes, hub->options.drive,
-		             &hub->listener, err);
+	watch->pipeline = pipeline_new(sink, &own, hub->options.clock, hub->options.max_message_bytes,
+	                               hub->options.drive, &hub->listener, err);
 	if (watch->pipeline == NULL) {
 		mem_free(watch);
 		return NULL;

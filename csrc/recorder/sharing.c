@@ -7,8 +7,7 @@
 #include "sender/sender.h"
 #include "share/endpoint.h"
 
-#define LOOK (EVREC_SECOND / 20)         /* between two polls of an owner at rest */
-#define SOON (EVREC_SECOND / 100)        /* and while something is to be settled */
+#define LOOK (EVREC_SECOND / 20)         /* between two polls while all is settled */
 #define PAUSE (EVREC_SECOND / 500)       /* of a flush */
 #define FLUSH_EACH (EVREC_SECOND / 10)   /* between two requests of one flush */
 #define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
@@ -250,8 +249,8 @@ static void start(struct hub *hub)
 
 	hub_lock(hub);
 	if (atomic_load(&sh->drive) == NOT_DRIVEN && hub->last_number != 0 && ensure(hub) && !atomic_load(&sh->stops)) {
-		const bool by_thread = hub->options.drive != EVREC_DRIVE_POLL &&
-		                       sender_create_thread(&sh->thread, run, hub) == 0;
+		const bool by_thread =
+			hub->options.drive != EVREC_DRIVE_POLL && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);
 	}
@@ -301,7 +300,7 @@ int64_t sharing_poll_delay(struct hub *hub)
 
 	if (hub->sharing != NULL && atomic_load(&hub->sharing->drive) == BY_POLLS) {
 		/* The processes whose events this one records may send some at any time. */
-		delay = settled ? LOOK : SOON;
+		delay = settled ? LOOK : SHARING_BUSY;
 	} else if (!settled) {
 		delay = EVREC_SECOND;
 	}

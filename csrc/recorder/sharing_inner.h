@@ -13,6 +13,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define SHARING_BUSY (EVREC_SECOND / 100) /* a wait while answers are to come */
+
 enum drive_state { NOT_DRIVEN, BY_THREAD, BY_POLLS };
 
 struct sharing {

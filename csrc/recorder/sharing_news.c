@@ -1,8 +1,7 @@
 #include "recorder/sharing_inner.h"
 
 #define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
-#define BUSY (EVREC_SECOND / 100)     /* and while answers are to come */
-#define BUSY_MAX (EVREC_SECOND / 4)   /* if none comes for a while */
+#define BUSY_MAX (EVREC_SECOND / 4)   /* a wait for answers, if none comes for a while */
 #define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
 
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
@@ -232,7 +231,7 @@ static int64_t wait_for_answers(struct sharing *sh)
 {
 	const bool same = sh->unsettled == sh->unsettled_before;
 
-	sh->wait = same && sh->wait != 0 ? 2 * sh->wait : BUSY;
+	sh->wait = same && sh->wait != 0 ? 2 * sh->wait : SHARING_BUSY;
 	sh->wait = sh->wait < BUSY_MAX ? sh->wait : BUSY_MAX;
 	sh->unsettled_before = sh->unsettled;
 	return sh->wait;
@@ -251,7 +250,7 @@ int64_t sharing_take_answers(struct hub *hub)
 		acknowledge(hub);
 		wait = sh->unsettled != 0 || sh->marked ? wait_for_answers(sh) : IDLE;
 	} else if (sh->state_until != 0) {
-		wait = BUSY;
+		wait = SHARING_BUSY;
 	}
 	hub_unlock(hub);
 	return wait;
