@@ -84,6 +84,12 @@ static void on_record(void *ctx, const struct share_event *e)
 	hub_unlock(hub);
 }
 
+/* An owner that ends has not written it: the worker, which has it still, hands it to the next owner. */
+static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled *s)
+{
+	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops);
+}
+
 void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *s)
 {
 	static const unsigned ends[] = {
@@ -98,6 +104,9 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 
 		if (watch->pipeline == pipeline) {
 			hub->sharing->unsettled -= s->n;
+			if (is_left_to_worker(hub->sharing, s)) {
+				return;
+			}
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
 			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
 			return;
