@@ -2,6 +2,7 @@
 #include "tmpdir.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "alloc_failure.h"
 
@@ -305,6 +306,53 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 
 /* ---- memory ---- */
 
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static void wait_for_size(const char *path, off_t more_than)
+{
+	const int64_t deadline = unit_mono() + SOON;
+
+	while (size_of(path) <= more_than && unit_mono() < deadline) {
+		(void)poll(NULL, 0, 1);
+	}
+	assert_true(size_of(path) > more_than);
+}
+
+/* The sink's thread goes on for a while, and writes the state when the share has been freed. */
+static void test_owner_freed_while_its_state_is_to_be_written(void **state)
+{
+	const evrec_recorder_options source = { .component = EVREC_STR("c") };
+	const char *path = tmpdir_path(*state, "state");
+	evrec_kubernetes_options server;
+	evrec_broadcaster_options options;
+	struct side side = { .b = NULL };
+	struct world w;
+	evrec_sink *sink;
+	off_t before;
+
+	make_world(&w);
+	options = options_of(&w, 0, &side);
+	evrec_kubernetes_options_init(&server);
+	server.server = EVREC_STR("http://127.0.0.1:1");
+	server.common.state_file = str_from(path);
+	sink = evrec_sink_kubernetes(&server, NULL);
+	side.b = evrec_broadcaster_new(&options, NULL);
+	side.watch = evrec_broadcaster_start_recording_to_sink(side.b, sink, NULL, NULL);
+	side.r = evrec_recorder_new(side.b, &source, NULL);
+	evrec_sink_release(sink);
+	assert_int_equal(record(&side, "a"), 0);
+	wait_for_size(path, 0);
+	before = size_of(path);
+	assert_int_equal(record(&side, "b"), 0);
+	close_side(&side);
+	wait_for_size(path, before);
+}
+
 static const char *memory_path;
 
 /* Whatever fails, each recorded event ends somewhere. */
@@ -363,6 +411,7 @@ int main(void)
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
+		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
