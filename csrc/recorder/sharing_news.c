@@ -1,8 +1,11 @@
 #include "recorder/sharing_inner.h"
 
+#include <time.h>
+
 #define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
 #define BUSY (EVREC_SECOND / 100)     /* and while answers are to come */
 #define BUSY_MAX (EVREC_SECOND / 4)   /* if none comes for a while */
+#define AT_ONCE 256                   /* occurrences that are recorded while a recording call may have to wait */
 #define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
 
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
@@ -74,6 +77,12 @@ static void on_record(void *ctx, const struct share_event *e)
 		const int64_t now = evrec_clock_now(hub->options.clock);
 		struct keys *keys;
 
+		if (n != 0 && n % AT_ONCE == 0) {
+			/* A thread that waits for a lock does not get it from one that takes it again at once. */
+			hub_unlock(hub);
+			(void)nanosleep(&(struct timespec){ 0, 1 }, NULL);
+			hub_lock(hub);
+		}
 		event.first = event.last = n == 0 ? e->first : e->last;
 		event.name = n == 0 ? e->name : (evrec_str){ NULL, 0 };
 		keys = keys_make(&sh->keys, &event) ? &sh->keys : NULL;

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "alloc_failure.h"
+#include "recorder/broadcaster.h"
+#include "recorder/sharing_inner.h"
 
 struct side {
 	evrec_broadcaster *b;
@@ -306,6 +308,59 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 
 /* ---- memory ---- */
 
+struct busy {
+	const struct side *side;
+	atomic_uint recorded;
+	atomic_bool stops;
+};
+
+static void *keep_recording(void *ctx)
+{
+	struct busy *busy = ctx;
+
+	while (!atomic_load(&busy->stops)) {
+		(void)record(busy->side, "a");
+		atomic_fetch_add(&busy->recorded, 1);
+	}
+	return NULL;
+}
+
+/* Recording calls have their turn while an owner records many occurrences that a worker has handed over at once. */
+static void test_recording_calls_do_not_wait_for_those_of_workers(void **state)
+{
+	struct busy busy = { .recorded = 0 };
+	struct frame_event event = { .sinks = 0 };
+	struct share_event e = { .event = &event, .n = 100000, .first = T0, .last = T0 };
+	evrec_broadcaster_options options;
+	struct world w;
+	pthread_t thread;
+	unsigned before;
+
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	busy.side = &w.sides[0];
+	evrec_fields_init(&event.fields);
+	event.fields.regarding =
+		(evrec_reference){ .kind = EVREC_STR("Pod"), .name = EVREC_STR("p"), .ns = EVREC_STR("n") };
+	event.fields.ns = EVREC_STR("n");
+	event.fields.type = EVREC_STR("Normal");
+	event.fields.reason = EVREC_STR("R");
+	event.fields.note = EVREC_STR("b");
+	assert_int_equal(pthread_create(&thread, NULL, keep_recording, &busy), 0);
+	while (atomic_load(&busy.recorded) == 0) {
+		(void)poll(NULL, 0, 1);
+	}
+	before = atomic_load(&busy.recorded);
+	sharing_ops.record(w.sides[0].b->hub, &e);
+	before = atomic_load(&busy.recorded) - before;
+	atomic_store(&busy.stops, true);
+	(void)pthread_join(thread, NULL);
+	assert_true(before >= 20);
+	close_side(&w.sides[0]);
+}
+
 static off_t size_of(const char *path)
 {
 	struct stat st;
@@ -411,6 +466,7 @@ int main(void)
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
+		TMPDIR_TEST(test_recording_calls_do_not_wait_for_those_of_workers),
 		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
