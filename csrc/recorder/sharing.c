@@ -250,8 +250,8 @@ static void start(struct hub *hub)
 
 	hub_lock(hub);
 	if (atomic_load(&sh->drive) == NOT_DRIVEN && hub->last_number != 0 && ensure(hub) && !atomic_load(&sh->stops)) {
-		const bool by_thread = hub->options.drive != EVREC_DRIVE_POLL &&
-		                       sender_create_thread(&sh->thread, run, hub) == 0;
+		const bool by_thread =
+			hub->options.drive != EVREC_DRIVE_POLL && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);
 	}
@@ -330,6 +330,10 @@ void sharing_stop(struct hub *hub)
 	if (atomic_load(&sh->drive) == BY_THREAD) {
 		share_wake(sh->share);
 		(void)pthread_join(sh->thread, NULL);
+	}
+	/* A poll of another handle may be in a step; there is no other one from now on. */
+	while (atomic_exchange(&sh->stepping, true)) {
+		(void)nanosleep(&(struct timespec){ 0, PAUSE }, NULL);
 	}
 	atomic_store(&sh->drive, BY_POLLS);
 }
