@@ -138,8 +138,8 @@ bool pipeline_state_has(const struct pipeline *pipeline, uint64_t changes);
 /* What has changed is written at once, and not within a second. */
 void pipeline_write_state(struct pipeline *pipeline);
 /*
- * `func` is called after each write of the state, by whoever drives the sender. After pipeline_new or pipeline_open_state,
- * before all else.
+ * `func` is called after each write of the state, by whoever drives the sender, until the pipeline is freed. After
+ * pipeline_new or pipeline_open_state, before all else.
  */
 void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
 

@@ -127,6 +127,8 @@ static void free_correlator(struct pipeline *pipeline)
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (pipeline->sender != NULL && pipeline->fork_generation == sender_fork_generation()) {
+		/* The sender may go on, and write the state, when the listener is gone. */
+		pipeline_on_state_written(pipeline, NULL, NULL);
 		sender_release(pipeline->sender);
 	}
 	free_correlator(pipeline);

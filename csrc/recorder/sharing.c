@@ -330,6 +330,10 @@ void sharing_stop(struct hub *hub)
 		share_wake(sh->share);
 		(void)pthread_join(sh->thread, NULL);
 	}
+	/* A poll of another handle may be in a step; there is no other one from now on. */
+	while (atomic_exchange(&sh->stepping, true)) {
+		(void)nanosleep(&(struct timespec){ 0, PAUSE }, NULL);
+	}
 	atomic_store(&sh->drive, BY_POLLS);
 }
 

@@ -1,7 +1,10 @@
 #include "recorder/sharing_inner.h"
 
+#include <time.h>
+
 #define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
 #define BUSY_MAX (EVREC_SECOND / 4)   /* a wait for answers, if none comes for a while */
+#define AT_ONCE 256                   /* occurrences that are recorded while a recording call may have to wait */
 #define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
 
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
@@ -73,6 +76,12 @@ static void on_record(void *ctx, const struct share_event *e)
 		const int64_t now = evrec_clock_now(hub->options.clock);
 		struct keys *keys;
 
+		if (n != 0 && n % AT_ONCE == 0) {
+			/* A thread that waits for a lock does not get it from one that takes it again at once. */
+			hub_unlock(hub);
+			(void)nanosleep(&(struct timespec){ 0, 1 }, NULL);
+			hub_lock(hub);
+		}
 		event.first = event.last = n == 0 ? e->first : e->last;
 		event.name = n == 0 ? e->name : (evrec_str){ NULL, 0 };
 		keys = keys_make(&sh->keys, &event) ? &sh->keys : NULL;
@@ -81,6 +90,12 @@ static void on_record(void *ctx, const struct share_event *e)
 		}
 	}
 	hub_unlock(hub);
+}
+
+/* An owner that ends has not written it: the worker, which has it still, hands it to the next owner. */
+static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled *s)
+{
+	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops);
 }
 
 void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *s)
@@ -97,6 +112,9 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 
 		if (watch->pipeline == pipeline) {
 			hub->sharing->unsettled -= s->n;
+			if (is_left_to_worker(hub->sharing, s)) {
+				return;
+			}
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
 			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
 			return;

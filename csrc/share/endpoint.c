@@ -13,7 +13,7 @@
 
 /* Held for a few instructions at a time: fork() waits for it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct endpoint *bound;
+static struct endpoint_copied *all;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void lock(void)
@@ -28,11 +28,11 @@ static void unlock(void)
 
 static void after_fork_in_child(void)
 {
-	for (struct endpoint *e = bound; e != NULL; e = e->next) {
-		(void)close(e->fd);
-		e->fd = -1;
+	for (struct endpoint_copied *copied = all; copied != NULL; copied = copied->next) {
+		(void)close(*copied->fd);
+		*copied->fd = -1;
 	}
-	bound = NULL;
+	all = NULL;
 	unlock();
 }
 
@@ -41,47 +41,59 @@ static void watch_forks(void)
 	(void)pthread_atfork(lock, unlock, after_fork_in_child);
 }
 
+static void add(struct endpoint_copied *copied, int *fd)
+{
+	*copied = (struct endpoint_copied){ .fd = fd, .next = all };
+	if (all != NULL) {
+		all->prev = copied;
+	}
+	all = copied;
+}
+
+void endpoint_copied_begin(struct endpoint_copied *copied, int *fd)
+{
+	(void)pthread_once(&once, watch_forks);
+	lock();
+	add(copied, fd);
+	unlock();
+}
+
+void endpoint_copied_end(struct endpoint_copied *copied, int *fd)
+{
+	int own;
+
+	lock();
+	own = *fd;
+	if (own >= 0) {
+		if (copied->prev != NULL) {
+			copied->prev->next = copied->next;
+		} else {
+			all = copied->next;
+		}
+		if (copied->next != NULL) {
+			copied->next->prev = copied->prev;
+		}
+		*fd = -1;
+	}
+	unlock();
+	if (own >= 0) {
+		/* A child that was forked just now may have a copy: nobody must wait for that. */
+		(void)shutdown(own, SHUT_RDWR);
+		(void)close(own);
+	}
+}
+
 /* Under the lock from its making on: no child keeps a copy. */
-static bool open_listed(struct endpoint *e)
+static bool open_socket(struct endpoint *e)
 {
 	(void)pthread_once(&once, watch_forks);
 	lock();
 	e->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (e->fd >= 0) {
-		e->prev = NULL;
-		e->next = bound;
-		if (bound != NULL) {
-			bound->prev = e;
-		}
-		bound = e;
+		add(&e->copied, &e->fd);
 	}
 	unlock();
 	return e->fd >= 0;
-}
-
-static void close_listed(struct endpoint *e)
-{
-	int fd;
-
-	lock();
-	fd = e->fd;
-	if (fd >= 0) {
-		if (e->prev != NULL) {
-			e->prev->next = e->next;
-		} else {
-			bound = e->next;
-		}
-		if (e->next != NULL) {
-			e->next->prev = e->prev;
-		}
-		e->fd = -1;
-	}
-	unlock();
-	if (fd >= 0) {
-		/* A child that was forked just now may have a copy for a moment: nobody must connect to that. */
-		(void)shutdown(fd, SHUT_RDWR);
-		(void)close(fd);
-	}
 }
 
 int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err)
@@ -115,7 +127,7 @@ void endpoint_close(struct endpoint *e)
 	if (e->fd >= 0 && !e->abstract) {
 		(void)unlink(e->address.sun_path);
 	}
-	close_listed(e);
+	endpoint_copied_end(&e->copied, &e->fd);
 	spool_lock_release(&e->lock);
 }
 
@@ -186,7 +198,7 @@ static enum endpoint_result take_path(struct endpoint *e, evrec_error *err)
 
 static enum endpoint_result bind_socket(struct endpoint *e, evrec_error *err)
 {
-	if (!open_listed(e)) {
+	if (!open_socket(e)) {
 		return failed(e, "socket", errno, err);
 	}
 	/* The mode that bind gives the file. */
@@ -205,7 +217,7 @@ enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err)
 		result = bind_socket(e, err);
 	}
 	if (result != ENDPOINT_OK) {
-		close_listed(e);
+		endpoint_copied_end(&e->copied, &e->fd);
 		spool_lock_release(&e->lock);
 	}
 	return result;

@@ -4,8 +4,9 @@
  * of mode 0700 of this user; a lock beside it (PATH.lock) says whether its owner lives, so that a socket that a killed
  * owner has left is replaced.
  *
- * All descriptors are close-on-exec and do not block. A forked child closes its copy of the bound socket, so that the
- * name is free when the owner ends. One thread at a time.
+ * All descriptors are close-on-exec and do not block. A forked child closes its copies, of the bound socket and of
+ * connections: so the name is free when the owner ends, and the other side of a connection learns of its end. One thread
+ * at a time.
  */
 #ifndef EVREC_ENDPOINT_H
 #define EVREC_ENDPOINT_H
@@ -17,14 +18,20 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A descriptor of which a forked child closes its copy. */
+struct endpoint_copied {
+	int *fd;
+	struct endpoint_copied *prev, *next; /* all of this process */
+};
+
 struct endpoint {
 	struct sockaddr_un address;
 	socklen_t address_len;
 	bool abstract;
 	char lock_path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
 	struct spool_lock lock;
-	int fd;                       /* bound; -1: not by this process */
-	struct endpoint *prev, *next; /* all that are bound in this process */
+	int fd; /* bound; -1: not by this process */
+	struct endpoint_copied copied;
 };
 
 enum endpoint_result {
@@ -48,6 +55,11 @@ enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_e
  * *err, whose code is 0 if none waits.
  */
 int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, evrec_error *err);
+
+/* From now on a forked child closes its copy of *fd, and sets *fd to -1. Both must stay where they are. */
+void endpoint_copied_begin(struct endpoint_copied *copied, int *fd);
+/* Ends the connection, for all copies, and sets *fd to -1; does nothing if it is -1. */
+void endpoint_copied_end(struct endpoint_copied *copied, int *fd);
 
 /* A message, whole or not at all. 1: sent. 0: no room at the moment. -1: the connection ended. */
 int endpoint_send(int fd, const char *data, size_t len);

@@ -104,12 +104,8 @@ void share_free(struct share *s)
 	mem_free(s);
 }
 
-void share_abandon(struct share *s)
+void share_abandon(const struct share *s)
 {
-	for (const struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		close_copy(peer->line.fd);
-	}
-	close_copy(s->link.line.fd);
 	close_copy(s->wake_fd);
 }
 

@@ -69,10 +69,10 @@ struct share *share_new(const struct share_options *options, const struct share_
  */
 void share_free(struct share *s); /* NULL is fine */
 /*
- * In a forked child: closes its copies of the connections, and nothing more, for a thread that does not exist here may
- * have been changing the rest. The memory stays taken.
+ * In a forked child, which has closed its copies of the sockets: closes that of the wake, and nothing more, for a thread
+ * that does not exist here may have been changing the rest. The memory stays taken.
  */
-void share_abandon(struct share *s);
+void share_abandon(const struct share *s);
 
 /*
  * Copies the options that all processes must have alike, and the number of sinks. Before the first step, and when a sink

@@ -27,6 +27,7 @@
 /* A connection, at either side. Only the thread that steps uses it. */
 struct line_to {
 	int fd; /* -1: none */
+	struct endpoint_copied copied;
 	uint32_t seq_in, seq_out;
 	struct buf out; /* a frame that is to be sent; empty: none */
 	struct frame_parts parts;

@@ -1,10 +1,9 @@
 #include "share/share_inner.h"
 
-#include <unistd.h>
-
 void line_open(struct line_to *line, int fd)
 {
 	line->fd = fd;
+	endpoint_copied_begin(&line->copied, &line->fd);
 	line->seq_in = line->seq_out = 0;
 	buf_clear(&line->out);
 	line->parts.total = 0;
@@ -12,10 +11,7 @@ void line_open(struct line_to *line, int fd)
 
 void line_close(struct line_to *line)
 {
-	if (line->fd >= 0) {
-		(void)close(line->fd);
-	}
-	line->fd = -1;
+	endpoint_copied_end(&line->copied, &line->fd);
 	buf_free(&line->out);
 	buf_free(&line->parts.whole);
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
 #define RETRY_REFUSED (5 * EVREC_SECOND)
 #define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
@@ -119,12 +120,13 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 /* The connection ended, or *err says what is wrong with the owner. */
 static void lose(struct share *s, int64_t now, const evrec_error *err)
 {
+	const int64_t wait = s->link.phase == LINK_GREETING ? RETRY_GREETING : 0;
 	char message[256];
 
 	if (s->link.phase == LINK_NONE) {
 		return;
 	}
-	worker_end(s, err->message[0] == '\0' ? now : now + RETRY_REFUSED);
+	worker_end(s, now + (err->message[0] == '\0' ? wait : RETRY_REFUSED));
 	if (err->message[0] != '\0') {
 		(void)snprintf(message, sizeof(message), "share: %.240s", err->message);
 		share_tell(s, message, "share");

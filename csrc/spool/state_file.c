@@ -29,6 +29,7 @@ struct state_file *state_file_new(evrec_str path, uint32_t version)
 		return NULL;
 	}
 	spool_lock_init(&f->lock);
+	(void)pthread_mutex_init(&f->telling, NULL);
 	f->version = version;
 	f->fd = f->new_fd = -1;
 	f->due = INT64_MIN;
@@ -75,6 +76,7 @@ void state_file_free(struct state_file *f)
 	if (f->source != NULL) {
 		f->source->free(f->ctx);
 	}
+	(void)pthread_mutex_destroy(&f->telling);
 	buf_free(&f->out);
 	mem_free(f->path);
 	mem_free(f->new_path);

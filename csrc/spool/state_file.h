@@ -72,7 +72,10 @@ uint64_t state_file_changes(const struct state_file *f);
 bool state_file_has(const struct state_file *f, uint64_t changes);
 /* Changes are to be written at once, and not within a second. Cheap; any thread. */
 void state_file_hurry(struct state_file *f);
-/* Before the driver begins: it calls `func` after each write, and each one that failed. */
+/*
+ * The driver calls `func` after each write, and each one that failed. Any thread; once this returns, no earlier function
+ * is called any more. NULL: none is. `func` must not wait.
+ */
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
 /*
  * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".

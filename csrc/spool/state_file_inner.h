@@ -8,6 +8,7 @@
 #include "spool/spool_lock.h"
 #include "spool/state_file.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #pragma GCC visibility push(hidden)
@@ -29,6 +30,7 @@ struct state_file {
 	void *ctx;
 	void (*wake)(void *ctx);
 	void *wake_ctx;
+	pthread_mutex_t telling;       /* for both below */
 	void (*on_written)(void *ctx); /* or NULL */
 	void *on_written_ctx;
 	atomic_bool changed, hurry;

@@ -53,8 +53,10 @@ void state_file_hurry(struct state_file *f)
 
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx)
 {
+	(void)pthread_mutex_lock(&f->telling);
 	f->on_written = func;
 	f->on_written_ctx = ctx;
+	(void)pthread_mutex_unlock(&f->telling);
 }
 
 int64_t state_file_next_due(const struct state_file *f)
@@ -206,11 +208,13 @@ static int64_t later(int64_t now, int64_t wait)
 	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
 }
 
-static void tell_written(const struct state_file *f)
+static void tell_written(struct state_file *f)
 {
+	(void)pthread_mutex_lock(&f->telling);
 	if (f->on_written != NULL) {
 		f->on_written(f->on_written_ctx);
 	}
+	(void)pthread_mutex_unlock(&f->telling);
 }
 
 /* The old file may lack some changes from now on, so the next write makes a new one. */

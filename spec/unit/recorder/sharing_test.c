@@ -2,8 +2,11 @@
 #include "tmpdir.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "alloc_failure.h"
+#include "recorder/broadcaster.h"
+#include "recorder/sharing_inner.h"
 
 struct side {
 	evrec_broadcaster *b;
@@ -166,7 +169,8 @@ static void test_drops_are_told_where_the_event_was_recorded(void **state)
 	close_both(&w);
 }
 
-static void test_writes_that_fail_are_told_where_the_event_was_recorded(void **state)
+/* What an owner that ends could not write, its worker still has. */
+static void test_owner_that_ends_leaves_what_it_could_not_write_to_the_next(void **state)
 {
 	struct world w;
 
@@ -179,8 +183,14 @@ static void test_writes_that_fail_are_told_where_the_event_was_recorded(void **s
 	assert_int_equal(evrec_broadcaster_shutdown(w.sides[0].b, 0, NULL), EVREC_ELOST);
 	assert_int_equal(w.sides[0].drops, 0);
 	evrec_broadcaster_poll(w.sides[1].b);
+	evrec_broadcaster_poll(w.sides[1].b);
+	assert_int_equal(w.sides[1].drops, 0);
+	assert_int_equal(stats(&w.sides[1]).pending, 1);
+	/* The worker is the owner now, and cannot write either. */
+	assert_int_equal(evrec_broadcaster_shutdown(w.sides[1].b, 0, NULL), EVREC_ELOST);
 	assert_int_equal(w.sides[1].drops, 1);
 	assert_string_equal(w.sides[1].why, "closed");
+	assert_int_equal(stats(&w.sides[1]).dropped[EVREC_CAUSE_CLOSED], 1);
 	close_both(&w);
 }
 
@@ -301,6 +311,106 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 
 /* ---- memory ---- */
 
+struct busy {
+	const struct side *side;
+	atomic_uint recorded;
+	atomic_bool stops;
+};
+
+static void *keep_recording(void *ctx)
+{
+	struct busy *busy = ctx;
+
+	while (!atomic_load(&busy->stops)) {
+		(void)record(busy->side, "a");
+		atomic_fetch_add(&busy->recorded, 1);
+	}
+	return NULL;
+}
+
+/* Recording calls have their turn while an owner records many occurrences that a worker has handed over at once. */
+static void test_recording_calls_do_not_wait_for_those_of_workers(void **state)
+{
+	struct busy busy = { .recorded = 0 };
+	struct frame_event event = { .sinks = 0 };
+	struct share_event e = { .event = &event, .n = 100000, .first = T0, .last = T0 };
+	evrec_broadcaster_options options;
+	struct world w;
+	pthread_t thread;
+	unsigned before;
+
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	busy.side = &w.sides[0];
+	evrec_fields_init(&event.fields);
+	event.fields.regarding =
+		(evrec_reference){ .kind = EVREC_STR("Pod"), .name = EVREC_STR("p"), .ns = EVREC_STR("n") };
+	event.fields.ns = EVREC_STR("n");
+	event.fields.type = EVREC_STR("Normal");
+	event.fields.reason = EVREC_STR("R");
+	event.fields.note = EVREC_STR("b");
+	assert_int_equal(pthread_create(&thread, NULL, keep_recording, &busy), 0);
+	while (atomic_load(&busy.recorded) == 0) {
+		(void)poll(NULL, 0, 1);
+	}
+	before = atomic_load(&busy.recorded);
+	sharing_ops.record(w.sides[0].b->hub, &e);
+	before = atomic_load(&busy.recorded) - before;
+	atomic_store(&busy.stops, true);
+	(void)pthread_join(thread, NULL);
+	assert_true(before >= 20);
+	close_side(&w.sides[0]);
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static void wait_for_size(const char *path, off_t more_than)
+{
+	const int64_t deadline = unit_mono() + SOON;
+
+	while (size_of(path) <= more_than && unit_mono() < deadline) {
+		(void)poll(NULL, 0, 1);
+	}
+	assert_true(size_of(path) > more_than);
+}
+
+/* The sink's thread goes on for a while, and writes the state when the share has been freed. */
+static void test_owner_freed_while_its_state_is_to_be_written(void **state)
+{
+	const evrec_recorder_options source = { .component = EVREC_STR("c") };
+	const char *path = tmpdir_path(*state, "state");
+	evrec_kubernetes_options server;
+	evrec_broadcaster_options options;
+	struct side side = { .b = NULL };
+	struct world w;
+	evrec_sink *sink;
+	off_t before;
+
+	make_world(&w);
+	options = options_of(&w, 0, &side);
+	evrec_kubernetes_options_init(&server);
+	server.server = EVREC_STR("http://127.0.0.1:1");
+	server.common.state_file = str_from(path);
+	sink = evrec_sink_kubernetes(&server, NULL);
+	side.b = evrec_broadcaster_new(&options, NULL);
+	side.watch = evrec_broadcaster_start_recording_to_sink(side.b, sink, NULL, NULL);
+	side.r = evrec_recorder_new(side.b, &source, NULL);
+	evrec_sink_release(sink);
+	assert_int_equal(record(&side, "a"), 0);
+	wait_for_size(path, 0);
+	before = size_of(path);
+	assert_int_equal(record(&side, "b"), 0);
+	close_side(&side);
+	wait_for_size(path, before);
+}
+
 static const char *memory_path;
 
 /* Whatever fails, each recorded event ends somewhere. */
@@ -354,11 +464,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
-		TMPDIR_TEST(test_writes_that_fail_are_told_where_the_event_was_recorded),
+		TMPDIR_TEST(test_owner_that_ends_leaves_what_it_could_not_write_to_the_next),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
+		TMPDIR_TEST(test_recording_calls_do_not_wait_for_those_of_workers),
+		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};

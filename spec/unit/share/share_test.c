@@ -1,6 +1,8 @@
 /* Owners and workers, of one process here and stepped in turns: who writes, what is handed over, and how it ends. */
 #include "unit.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "alloc_failure.h"
@@ -343,6 +345,91 @@ static void test_killed_owner_is_replaced_and_nothing_is_lost(void **state)
 	assert_int_equal(counts(other).forwarded, 1);
 }
 
+/* An owner in a process of its own, which writes a byte once it is the owner, and once it has served a worker. */
+static void own_with_child(struct world *w, const int held[2], int told)
+{
+	struct process *p = start(w, 0);
+	char byte;
+
+	share_step(p->share, unit_mono(), 0);
+	(void)!write(told, "", 1);
+	while (p->occurrences == 0) {
+		share_step(p->share, unit_mono(), EVREC_SECOND);
+	}
+	/* Its child never uses the share, and lives on. */
+	if (fork() == 0) {
+		(void)close(held[1]);
+		(void)!write(told, "", 1);
+		(void)!read(held[0], &byte, 1);
+		_exit(0);
+	}
+	for (;;) {
+		(void)pause();
+	}
+}
+
+static void test_child_of_a_killed_owner_does_not_hold_its_connections(void **state)
+{
+	struct world *w = *state;
+	const int64_t deadline = unit_mono() + SOON;
+	struct process *worker;
+	int held[2], told[2];
+	char byte;
+	pid_t owner;
+
+	assert_int_equal(pipe(held), 0);
+	assert_int_equal(pipe(told), 0);
+	owner = fork();
+	if (owner == 0) {
+		own_with_child(w, held, told[1]);
+	}
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	worker = start(w, 1);
+	(void)add(worker, "a");
+	while (!share_is_settled(worker->share) && unit_mono() < deadline) {
+		share_step(worker->share, unit_mono(), EVREC_SECOND / 100);
+	}
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(kill(owner, SIGKILL), 0);
+	assert_int_equal(waitpid(owner, NULL, 0), owner);
+	while (share_role(worker->share) != SHARE_OWNER && unit_mono() < deadline) {
+		share_step(worker->share, unit_mono(), EVREC_SECOND / 100);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		(void)close(held[i]);
+		(void)close(told[i]);
+	}
+	assert_int_equal(share_role(worker->share), SHARE_OWNER);
+}
+
+/* A process that listens there, and ends each connection without a word. */
+static void test_owner_without_a_word_is_asked_again_later(void **state)
+{
+	struct world *w = *state;
+	struct process *worker = start(w, 0);
+	struct endpoint e;
+	evrec_error err;
+	unsigned connections = 0;
+
+	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
+	assert_int_equal(endpoint_bind(&e, NULL), ENDPOINT_OK);
+	for (size_t i = 0; i < 10; i++) {
+		int fd;
+
+		step(w, 1);
+		fd = endpoint_accept(&e, NULL, 0, &err);
+		connections += fd >= 0;
+		if (fd >= 0) {
+			(void)close(fd);
+		}
+	}
+	assert_int_equal(connections, 1);
+	w->now += EVREC_SECOND;
+	step(w, 1);
+	assert_int_equal(share_role(worker->share), SHARE_WORKER);
+	endpoint_close(&e);
+}
+
 static void test_worker_with_other_options_is_refused_by_name(void **state)
 {
 	struct world *w = *state;
@@ -654,6 +741,8 @@ int main(void)
 		TEST(test_owner_keeps_events_until_it_can_write),
 		TEST(test_worker_hands_over_and_is_told_the_end),
 		TEST(test_killed_owner_is_replaced_and_nothing_is_lost),
+		TEST(test_child_of_a_killed_owner_does_not_hold_its_connections),
+		TEST(test_owner_without_a_word_is_asked_again_later),
 		TEST(test_worker_with_other_options_is_refused_by_name),
 		TEST(test_options_that_change_are_compared_again),
 		TEST(test_process_that_must_not_own_waits_for_an_owner),
