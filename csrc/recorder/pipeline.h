@@ -143,6 +143,8 @@ void pipeline_write_state(struct pipeline *pipeline);
  * before all else.
  */
 void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
+/* Likewise: from now on no event is sent before the state has its name and count, unless the file cannot be written. */
+void pipeline_write_state_ahead(struct pipeline *pipeline);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);

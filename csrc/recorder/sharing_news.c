@@ -128,6 +128,7 @@ static bool on_begin(void *ctx)
 
 		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;
 		pipeline_on_state_written(pipeline, on_state_written, sh->share);
+		pipeline_write_state_ahead(pipeline);
 	}
 	atomic_store(&sh->owns, open);
 	hub_unlock(hub);

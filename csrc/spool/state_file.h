@@ -74,6 +74,13 @@ bool state_file_has(const struct state_file *f, uint64_t changes);
 void state_file_hurry(struct state_file *f);
 /* Before the driver begins: it calls `func` after each write, and each one that failed. */
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
+/* Likewise: from now on state_file_write_ahead writes. */
+void state_file_lead(struct state_file *f);
+/*
+ * The driver, with what it is about to send: so that who reads the file after a kill knows every name that was sent, what
+ * has changed until now is written first. If the state is in use or the file cannot be written, it is not waited for.
+ */
+void state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
 /*
  * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".
  */
