@@ -17,6 +17,7 @@ static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	entry->verb = verb;
 	entry->tries = 0;
 	entry->maybe_received = entry->acked = 0;
+	entry->again = false;
 	entry_enter(entry, ENTRY_WAITING);
 	list_prepend(&ob->waiting, entry);
 	rows_change(ob, entry, ob->now);
@@ -133,7 +134,8 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		acknowledge(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
-		send_rest(ob, entry, entry->maybe_received, VERB_PATCH);
+		/* Of what another process wrote, nobody knows the count: it gets all that is known here. */
+		send_rest(ob, entry, entry->again ? 0 : entry->maybe_received, VERB_PATCH);
 		break;
 	case VERDICT_RETRY:
 		retry(ob, entry, outcome, now);

@@ -70,6 +70,7 @@ struct entry {
 	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
 	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;            /* it has had its second name */
+	bool again;              /* another process may have created it under its name */
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;

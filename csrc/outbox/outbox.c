@@ -155,6 +155,7 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 	}
 	entry->id = occurrence->id;
 	entry->verb = occurrence->verb;
+	entry->again = occurrence->again;
 	pending_add(ob, entry, occurrence);
 	add_row(ob, entry, occurrence);
 	return entry;

@@ -24,7 +24,7 @@
  * Receipts take memory beyond the limits: one for each id in each entry.
  *
  * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
- * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received and renamed; between
+ * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received, renamed and again; between
  * outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
  */
 #ifndef EVREC_OUTBOX_H
@@ -70,6 +70,7 @@ struct occurrence {
 	 */
 	int64_t due;
 	bool *deferred;                   /* set if `due` is: whether the write is deferred; NULL: nobody asks */
+	bool again;                       /* of a new write: another process may have created it under its name */
 	bool silent;                      /* a write without an occurrence: the counters count none */
 	const struct receipt_id *receipt; /* NULL: none; not of a silent one */
 	const void *draft;

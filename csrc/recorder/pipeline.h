@@ -71,10 +71,11 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 /*
  * The same for one occurrence that another process has recorded: `settled` of the listener tells what becomes of it, maybe
  * before this returns. An occurrence that a pipeline holds when it is freed is never settled, nor are those of the parent in
- * a forked child. False: the pipeline was stopped, and nothing will be told.
+ * a forked child. A `receipt` of NULL: nobody asks. `again`: an earlier owner may have created the event under its name; if
+ * it has, the event is patched. False: the pipeline was stopped, and nothing will be told.
  */
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                         const struct receipt_id *receipt);
+                         const struct receipt_id *receipt, bool again);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*
@@ -142,6 +143,8 @@ void pipeline_write_state(struct pipeline *pipeline);
  * pipeline_new or pipeline_open_state, before all else.
  */
 void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
+/* Likewise: from now on no event is sent before the state has its name and count, unless the file cannot be written. */
+void pipeline_write_state_ahead(struct pipeline *pipeline);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);

@@ -61,3 +61,12 @@ void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx
 		state_file_on_written(state, func, ctx);
 	}
 }
+
+void pipeline_write_state_ahead(struct pipeline *pipeline)
+{
+	struct state_file *state = own_state(pipeline);
+
+	if (state != NULL) {
+		state_file_lead(state);
+	}
+}

@@ -45,6 +45,7 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 {
 	const struct receipt_id receipt = { e->source, e->node };
 	evrec_watch *watch = sharing_sink_at(sh->hub, i);
+	const bool again = e->again && event->name.len != 0;
 	struct chosen chosen;
 
 	if (watch == NULL || watch->phase != WATCH_RUNNING) {
@@ -54,10 +55,10 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 	choose(e, i, &chosen);
 	watch->chosen = &chosen;
 	if (e->source == 0) {
-		pipeline_record(watch->pipeline, event, keys, now);
+		(void)pipeline_record_for(watch->pipeline, event, keys, now, NULL, again);
 	} else {
 		sh->unsettled++;
-		if (!pipeline_record_for(watch->pipeline, event, keys, now, &receipt)) {
+		if (!pipeline_record_for(watch->pipeline, event, keys, now, &receipt, again)) {
 			sh->unsettled--;
 			settle(sh, e, i, EVREC_CAUSE_CLOSED, 1);
 		}
@@ -144,6 +145,7 @@ static bool on_begin(void *ctx)
 
 		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;
 		pipeline_on_state_written(pipeline, on_state_written, sh->share);
+		pipeline_write_state_ahead(pipeline);
 	}
 	atomic_store(&sh->owns, open);
 	hub_unlock(hub);

@@ -124,6 +124,9 @@ static void send_due(struct sender *s, int64_t send_deadline)
 		}
 		s->in_flight++;
 		throttle_started(&s->throttle, s->now);
+		if (s->state != NULL) {
+			state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
+		}
 		s->protocol->ops->send(s->protocol, s, s->batch, n);
 		if (send_deadline != INT64_MAX && sender_real_now() >= send_deadline) {
 			break;

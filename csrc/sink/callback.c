@@ -40,7 +40,8 @@ static void call(const struct callback_sink *sink, const struct entry *entry, ev
 static void callback_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
 {
 	struct entry *entry = entries[0];
-	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0, entry->renamed, false };
+	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
+		                            false };
 	evrec_answer answer = { 0 };
 	struct outcome outcome;
 

@@ -77,6 +77,13 @@ void state_file_hurry(struct state_file *f);
  * is called any more. NULL: none is. `func` must not wait.
  */
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
+/* Likewise: from now on state_file_write_ahead writes. */
+void state_file_lead(struct state_file *f);
+/*
+ * The driver, with what it is about to send: so that who reads the file after a kill knows every name that was sent, what
+ * has changed until now is written first. If the state is in use or the file cannot be written, it is not waited for.
+ */
+void state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
 /*
  * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".
  */

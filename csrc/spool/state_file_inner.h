@@ -42,6 +42,7 @@ struct state_file {
 	size_t whole;                      /* the bytes that the file had when it was new */
 	int new_fd;                        /* the file that is being made; -1: none is */
 	uint64_t cursor;                   /* in the state, for the new file */
+	bool leads;                        /* it is written before something is sent */
 	bool writing;                      /* a write was begun, and has some entries to go */
 	bool begins;                       /* nothing of it was taken yet */
 	size_t left;                       /* entries to be taken of those that have changed */

@@ -297,6 +297,22 @@ void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool 
 	}
 }
 
+void state_file_lead(struct state_file *f)
+{
+	f->leads = true;
+}
+
+void state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+{
+	const uint64_t changes = atomic_load(&f->changes);
+	enum progress progress = SOME;
+
+	while (f->leads && is_open(f) && !f->awaits_lock && !state_file_has(f, changes) &&
+	       (progress == SOME || progress == DONE)) {
+		progress = write_due(f, ob, now, quick);
+	}
+}
+
 void state_file_save(struct state_file *f, struct outbox *ob)
 {
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };

@@ -57,6 +57,7 @@ perform() { # name environment
 		mend
 	fi
 	luajit spec/drill/report.lua line "$results"
+	sed -n 's/^summary: /    /p' "$log"
 	[ "$code" = 0 ] || show "$log"
 }
 

@@ -282,10 +282,39 @@ static void test_silent_write_has_no_row(void **state)
 	checked_outbox_free(ob);
 }
 
+/* Another process may have created it: a name that is taken is its own, and all that is known here is patched. */
+static void test_created_by_another_process_is_patched(void **state)
+{
+	const evrec_answer taken = answer_with(409);
+	struct outbox *ob = checked_outbox(10);
+	struct fake_write draft = { .name = "n1", .count = 1 };
+	struct occurrence occurrence = { .id = 1, .verb = VERB_CREATE, .again = true, .draft = &draft };
+	enum evrec_cause cause;
+	struct entry *entry;
+
+	(void)state;
+	assert_true(outbox_submit(ob, &occurrence, &cause));
+	draft.count = 2;
+	occurrence.verb = VERB_PATCH;
+	assert_true(outbox_submit(ob, &occurrence, &cause));
+	entry = take_expected(ob, 0, 1, VERB_CREATE, 2);
+	assert_true(entry->again);
+	checked_answer(ob, entry, taken, 0);
+	entry = take_expected(ob, 0, 1, VERB_PATCH, 2);
+	/* It has gone meanwhile: then the next one is a new one. */
+	assert_false(entry->again);
+	checked_answer(ob, entry, answer_with(404), 0);
+	entry = take_expected(ob, 0, 1, VERB_CREATE, 2);
+	checked_answer(ob, entry, ANSWER_CREATED, 0);
+	outbox_recycle(ob, outbox_collect(ob));
+	checked_outbox_free(ob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_becomes_a_patch_at_once),
+		cmocka_unit_test(test_created_by_another_process_is_patched),
 		cmocka_unit_test(test_its_tries_are_counted_anew),
 		cmocka_unit_test(test_follow_up_is_absorbed),
 		cmocka_unit_test(test_later_writes_inherit_name_and_base),

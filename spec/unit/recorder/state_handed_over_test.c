@@ -195,6 +195,52 @@ static void test_a_write_at_once(void **state)
 	receipt_fixture_free(&f);
 }
 
+/* Whoever takes over knows each name that was sent. */
+static void test_written_before_it_is_sent(void **state)
+{
+	struct receipt_fixture f;
+	char object[16];
+	uint64_t changes;
+
+	begin(&f, tmpdir_path(*state, "state"));
+	take_over(&f);
+	pipeline_write_state_ahead(f.pipeline);
+	for (int i = 0; i < 3; i++) {
+		receipt_record(&f, "a", "m", receipt);
+		changes = pipeline_state_changes(f.pipeline);
+		receipt_advance(&f, 0);
+		assert_int_equal(f.last_count, i + 1);
+		assert_true(pipeline_state_has(f.pipeline, changes));
+	}
+	/* More than one part. */
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(object, sizeof(object), "b%d", i);
+		receipt_record(&f, object, "m", receipt);
+	}
+	changes = pipeline_state_changes(f.pipeline);
+	receipt_advance(&f, 0);
+	assert_true(pipeline_state_has(f.pipeline, changes));
+	receipt_end(&f);
+	receipt_fixture_free(&f);
+}
+
+static void test_sent_though_the_file_cannot_be_written(void **state)
+{
+	struct receipt_fixture f;
+
+	begin(&f, tmpdir_path(*state, "state"));
+	take_over(&f);
+	pipeline_write_state_ahead(f.pipeline);
+	assert_int_equal(mkdir(tmpdir_path(*state, "state.new"), 0700), 0);
+	record(&f, "a");
+	record(&f, "a");
+	assert_int_equal(f.last_count, 2);
+	assert_int_equal(writes, 1);
+	assert_int_equal(rmdir(tmpdir_path(*state, "state.new")), 0);
+	receipt_end(&f);
+	receipt_fixture_free(&f);
+}
+
 /* A step writes a small part at a time: a write that was asked for goes on in the next steps. */
 static void test_a_write_of_many_parts(void **state)
 {
@@ -354,6 +400,8 @@ int main(void)
 		TMPDIR_TEST(test_killed_owner_leaves_lock_and_counts),
 		TMPDIR_TEST(test_goes_on_without_the_counts),
 		TMPDIR_TEST(test_a_write_at_once),
+		TMPDIR_TEST(test_written_before_it_is_sent),
+		TMPDIR_TEST(test_sent_though_the_file_cannot_be_written),
 		TMPDIR_TEST(test_a_write_of_many_parts),
 		TMPDIR_TEST(test_a_file_that_cannot_be_written),
 		TMPDIR_TEST(test_nothing_acknowledged_is_forgotten),
