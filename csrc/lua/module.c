@@ -109,6 +109,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "set_logger", telling_set_logger);
 	set_function(L, "set_host", drive_set_host);
 	set_function(L, "let_go", drive_let_go);
+	set_function(L, "may_own", drive_may_own);
 	set_function(L, "poll_delay", drive_poll_delay);
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_broadcaster", is_broadcaster);

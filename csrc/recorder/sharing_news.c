@@ -91,12 +91,18 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 		[SETTLED_RATE_LIMITED] = FRAME_RATE_LIMITED,
 	};
 	struct hub *hub = ctx;
+	const bool closed = s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED;
 
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		const evrec_watch *watch = hub->sinks.items[i];
 
 		if (watch->pipeline == pipeline) {
 			hub->sharing->unsettled -= s->n;
+			if (closed && atomic_load(&hub->sharing->stops)) {
+				/* The worker keeps them for the next owner. */
+				hub->sharing->left[watch->number - 1] += s->n;
+				return;
+			}
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
 			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
 			return;

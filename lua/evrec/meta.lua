@@ -669,7 +669,7 @@ function testing.recorder(options) end
 ---@field counted integer occurrences of series, to be written with the next heartbeat or the end of the series
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
----@field forwarded integer written by another process of the host (`share`)
+---@field forwarded integer written by another process of the host, or left to it (`share`)
 ---@field restored integer taken up from the spool
 ---@field dropped evrec.Dropped
 ---@field pending_writes integer requests to be made, or under way
@@ -717,6 +717,7 @@ function testing.recorder(options) end
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
+---@field share? "seeking"|"worker"|"owner" with the option `share`, the part of this process
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 
