@@ -103,6 +103,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "broadcaster", broadcaster_new);
 	set_function(L, "explain", broadcaster_explain);
 	set_function(L, "on_signal", signal_watch);
+	set_function(L, "wait_for_signal", signal_wait);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);
