@@ -258,6 +258,8 @@ lua_abi = $(1:luajit=5.1)
 INSTALL_TO = $(DESTDIR)$(PREFIX)
 LUA_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/share/lua/$(call lua_abi,$(lua))/evrec)
 C_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec)
+# The first of LUA runs the command.
+COMMAND_LUA = $(patsubst lualuajit,luajit,lua$(firstword $(LUA)))
 VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
 
 format: ## sources | format all C sources with clang-format
@@ -270,13 +272,15 @@ install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and L
 	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
 	install -m 644 $(LIB) $(INSTALL_TO)/lib
 	install -m 644 csrc/evrec.h $(INSTALL_TO)/include
+	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
+	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
 	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
 	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 
 uninstall: ## start | remove what `make install` installed
 	rm -rf $(LUA_DIRS) $(C_DIRS)
-	cd $(INSTALL_TO) && rm -f lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
+	cd $(INSTALL_TO) && rm -f bin/evrec lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
 
 deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test

@@ -652,7 +652,7 @@ typedef struct evrec_broadcaster_options {
 	 * of this user and of root are talked to. A broadcaster without a name has that of the share.
 	 */
 	evrec_str share;
-	bool share_client_only; /* never the owner, as a process that only forks others */
+	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
@@ -667,6 +667,11 @@ void evrec_log_stderr(void *ctx, const char *message, const char *name);
  * that begins with the option's name: it is out of range, or differs from that of the other handles.
  */
 evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *options, evrec_error *err);
+/*
+ * From now on share_client_only does not count in this process; in a child that it forks later it does, until the child
+ * calls this too. Never blocks.
+ */
+void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
  * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
  * thread, or, if it has none, by the polls of other broadcasters and at exit(). Writes to a sink that evrec_sink_new
@@ -875,7 +880,7 @@ typedef struct evrec_sink_stats {
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
 	uint64_t spooled;               /* occurrences left at the end for the next process */
-	uint64_t forwarded;             /* occurrences that another process has written (the option `share`) */
+	uint64_t forwarded;             /* by another process, or left to it (the option `share`) */
 	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */
 	uint64_t dropped[EVREC_CAUSES]; /* occurrences, by enum evrec_cause */
 	uint64_t retries;               /* requests sent again */
@@ -886,6 +891,14 @@ typedef struct evrec_sink_stats {
 	evrec_correlator_stats correlator; /* of EVREC_CORRELATE_RECORD */
 	evrec_series_stats series;         /* of EVREC_CORRELATE_SERIES */
 } evrec_sink_stats;
+
+/* The part of this process in a `share`. */
+enum evrec_share_role {
+	EVREC_SHARE_NONE,    /* the broadcaster has no share */
+	EVREC_SHARE_SEEKING, /* it looks for the owner, or is about to be the owner */
+	EVREC_SHARE_WORKER,  /* another process is the owner */
+	EVREC_SHARE_OWNER,
+};
 
 /* At every moment recorded = broadcast + queued + invalid + the sum of dropped. */
 typedef struct evrec_stats {
@@ -898,6 +911,7 @@ typedef struct evrec_stats {
 	uint64_t callback_errors;       /* callbacks that failed */
 	uint64_t untold;                /* losses and errors in lines that could not be told */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
+	enum evrec_share_role share_role;
 	size_t components; /* different components of the handle's recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The

@@ -17,6 +17,8 @@ dependencies = {
 	"lua >= 5.1, < 5.5",
 	-- Needed for kubeconfigs alone, but LuaRocks has no optional dependencies. A kubeconfig in YAML needs lyaml, too.
 	"lua-cjson",
+	-- For the command.
+	"argparse",
 }
 external_dependencies = {
 	-- Without `header`: on Debian the compiler finds the headers of curl, but LuaRocks does not.
@@ -27,8 +29,10 @@ external_dependencies = {
 }
 build = {
 	type = "builtin",
+	install = { bin = { evrec = "lua/bin/evrec" } },
 	modules = {
 		evrec = "lua/evrec/init.lua",
+		["evrec.command"] = "lua/evrec/command.lua",
 		["evrec.exec"] = "lua/evrec/exec.lua",
 		["evrec.haproxy"] = "lua/evrec/haproxy.lua",
 		["evrec.host"] = "lua/evrec/host.lua",
@@ -39,6 +43,7 @@ build = {
 		["evrec.metrics"] = "lua/evrec/metrics.lua",
 		["evrec.options"] = "lua/evrec/options.lua",
 		["evrec.polling"] = "lua/evrec/polling.lua",
+		["evrec.serve"] = "lua/evrec/serve.lua",
 		["evrec.testing"] = "lua/evrec/testing.lua",
 		["evrec.core"] = {
 			sources = {

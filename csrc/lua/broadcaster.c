@@ -119,6 +119,8 @@ int broadcaster_new(lua_State *L)
 	compat_setuservalue(L, -2);
 	settings.options.on_error = functions_have(L, 2, "on_error") ? on_error : NULL;
 	settings.options.on_drop = functions_have(L, 2, "on_drop") ? on_drop : NULL;
+	/* The program may be a master, which must not write for its workers: drive_may_own. */
+	settings.options.share_client_only = b->poller == POLLER_WANTED;
 	settings.options.ctx = b;
 	settings.options.loud = b->loud = !settings.silent && settings.options.on_error == NULL;
 	b->host.b = evrec_broadcaster_new(&settings.options, &err);

@@ -19,6 +19,16 @@ int drive_let_go(lua_State *L)
 	return 0;
 }
 
+int drive_may_own(lua_State *L)
+{
+	const struct broadcaster *b = box_check(L, 1, &broadcaster_type);
+
+	if (broadcaster_is_open(b)) {
+		evrec_broadcaster_may_own(b->host.b);
+	}
+	return 0;
+}
+
 int drive_poll_delay(lua_State *L)
 {
 	const struct broadcaster *b = box_check(L, 1, &broadcaster_type);

@@ -17,6 +17,8 @@
 int drive_set_host(lua_State *L);
 /* Lua: core.let_go(broadcaster): the program polls it no more, until it is asked again */
 int drive_let_go(lua_State *L);
+/* Lua: core.may_own(broadcaster): this process has an event loop, so it may be the owner of a share */
+int drive_may_own(lua_State *L);
 /*
  * Lua: core.poll_delay(broadcaster) -> the seconds until its next poll; false: it has nothing to do; nil: it is to be
  * polled never again

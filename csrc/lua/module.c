@@ -103,12 +103,14 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "broadcaster", broadcaster_new);
 	set_function(L, "explain", broadcaster_explain);
 	set_function(L, "on_signal", signal_watch);
+	set_function(L, "wait_for_signal", signal_wait);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_lua", sink_new_lua);
 	set_function(L, "set_logger", telling_set_logger);
 	set_function(L, "set_host", drive_set_host);
 	set_function(L, "let_go", drive_let_go);
+	set_function(L, "may_own", drive_may_own);
 	set_function(L, "poll_delay", drive_poll_delay);
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_broadcaster", is_broadcaster);

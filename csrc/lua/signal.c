@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "lua/seconds.h"
 
@@ -167,5 +168,29 @@ int signal_watch(lua_State *L)
 		return push_failure(L, &err);
 	}
 	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* ---- waiting ---- */
+
+#define MAX_WAIT (3600 * EVREC_SECOND)
+
+int signal_wait(lua_State *L)
+{
+	const int64_t wanted = seconds_check(L, 1, "wait_for_signal", "seconds", 0);
+	const int64_t ns = wanted < MAX_WAIT ? wanted : MAX_WAIT;
+	const struct timespec timeout = { (time_t)(ns / EVREC_SECOND), (long)(ns % EVREC_SECOND) };
+	sigset_t both;
+	int signal;
+
+	(void)sigemptyset(&both);
+	(void)sigaddset(&both, SIGTERM);
+	(void)sigaddset(&both, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, &both, NULL);
+	signal = sigtimedwait(&both, NULL, &timeout);
+	if (signal < 0) {
+		return 0; /* also if a handler of another signal has run */
+	}
+	lua_pushstring(L, signal == SIGTERM ? "TERM" : "INT");
 	return 1;
 }

@@ -13,6 +13,11 @@
  * where the call is refused; nil: there is none. Raises on misuse.
  */
 int signal_watch(lua_State *L);
+/*
+ * Lua: core.wait_for_signal(seconds) -> "TERM" or "INT", or nil after that time, an hour at most. From the first call on this
+ * thread gets these signals in no other way.
+ */
+int signal_wait(lua_State *L);
 
 #pragma GCC visibility pop
 

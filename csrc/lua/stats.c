@@ -139,6 +139,15 @@ static void set_recorders(lua_State *L, const struct snapshot *snapshot)
 	lua_setfield(L, -2, "recorders");
 }
 
+static void set_share(lua_State *L, enum evrec_share_role role)
+{
+	static const char *const words[] = { NULL, "seeking", "worker", "owner" };
+
+	if (role != EVREC_SHARE_NONE) {
+		table_set_word(L, "share", words[role]);
+	}
+}
+
 static bool is_rate_limited(const evrec_suppressed *suppressed)
 {
 	return suppressed->stage == EVREC_STAGE_RATE_LIMITED;
@@ -167,6 +176,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 	add(&sum, &stats->ended);
 	set_sinks(L, snapshot, &sum);
 	set_recorders(L, snapshot);
+	set_share(L, stats->share_role);
 	table_set_count(L, "components", stats->components);
 	table_set_count(L, "rate_limited", sum.rate_limited);
 	table_set_count(L, "created", sum.created);

@@ -144,6 +144,14 @@ void broadcaster_unref(evrec_broadcaster *b)
 	mem_free(b);
 }
 
+void evrec_broadcaster_may_own(evrec_broadcaster *b)
+{
+	hub_lock(b->hub);
+	hub_check_fork(b->hub);
+	sharing_may_own(b->hub);
+	hub_unlock(b->hub);
+}
+
 void evrec_broadcaster_free(evrec_broadcaster *b)
 {
 	struct hub *hub;

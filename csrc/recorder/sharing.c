@@ -27,7 +27,7 @@ static struct share *make_share(struct hub *hub)
 	evrec_limits limits;
 	struct share_options options = {
 		.name = hub->options.share,
-		.client_only = hub->options.share_client_only,
+		.client_only = hub->options.share_client_only && !hub->sharing->may_own,
 		.holds_acks = true,
 	};
 
@@ -44,12 +44,13 @@ bool sharing_open(struct hub *hub)
 		return false;
 	}
 	sh->hub = hub;
+	hub->sharing = sh;
 	sh->share = make_share(hub);
 	if (sh->share == NULL) {
+		hub->sharing = NULL;
 		mem_free(sh);
 		return false;
 	}
-	hub->sharing = sh;
 	return true;
 }
 
@@ -128,6 +129,32 @@ void sharing_add_sink(struct hub *hub)
 	}
 }
 
+void sharing_may_own(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (sh != NULL && !sh->may_own) {
+		sh->may_own = true;
+		if (sh->share != NULL) {
+			share_may_own(sh->share);
+		}
+	}
+}
+
+enum evrec_share_role sharing_role(const struct hub *hub)
+{
+	static const enum evrec_share_role roles[] = {
+		[SHARE_UNKNOWN] = EVREC_SHARE_SEEKING,
+		[SHARE_WORKER] = EVREC_SHARE_WORKER,
+		[SHARE_OWNER] = EVREC_SHARE_OWNER,
+	};
+
+	if (hub->sharing == NULL) {
+		return EVREC_SHARE_NONE;
+	}
+	return hub->sharing->share == NULL ? EVREC_SHARE_SEEKING : roles[share_role(hub->sharing->share)];
+}
+
 void sharing_renew(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -139,8 +166,9 @@ void sharing_renew(struct hub *hub)
 			share_free(sh->share);
 		}
 		sh->share = NULL;
-		sh->is_set = false;
+		sh->is_set = sh->may_own = false;
 		sh->dropped = 0;
+		memset(sh->left, 0, sizeof(sh->left));
 		atomic_store(&sh->drive, NOT_DRIVEN);
 		atomic_store(&sh->stops, false);
 		atomic_store(&sh->stepping, false);
@@ -210,6 +238,8 @@ void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *s
 	if (hub->sharing == NULL || number == 0 || number > FRAME_SINKS) {
 		return;
 	}
+	stats->dropped[EVREC_CAUSE_CLOSED] -= hub->sharing->left[number - 1];
+	stats->forwarded += hub->sharing->left[number - 1];
 	stats->dropped[EVREC_CAUSE_MEMORY] += hub->sharing->dropped;
 	stats->received += hub->sharing->dropped;
 	if (hub->sharing->share == NULL) {

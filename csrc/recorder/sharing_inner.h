@@ -28,12 +28,14 @@ struct sharing {
 	_Atomic int64_t flushed_at;
 
 	/* With the hub's lock held: */
-	bool is_set;                   /* the share knows the options of all sinks */
-	uint64_t dropped;              /* occurrences, for want of memory for the share */
-	int64_t wait;                  /* the last wait for answers */
-	uint64_t unsettled_before;     /* `unsettled` at that time */
-	uint64_t unsettled;            /* occurrences of workers in the pipelines of this process, for each sink */
-	bool marked;                   /* share_mark was called */
+	bool may_own;               /* share_client_only does not count any more */
+	bool is_set;                /* the share knows the options of all sinks */
+	uint64_t left[FRAME_SINKS]; /* occurrences of workers that this owner leaves to the next one, for each sink */
+	uint64_t dropped;           /* occurrences, for want of memory for the share */
+	int64_t wait;               /* the last wait for answers */
+	uint64_t unsettled_before;  /* `unsettled` at that time */
+	uint64_t unsettled;         /* occurrences of workers in the pipelines of this process, for each sink */
+	bool marked;                /* share_mark was called */
 	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
 	int64_t state_until;           /* when the wait for the last owner's state file ends; 0: it has not begun */
 	struct keys keys;

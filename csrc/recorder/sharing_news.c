@@ -114,6 +114,7 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 		if (watch->pipeline == pipeline) {
 			hub->sharing->unsettled -= s->n;
 			if (is_left_to_worker(hub->sharing, s)) {
+				hub->sharing->left[watch->number - 1] += s->n;
 				return;
 			}
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,

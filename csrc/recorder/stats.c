@@ -1,4 +1,5 @@
 #include "recorder/broadcaster.h"
+#include "recorder/sharing.h"
 #include "sender/sender.h"
 
 static void correlator_stats_add(evrec_correlator_stats *sum, const evrec_correlator_stats *one)
@@ -71,9 +72,10 @@ bool evrec_broadcaster_next_sink(const evrec_broadcaster *b, size_t *number)
 void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 {
 	*stats = b->hub->stats;
+	stats->share_role = sharing_role(b->hub);
 	if (b->hub->fork_generation != sender_fork_generation()) {
 		/* A forked child that has recorded nothing yet. */
-		*stats = (evrec_stats){ 0 };
+		*stats = (evrec_stats){ .share_role = b->hub->sharing ? EVREC_SHARE_SEEKING : EVREC_SHARE_NONE };
 	}
 	stats->sinks = b->hub->sinks.len;
 	stats->components = b->components.len;

@@ -55,6 +55,7 @@ struct share *share_new(const struct share_options *options, const struct share_
 		s->wake_fd = s->link.line.fd = -1;
 		s->endpoint = endpoint;
 		s->options = *options;
+		atomic_init(&s->may_own, !options->client_only);
 		s->options.name = (evrec_str){ NULL, 0 };
 		s->ops = ops;
 		s->ctx = ctx;
@@ -146,6 +147,12 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 }
 
 /* ---- what any thread does ---- */
+
+void share_may_own(struct share *s)
+{
+	atomic_store(&s->may_own, true);
+	share_wake(s);
+}
 
 enum share_role share_role(const struct share *s)
 {
@@ -283,7 +290,7 @@ static void try_connect(struct share *s, int64_t now)
 static void elect(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
-	enum endpoint_result result = s->options.client_only ? ENDPOINT_IN_USE : endpoint_bind(&s->endpoint, &err);
+	enum endpoint_result result = atomic_load(&s->may_own) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
 
 	if (result == ENDPOINT_OK) {
 		s->told[0] = '\0';

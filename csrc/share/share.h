@@ -23,7 +23,7 @@ struct share;
 
 struct share_options {
 	evrec_str name;        /* "@name" or an absolute path */
-	bool client_only;      /* never becomes the owner */
+	bool client_only;      /* not the owner before share_may_own */
 	bool holds_acks;       /* an owner acknowledges nothing before share_release */
 	const unsigned *users; /* besides root and the own one, whose processes an owner serves */
 	size_t users_len;
@@ -79,6 +79,9 @@ void share_abandon(const struct share *s);
  * has been started or stopped. False: no memory.
  */
 bool share_set_options(struct share *s, const struct frame_option *options, size_t n, size_t sinks);
+
+/* From now on `client_only` does not count. */
+void share_may_own(struct share *s);
 
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);

@@ -70,6 +70,7 @@ struct share {
 	void *ctx;
 	struct share_options options;
 	struct endpoint endpoint;
+	atomic_bool may_own;
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
 	char *in;         /* FRAME_MAX bytes, for frames that are read */

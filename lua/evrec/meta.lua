@@ -263,7 +263,7 @@ function sinks.lua(options) end
 ---@class evrec.BroadcasterOptions
 ---@field name? string all broadcasters of this name in the process, in any Lua state, are handles of one; their
 ---other options must be equal. At most 1024 bytes
----@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or an absolute path
+---@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or a path
 ---in a folder of mode 0700; at most 107 bytes
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
@@ -657,9 +657,9 @@ function testing.recorder(options) end
 ---@field evicted_singles integer single events that were forgotten early, likewise
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
 
----received = rate_limited + created + patched + coalesced + counted + pending + spooled + forwarded + the sum of dropped,
----at every moment. All of these count occurrences: a write that carries n of them counts one as created or patched, and n - 1 as
----coalesced.
+---received = rate_limited + created + patched + coalesced + counted + pending + spooled + forwarded + the sum of
+---dropped, at every moment. All of these count occurrences: a write that carries n of them counts one as created or
+---patched, and n - 1 as coalesced.
 ---@class evrec.SinkCounters
 ---@field received integer events broadcast since the sink's start, and those restored
 ---@field rate_limited integer suppressed by the rate limit
@@ -669,7 +669,7 @@ function testing.recorder(options) end
 ---@field counted integer occurrences of series, to be written with the next heartbeat or the end of the series
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
----@field forwarded integer written by another process of the host (`share`)
+---@field forwarded integer written by another process of the host, or left to it (`share`)
 ---@field restored integer taken up from the spool
 ---@field dropped evrec.Dropped
 ---@field pending_writes integer requests to be made, or under way
@@ -717,6 +717,7 @@ function testing.recorder(options) end
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
+---@field share? "seeking"|"worker"|"owner" with the option `share`, the part of this process
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 

@@ -36,6 +36,7 @@ local function poll_at(place)
 	if not broadcaster then
 		return nil
 	end
+	core.may_own(broadcaster) -- as a master has no event loop
 	poll(broadcaster)
 	local delay = core.poll_delay(broadcaster)
 	rests[place] = delay == false and rests[place] + 1 or 0

@@ -63,6 +63,7 @@ describe("make install", function()
 		for lua in pairs(ABI) do
 			assert.matches("^0%.%d+%.%d+\t?[/%w.]*\n$", (with_installed(lua, "-e", program)))
 		end
+		assert.matches("^evrec 0%.%d+%.%d+\n$", (with_installed("evrec", "--version")))
 		local nginx, haproxy, script = cluster.scratch .. "/found.conf", cluster.scratch .. "/found.cfg",
 			cluster.scratch .. "/found.lua"
 		cluster.write(nginx, [[
@@ -86,11 +87,14 @@ describe("make install", function()
 		make "install LUA=5.3"
 		assert.same({ "/usr/local/lib/lua/5.3/evrec/core.so" }, files "lib/lua/")
 		assert.equal(0, #files "5%.[14]/")
+		assert.equal("#!/usr/bin/env lua5.3\n", cluster.read(installed .. "/usr/local/bin/evrec"):match "^.-\n")
 		make "uninstall LUA=5.3"
 		assert.same({}, files "")
 		make "install LUA="
 		assert.same({ "/usr/local/include/evrec.h", "/usr/local/lib/libevrec.a", "/usr/local/lib/pkgconfig/evrec.pc" },
 			files "")
+		make "install LUA=luajit"
+		assert.equal("#!/usr/bin/env luajit\n", cluster.read(installed .. "/usr/local/bin/evrec"):match "^.-\n")
 		make "install"
 		make "uninstall"
 		assert.same({}, files "")

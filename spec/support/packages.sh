@@ -18,7 +18,7 @@ packages_of() {
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml" ;;
 	# luajit2, as nginx's Lua module conflicts with luajit.
-	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml libcmocka-dev libssl-dev g++" \
+	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml lua-argparse libcmocka-dev libssl-dev g++" \
 		"python3-prometheus-client" ;;
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
 	fuzz) echo "clang libclang-rt-14-dev" ;;
@@ -37,7 +37,7 @@ packages_of() {
 	s390x) echo "gcc-s390x-linux-gnu qemu-user" ;;
 	# Not for this machine: sysroot.sh unpacks them in a folder.
 	sysroot) echo "libc6-dev libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev liblua5.4-dev" \
-		"libcmocka-dev libssl-dev lua5.4 lua-busted lua-cjson lua-yaml" ;;
+		"libcmocka-dev libssl-dev lua5.4 lua-busted lua-cjson lua-yaml lua-argparse" ;;
 	*) die "no group of packages is called '$1'" ;;
 	esac
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests what `make dist` packs. For each Lua given it installs the source rock from the file alone with gcc, then with
-# clang and with its dependency lua-cjson from a rocks server, which is a folder, and loads it. Also builds the working
+# clang and with its dependencies from a rocks server, which is a folder, and loads it. Also builds the working
 # tree by `luarocks make`, and checks that the headers of other Luas are refused.
 #
 # usage: rock.sh LUA...
@@ -52,8 +52,8 @@ from_the_file() { # LUA
 		run "file-$1" 'assert(require("evrec").broadcaster {}); assert(not pcall(require, "cjson"))'
 }
 
-# Downloads and unpacks Debian's source of lua-cjson, which has its authors' rockspec.
-get_cjson() {
+# Downloads and unpacks Debian's sources of lua-cjson and argparse, which have their authors' rockspecs.
+get_dependencies() {
 	local file apt
 	mkdir -p "$dir"/apt/{sources,state/lists/partial,cache/archives/partial} || return
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
@@ -65,11 +65,11 @@ get_cjson() {
 		-o Dir::State="$dir/apt/state" -o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User= -o Debug::NoLocking=1)
 	# Packages that are not Debian's may have no sources.
 	"${apt[@]}" update || true
-	(cd "$dir/apt" && "${apt[@]}" source lua-cjson)
+	(cd "$dir/apt" && "${apt[@]}" source lua-cjson lua-argparse)
 }
 
-# Makes a folder with a rock of lua-cjson into a rocks server.
-serve_cjson() { # LUA
+# Makes a folder with rocks of the dependencies into a rocks server.
+serve_dependencies() { # LUA
 	choose "$1"
 	cp -R "$dir"/apt/lua-cjson-*/ "$dir/cjson-$1" || return
 	if [ "$1" = luajit ]; then
@@ -78,18 +78,20 @@ serve_cjson() { # LUA
 	fi
 	mkdir "$dir/server-$1" &&
 		(cd "$dir/cjson-$1" && rocks "cjson-tree-$1" make --deps-mode=none "${options[@]}") &&
-		(cd "$dir/server-$1" && rocks "cjson-tree-$1" pack lua-cjson) &&
+		(cd "$dir"/apt/lua-argparse-*/ && rocks "cjson-tree-$1" make --deps-mode=none) &&
+		(cd "$dir/server-$1" && rocks "cjson-tree-$1" pack lua-cjson && rocks "cjson-tree-$1" pack argparse) &&
 		cp "$rock" "$dir/server-$1" &&
 		luarocks-admin --lua-version "$version" make-manifest "$dir/server-$1"
 }
 
 with_dependencies() { # LUA
 	choose "$1"
-	serve_cjson "$1" || return
+	serve_dependencies "$1" || return
 	rocks "server-tree-$1" install --only-server "$dir/server-$1" evrec CC=clang LD=clang "${options[@]}" || return
 	# Only lua-cjson reads this kubeconfig.
 	run "server-tree-$1" "assert(require('evrec').sink.kubernetes { kubeconfig = '$dir/kubeconfig' })
-		print(require('evrec')._VERSION)"
+		print(require('evrec')._VERSION)" || return
+	(cd / && env -u LUA_PATH -u LUA_CPATH "$dir/server-tree-$1/bin/evrec" --version | grep '^evrec [0-9]')
 }
 
 refused() { # INCLUDE-FOLDER
@@ -104,9 +106,9 @@ tally_check "luarocks make in a checkout" from_the_checkout 5.4
 for lua in "$@"; do
 	tally_check "the rock for $lua, from the file alone" from_the_file "$lua"
 done
-tally_check "a source of lua-cjson" get_cjson
+tally_check "sources of lua-cjson and argparse" get_dependencies
 for lua in "$@"; do
-	tally_check "the rock for $lua, by clang, with lua-cjson from a server" with_dependencies "$lua"
+	tally_check "the rock for $lua, by clang, with what it needs from a server" with_dependencies "$lua"
 done
 tally_check "Lua 5.1 is refused" refused /usr/include/lua5.1
 tally_check "Lua 5.2 is refused" refused /usr/include/lua5.2

@@ -25,6 +25,7 @@ bool no_memory_recorder_open(struct no_memory_recorder *f, evrec_broadcaster_opt
 	if (f->b == NULL) {
 		return false;
 	}
+	evrec_broadcaster_may_own(f->b);
 	f->r = evrec_recorder_new(f->b, &of_recorder, &err);
 	alloc_failure_check_error(f->r != NULL, &err);
 	return f->r != NULL;

@@ -1,0 +1,94 @@
+-- evrec serve FILE: a process that does nothing but write the events of all processes of a host that name its `share`.
+local core = require "evrec.core"
+
+local serve = {}
+
+local LONGEST = 1 -- seconds between two polls, which run callbacks and tell what was lost
+local SEEKING = 0.05 -- while it is not known which process is the owner
+
+local TOLD = {
+	owner = "this process writes the events of all",
+	worker = "another process writes the events of all; this one takes over when that ends",
+}
+
+--- Adds the arguments to a parser of argparse.
+function serve.define(parser)
+	parser:summary "Write the events of all processes that share a recorder."
+	parser:description("Write the events of all processes that share a recorder, until SIGTERM or SIGINT. "
+		.. "Exits with 0 if all events were written, spooled or left to another process, 1 if some were lost, 2 on misuse.")
+	parser:argument("file", "a Lua file that returns a broadcaster with the option share"):argname "FILE"
+	parser:option("--timeout", "seconds for writing what waits at the end", "5"):argname "SECONDS":convert(function(text)
+		local seconds = tonumber(text)
+		if not seconds or not (seconds >= 0 and seconds <= 86400) then
+			return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
+		end
+		return seconds
+	end)
+end
+
+local function tell(message)
+	io.stderr:write("evrec: ", message, "\n")
+end
+
+-- Returns the broadcaster of the file; or nil and a message.
+local function load_broadcaster(file)
+	local chunk, message = loadfile(file)
+	if not chunk then
+		return nil, message
+	end
+	local ok, broadcaster = pcall(chunk)
+	if not ok then
+		return nil, tostring(broadcaster)
+	elseif not core.is_broadcaster(broadcaster) then
+		return nil, ("%s must return a broadcaster, and returned %s"):format(file, type(broadcaster))
+	end
+	local stats = broadcaster:stats()
+	if not stats.share then
+		return nil, ("the broadcaster of %s has no 'share'"):format(file)
+	elseif #stats.sinks == 0 then
+		return nil, ("the broadcaster of %s has no sink"):format(file)
+	end
+	return broadcaster
+end
+
+-- Polls until a signal comes. The threads of the share and of the sinks do the work.
+local function drive(broadcaster, file)
+	local told
+	repeat
+		broadcaster:poll()
+		local role = broadcaster:stats().share
+		if TOLD[role] and role ~= told then
+			tell(file .. ": " .. TOLD[role])
+			told = role
+		end
+		local longest = role == "seeking" and SEEKING or LONGEST
+	until core.wait_for_signal(math.min(core.poll_delay(broadcaster) or longest, longest))
+end
+
+local function count_dropped(stats)
+	local sum = 0
+	for _, n in pairs(stats.dropped) do
+		sum = sum + n
+	end
+	return sum
+end
+
+--- Runs it. Returns the command's status.
+---@param arguments { file: string, timeout: number }
+---@return integer
+function serve.run(arguments)
+	local broadcaster, message = load_broadcaster(arguments.file)
+	if not broadcaster then
+		tell(message)
+		return 2
+	end
+	drive(broadcaster, arguments.file)
+	local written, stats, why = broadcaster:shutdown(arguments.timeout)
+	if written or count_dropped(stats) == 0 then
+		return 0
+	end
+	tell(arguments.file .. ": " .. why)
+	return 1
+end
+
+return serve
