@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "outbox/outbox.h"
 #include "sender/sender.h"
 #include "share/endpoint.h"
 
@@ -32,7 +33,7 @@ static struct share *make_share(struct hub *hub)
 	};
 
 	evrec_limits_init(&limits);
-	options.limits = (struct ledger_limits){ limits.max_pending, limits.max_pending * 4096 };
+	options.limits = (struct ledger_limits){ limits.max_pending, outbox_limit_of_bytes(&limits) };
 	return share_new(&options, &sharing_ops, hub, NULL);
 }
 
@@ -63,6 +64,28 @@ void sharing_free(struct hub *hub)
 	}
 }
 
+/* The smallest of all sinks, for each waits for every event. */
+static void set_limits(const struct hub *hub)
+{
+	struct ledger_limits least = { SIZE_MAX, SIZE_MAX };
+
+	for (size_t i = 0; i < hub->last_number && i < FRAME_SINKS; i++) {
+		const evrec_watch *watch = sharing_sink_at(hub, i);
+		const evrec_limits *limits = watch == NULL ? NULL : pipeline_limits(watch->pipeline);
+
+		if (limits != NULL) {
+			const size_t bytes = outbox_limit_of_bytes(limits);
+
+			least.max_events =
+				limits->max_pending < least.max_events ? limits->max_pending : least.max_events;
+			least.max_bytes = bytes < least.max_bytes ? bytes : least.max_bytes;
+		}
+	}
+	if (least.max_events != SIZE_MAX) {
+		share_set_limits(hub->sharing->share, &least);
+	}
+}
+
 /* Sets the options that all processes must have alike: those of all sinks. False: no memory. */
 static bool set_options(struct hub *hub)
 {
@@ -85,6 +108,7 @@ static bool set_options(struct hub *hub)
 	options[n++] = (struct frame_option){ EVREC_STR("sinks"), hub->last_number };
 	sh->is_set = share_set_options(sh->share, options, n, hub->last_number);
 	mem_free(options);
+	set_limits(hub);
 	return sh->is_set;
 }
 

@@ -80,6 +80,9 @@ void share_abandon(struct share *s);
  */
 bool share_set_options(struct share *s, const struct frame_option *options, size_t n, size_t sinks);
 
+/* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
+void share_set_limits(struct share *s, const struct ledger_limits *limits);
+
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);
 

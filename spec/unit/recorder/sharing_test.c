@@ -52,22 +52,18 @@ static evrec_broadcaster_options options_of(const struct world *w, size_t i, str
 }
 
 /* False: no memory. */
-static bool open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
-                        bool threadless)
+static bool open_with(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                      const evrec_sink_options *common, unsigned burst)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
-	evrec_broadcaster_options own = *options;
 	evrec_correlator_options correlator;
-	evrec_sink_options common;
 	evrec_sink *sink;
 
 	evrec_correlator_options_init(&correlator);
 	correlator.burst_size = burst;
 	correlator.qps = 0;
-	evrec_sink_options_init(&common);
-	own.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
-	side->b = evrec_broadcaster_new(&own, NULL);
-	sink = evrec_sink_file(str_from(path), &common, NULL);
+	side->b = evrec_broadcaster_new(options, NULL);
+	sink = evrec_sink_file(str_from(path), common, NULL);
 	if (side->b != NULL && sink != NULL) {
 		side->watch = evrec_broadcaster_start_recording_to_sink(side->b, sink, &correlator, NULL);
 		side->r = evrec_recorder_new(side->b, &source, NULL);
@@ -76,9 +72,27 @@ static bool open_driven(struct side *side, const evrec_broadcaster_options *opti
 	return side->watch != NULL && side->r != NULL;
 }
 
+static bool open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
+                        enum evrec_drive drive)
+{
+	evrec_broadcaster_options own = *options;
+
+	own.drive = drive;
+	return open_with(side, &own, path, NULL, burst);
+}
+
+static bool open_limited(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                         const evrec_sink_options *common)
+{
+	evrec_broadcaster_options own = *options;
+
+	own.drive = EVREC_DRIVE_POLL;
+	return open_with(side, &own, path, common, 25);
+}
+
 static bool open_side(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)
 {
-	return open_driven(side, options, path, burst, true);
+	return open_driven(side, options, path, burst, EVREC_DRIVE_POLL);
 }
 
 static void close_side(struct side *side)
@@ -205,6 +219,28 @@ static void test_process_with_other_options_is_refused(void **state)
 	close_both(&w);
 }
 
+/* Nobody writes: a worker keeps as much as its sinks would. */
+static void test_limits_of_a_sink_bound_a_worker(void **state)
+{
+	evrec_broadcaster_options options;
+	evrec_sink_options common;
+	struct world w;
+
+	make_world(&w);
+	evrec_sink_options_init(&common);
+	common.limits.max_pending = 3;
+	options = options_of(&w, 0, &w.sides[0]);
+	options.share_client_only = true;
+	assert_true(open_limited(&w.sides[0], &options, tmpdir_path(*state, "events"), &common));
+	for (char note[] = "a"; note[0] <= 'e'; note[0]++) {
+		assert_int_equal(record(&w.sides[0], note), 0);
+	}
+	assert_int_equal(stats(&w.sides[0]).pending, 3);
+	assert_int_equal(stats(&w.sides[0]).dropped[EVREC_CAUSE_QUEUE_FULL], 2);
+	assert_int_equal(w.sides[0].drops, 2);
+	close_side(&w.sides[0]);
+}
+
 static void test_share_is_the_name_of_a_broadcaster_without_one(void **state)
 {
 	struct world w;
@@ -276,7 +312,7 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	make_world(&w);
 	side = &w.sides[0];
 	options = options_of(&w, 0, side);
-	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, false));
+	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, EVREC_DRIVE_AUTO));
 	/* From here on it is the owner. */
 	assert_int_equal(record(side, "a"), 0);
 	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
@@ -356,6 +392,7 @@ int main(void)
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_writes_that_fail_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
+		TMPDIR_TEST(test_limits_of_a_sink_bound_a_worker),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
