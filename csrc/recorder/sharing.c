@@ -165,10 +165,12 @@ void sharing_renew(struct hub *hub)
 		sh->share = NULL;
 		sh->is_set = false;
 		sh->dropped = 0;
+		sh->guest = (struct sender_guest){ .listed = false };
 		atomic_store(&sh->drive, NOT_DRIVEN);
 		atomic_store(&sh->stops, false);
 		atomic_store(&sh->stepping, false);
 		atomic_store(&sh->owns, false);
+		atomic_store(&sh->told, false);
 		sh->unsettled = 0;
 		sh->marked = false;
 		sh->state_until = 0;
@@ -277,6 +279,7 @@ static void start(struct hub *hub)
 			hub->options.drive != EVREC_DRIVE_POLL && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);
+		sharing_watch_exit(hub);
 	}
 	hub_unlock(hub);
 }
@@ -350,6 +353,7 @@ void sharing_stop(struct hub *hub)
 	if (sh == NULL || atomic_exchange(&sh->stops, true)) {
 		return;
 	}
+	senders_remove_guest(&sh->guest);
 	if (atomic_load(&sh->drive) == BY_THREAD) {
 		share_wake(sh->share);
 		(void)pthread_join(sh->thread, NULL);

@@ -335,6 +335,114 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	close_side(side);
 }
 
+/* ---- ends without a shutdown ---- */
+
+/* How a worker ends that has just recorded three events. */
+enum ending { BY_EXIT, BY_SIGNAL, BY_FREE };
+
+static int live_as_worker(const struct world *w, const char *path, const char *errors, bool threads, enum ending ending)
+{
+	static const int signals[] = { SIGTERM };
+	struct side side = { .b = NULL };
+	evrec_broadcaster_options options = options_of(w, 1, &side);
+
+	if (freopen(errors, "w", stderr) == NULL) {
+		return 2;
+	}
+	options.share_client_only = true;
+	options.on_drop = NULL;
+	options.on_error = NULL;
+	options.loud = true;
+	if (!open_driven(&side, &options, path, 25, threads ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL) ||
+	    evrec_on_signal(signals, 1, EVREC_SECOND / 2, NULL) != 0) {
+		return 3;
+	}
+	(void)record(&side, "a");
+	(void)record(&side, "a");
+	(void)record(&side, "b");
+	if (ending == BY_SIGNAL) {
+		(void)raise(SIGTERM);
+		(void)pause();
+	}
+	if (ending == BY_FREE) {
+		close_side(&side);
+	}
+	return 0;
+}
+
+static int end_worker(const struct world *w, void **state, bool threads, enum ending ending)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		exit(live_as_worker(w, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors"), threads, ending));
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		if (w->sides[0].b != NULL) {
+			evrec_broadcaster_poll(w->sides[0].b);
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	return status;
+}
+
+static void check_line(void **state, const char *line)
+{
+	FILE *file = fopen(tmpdir_path(*state, "errors"), "r");
+	char text[512] = "";
+
+	assert_non_null(file);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	assert_string_equal(text, line);
+}
+
+/* Nobody is there who would write. */
+static void test_worker_that_ends_tells_what_is_not_acknowledged(void **state)
+{
+	char line[256];
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	(void)snprintf(line, sizeof(line),
+	               "evrec: the share %s: 3 events were not acknowledged by the process that writes for all\n",
+	               w.share);
+	assert_int_equal(end_worker(&w, state, true, BY_EXIT), 0);
+	check_line(state, line);
+	assert_int_equal(end_worker(&w, state, true, BY_SIGNAL), SIGTERM);
+	check_line(state, line);
+	assert_int_equal(end_worker(&w, state, true, BY_FREE), 0);
+	check_line(state, line);
+}
+
+static void test_worker_that_exits_hands_over_first(void **state)
+{
+	evrec_broadcaster_options options;
+	evrec_sink_stats s;
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	for (int threads = 0; threads <= 1; threads++) {
+		assert_int_equal(end_worker(&w, state, threads == 1, BY_EXIT), 0);
+		check_line(state, "");
+	}
+	assert_int_equal(end_worker(&w, state, true, BY_SIGNAL), SIGTERM);
+	check_line(state, "");
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.created + s.patched + s.coalesced, 9);
+	close_side(&w.sides[0]);
+}
+
 /* ---- memory ---- */
 
 static const char *memory_path;
@@ -397,6 +505,8 @@ int main(void)
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
 		TMPDIR_TEST(test_no_memory),
+		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
+		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
 
