@@ -96,6 +96,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.due = pipeline_due(pipeline, o, now, monotonic),
 		.deferred = &deferred,
 		.receipt = pipeline->receipt,
+		.again = pipeline->again,
 		.draft = &draft,
 	};
 	enum evrec_cause cause;
@@ -201,6 +202,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		.important = write_is_important(event),
 		.now = clock_coarse(pipeline->clock),
 		.receipt = pipeline->receipt,
+		.again = pipeline->again,
 		.draft = &draft,
 	};
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
