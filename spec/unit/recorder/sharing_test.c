@@ -36,7 +36,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 	(void)snprintf(side->error_name, sizeof(side->error_name), "%s", name);
 }
 
-static const char *const names[] = { "first", "second" };
+static const char *const names[] = { "first", "second", "third" };
 
 static evrec_broadcaster_options options_of(const struct world *w, size_t i, struct side *side)
 {
@@ -335,6 +335,82 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	close_side(side);
 }
 
+/* ---- series ---- */
+
+static void poll_three(struct world *w, const struct side *third, unsigned times)
+{
+	while (times-- > 0) {
+		poll_both(w, 1);
+		evrec_broadcaster_poll(third->b);
+	}
+}
+
+/* The count of the series that was written last. */
+static long long last_count(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[4096];
+	long long count = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		const char *at = strstr(line, "\"series\":{\"count\":");
+
+		count = at == NULL ? 1 : atoll(at + strlen("\"series\":{\"count\":"));
+	}
+	(void)fclose(file);
+	return count;
+}
+
+/* One event goes on in an owner and two workers. */
+static void test_series_goes_on_through_two_workers(void **state)
+{
+	static const unsigned turns[] = { 1, 2, 1, 0, 2, 2, 1 };
+	const char *path = tmpdir_path(*state, "events");
+	evrec_sink_options common;
+	evrec_sink_stats s;
+	struct side third;
+	struct world w;
+
+	make_world(&w);
+	evrec_sink_options_init(&common);
+	common.api = EVREC_SINK_EVENTS_V1;
+	for (size_t i = 0; i < 3; i++) {
+		struct side *side = i < 2 ? &w.sides[i] : &third;
+		evrec_broadcaster_options options = options_of(&w, i, side);
+
+		*side = (struct side){ .b = NULL };
+		assert_true(open_limited(side, &options, path, &common));
+		evrec_broadcaster_poll(side->b);
+	}
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		assert_int_equal(record(turns[i] < 2 ? &w.sides[turns[i]] : &third, "a"), 0);
+		poll_three(&w, &third, 3);
+	}
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.received, 7);
+	/* The first two are written at once; the series counts the rest. */
+	assert_int_equal(s.created, 1);
+	assert_int_equal(s.counted, 5);
+	assert_int_equal(stats(&w.sides[1]).pending + stats(&third).pending, 4);
+	assert_int_equal(last_count(path), 2);
+	/* A worker's flush writes what is counted of all. */
+	for (unsigned i = 0; i < 1000 && evrec_broadcaster_flush(third.b, 1, NULL) != 0; i++) {
+		poll_three(&w, &third, 1);
+		(void)poll(NULL, 0, 1);
+	}
+	poll_three(&w, &third, 3);
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.counted + s.pending, 0);
+	assert_int_equal(s.created + s.patched + s.coalesced, 7);
+	assert_int_equal(last_count(path), 7);
+	assert_int_equal(stats(&w.sides[1]).forwarded, 3);
+	assert_int_equal(stats(&third).forwarded, 3);
+	assert_int_equal(stats(&w.sides[1]).pending + stats(&third).pending, 0);
+	close_side(&third);
+	close_both(&w);
+}
+
 /* ---- ends without a shutdown ---- */
 
 /* How a worker ends that has just recorded three events. */
@@ -504,6 +580,7 @@ int main(void)
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
+		TMPDIR_TEST(test_series_goes_on_through_two_workers),
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
