@@ -30,6 +30,8 @@ struct share_options {
 	struct ledger_limits limits;
 };
 
+#define SHARE_RECORD_MAX 256 /* occurrences that are recorded at once: others may want the pipelines */
+
 /* Occurrences for the pipelines. Borrowed. */
 struct share_event {
 	uint64_t source,
@@ -37,7 +39,7 @@ struct share_event {
 	const struct frame_event *event;
 	evrec_str name; /* for the event, if it is a new one; empty: it needs one of its own */
 	bool again;     /* an earlier owner may have created it under this name */
-	uint32_t n;
+	uint32_t n;     /* SHARE_RECORD_MAX at most */
 	int64_t first, last;
 };
 
