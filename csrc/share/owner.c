@@ -20,8 +20,8 @@ static bool record_own(struct share *s)
 	if (!ok) {
 		return false;
 	}
-	record_in_turns(s, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n, item.times.first,
-	                                          item.times.last });
+	s->ops->record(s->ctx, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n,
+	                                              item.times.first, item.times.last });
 	frame_event_destroy(&event);
 	share_lock(s);
 	s->records_own = false;

@@ -138,19 +138,6 @@ static int broken(evrec_error *err, const char *reason)
 	return error_set(err, EVREC_EINVALID, "the peer sent %s", reason);
 }
 
-void record_in_turns(struct share *s, const struct share_event *event)
-{
-	struct share_event turn = *event;
-
-	for (uint32_t left = event->n; left > 0; left -= turn.n) {
-		turn.n = left < SHARE_RECORD_MAX ? left : SHARE_RECORD_MAX;
-		s->ops->record(s->ctx, &turn);
-		turn.first = turn.last;
-		turn.name = (evrec_str){ NULL, 0 };
-		turn.again = false;
-	}
-}
-
 static void record(struct share *s, const struct peer *peer, const struct frame_times *times, evrec_str name,
                    bool again)
 {
@@ -165,7 +152,7 @@ static void record(struct share *s, const struct peer *peer, const struct frame_
 		.last = times->last,
 	};
 
-	record_in_turns(s, &event);
+	s->ops->record(s->ctx, &event);
 }
 
 static bool reserve_node(struct peer *peer, uint32_t id)

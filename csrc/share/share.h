@@ -30,8 +30,6 @@ struct share_options {
 	struct ledger_limits limits;
 };
 
-#define SHARE_RECORD_MAX 256 /* occurrences that are recorded at once: others may want the pipelines */
-
 /* Occurrences for the pipelines. Borrowed. */
 struct share_event {
 	uint64_t source,
@@ -39,7 +37,7 @@ struct share_event {
 	const struct frame_event *event;
 	evrec_str name; /* for the event, if it is a new one; empty: it needs one of its own */
 	bool again;     /* an earlier owner may have created it under this name */
-	uint32_t n;     /* SHARE_RECORD_MAX at most */
+	uint32_t n;
 	int64_t first, last;
 };
 

@@ -137,8 +137,6 @@ void owner_free(struct share *s);
 
 struct peer *peer_new(uint64_t number, int fd); /* NULL: no memory, and the descriptor is the caller's */
 void peer_free(struct peer *peer);
-/* Records any number of occurrences. */
-void record_in_turns(struct share *s, const struct share_event *event);
 /* Reads what the worker has sent. */
 void peer_receive(struct share *s, struct peer *peer);
 /* Sends acknowledgements as far as there is room. True: all is sent. */

@@ -499,33 +499,6 @@ static void test_flood_of_different_events_is_handed_over(void **state)
 	assert_int_equal(counts(worker).dropped[EVREC_CAUSE_QUEUE_FULL], 1);
 }
 
-/* Who holds a lock meanwhile gives it back soon. */
-static void test_many_occurrences_are_recorded_in_turns(void **state)
-{
-	struct world *w = *state;
-	struct process *owner, *worker;
-
-	for (size_t i = 0; i < 2; i++) {
-		if (i == 0) {
-			owner = start(w, 0);
-			worker = owner;
-		} else {
-			start_two(w, &owner, &worker);
-		}
-		for (unsigned j = 0; j < 1000; j++) {
-			assert_int_equal(add(worker, "web"), SHARE_KEPT);
-		}
-		step(w, 10);
-		assert_int_equal(owner->occurrences, 1000);
-		assert_int_equal(owner->recorded_len, 4);
-		for (size_t j = 0; j < 4; j++) {
-			assert_in_range(owner->recorded[j].n, 1, SHARE_RECORD_MAX);
-			assert_int_equal(owner->recorded[j].name[0] != '\0', j == 0);
-		}
-		stop(owner);
-	}
-}
-
 static void test_flush_reaches_the_owner_behind_the_events(void **state)
 {
 	struct world *w = *state;
@@ -688,7 +661,6 @@ int main(void)
 		TEST(test_acknowledgements_wait_for_the_state_file),
 		TEST(test_long_event_is_handed_over),
 		TEST(test_flood_of_different_events_is_handed_over),
-		TEST(test_many_occurrences_are_recorded_in_turns),
 		TEST(test_flush_reaches_the_owner_behind_the_events),
 		TEST(test_worker_that_ends_drops_what_is_left_and_tells),
 		TEST(test_wake_ends_a_wait),
