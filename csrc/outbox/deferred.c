@@ -115,9 +115,6 @@ static struct entry *admit(struct outbox *ob, const struct occurrence *occurrenc
 	if (target != NULL && receipts_add(&target->receipts, *occurrence->receipt, ob->spare)) {
 		ob->spare = NULL;
 	}
-	if (target != NULL && target->count == 0 && target->maybe_received != 0) {
-		receipts_mark_tried(target->receipts);
-	}
 	return target;
 }
 

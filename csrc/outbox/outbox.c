@@ -145,7 +145,6 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 	}
 	entry->id = occurrence->id;
 	entry->verb = occurrence->verb;
-	entry->maybe_received = occurrence->again && entry->verb == VERB_CREATE;
 	pending_add(ob, entry, occurrence);
 	add_row(ob, entry, occurrence);
 	return entry;

@@ -72,7 +72,6 @@ struct occurrence {
 	bool *deferred;                   /* set if `due` is: whether the write is deferred; NULL: nobody asks */
 	bool silent;                      /* a write without an occurrence: the counters count none */
 	const struct receipt_id *receipt; /* NULL: none; not of a silent one */
-	bool again; /* an earlier process may have created it: if the name of a new create is taken, it has */
 	const void *draft;
 };
 

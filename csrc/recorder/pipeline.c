@@ -96,7 +96,6 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.due = pipeline_due(pipeline, o, now, monotonic),
 		.deferred = &deferred,
 		.receipt = pipeline->receipt,
-		.again = pipeline->again,
 		.draft = &draft,
 	};
 	enum evrec_cause cause;
@@ -202,7 +201,6 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		.important = write_is_important(event),
 		.now = clock_coarse(pipeline->clock),
 		.receipt = pipeline->receipt,
-		.again = pipeline->again,
 		.draft = &draft,
 	};
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {

@@ -75,8 +75,6 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
  */
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
                          const struct receipt_id *receipt);
-/* Whether another process may have created the events that are recorded from now on, under their names. At first not. */
-void pipeline_set_again(struct pipeline *pipeline, bool again);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*

@@ -62,7 +62,6 @@ struct pipeline {
 	struct buf note;                  /* an aggregate's note, if it had to be cleaned or cut */
 	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
 	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
-	bool again;                       /* pipeline_set_again */
 	uint64_t received, rate_limited;
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;

@@ -25,11 +25,6 @@ void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *
 	}
 }
 
-void pipeline_set_again(struct pipeline *pipeline, bool again)
-{
-	pipeline->again = again;
-}
-
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
                          const struct receipt_id *receipt)
 {

@@ -50,7 +50,6 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 	}
 	choose(e, i, &chosen);
 	watch->chosen = &chosen;
-	pipeline_set_again(watch->pipeline, e->again && event->name.len != 0);
 	if (e->source == 0) {
 		pipeline_record(watch->pipeline, event, keys, now);
 	} else {
@@ -61,7 +60,6 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 		}
 	}
 	watch->chosen = NULL;
-	pipeline_set_again(watch->pipeline, false);
 }
 
 static void on_record(void *ctx, const struct share_event *e)

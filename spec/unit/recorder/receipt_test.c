@@ -24,45 +24,6 @@ static void test_written(void **state)
 	receipt_fixture_free(&f);
 }
 
-/* An earlier owner has written it. */
-static void test_written_by_another_process(void **state)
-{
-	struct receipt_fixture f = { .status = 409 };
-
-	(void)state;
-	receipt_fixture_open(&f, NULL, NULL);
-	pipeline_set_again(f.pipeline, true);
-	receipt_record(&f, "a", "m", ours);
-	receipt_advance(&f, 0);
-	assert_int_equal(f.settled[SETTLED_WRITTEN], 1);
-	pipeline_set_again(f.pipeline, false);
-	receipt_record(&f, "b", "m", theirs);
-	receipt_advance(&f, 0);
-	assert_int_equal(f.dropped[EVREC_CAUSE_CONFLICT], 1);
-	receipt_end(&f);
-	receipt_fixture_free(&f);
-}
-
-static void test_more_than_another_process_has_written(void **state)
-{
-	struct receipt_fixture f = { .status = 409 };
-
-	(void)state;
-	receipt_fixture_open(&f, NULL, NULL);
-	pipeline_set_again(f.pipeline, true);
-	receipt_record(&f, "a", "m", ours);
-	receipt_record(&f, "a", "m", ours);
-	receipt_advance(&f, 0);
-	/* The patch with both is to be tried again. */
-	assert_int_equal(receipt_open(&f), 2);
-	f.status = 200;
-	receipt_advance(&f, 60 * EVREC_SECOND);
-	assert_int_equal(f.settled[SETTLED_WRITTEN], 2);
-	assert_int_equal(f.last_count, 2);
-	receipt_end(&f);
-	receipt_fixture_free(&f);
-}
-
 static void test_rate_limited(void **state)
 {
 	struct receipt_fixture f = { .status = 201 };
@@ -261,16 +222,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_written_by_another_process),
-		cmocka_unit_test(test_more_than_another_process_has_written),
-		cmocka_unit_test(test_rate_limited),
-		cmocka_unit_test(test_dropped),
-		cmocka_unit_test(test_unfit),
-		cmocka_unit_test(test_counted),
-		TMPDIR_TEST(test_spooled),
-		cmocka_unit_test(test_no_memory),
-		TMPDIR_TEST(test_each_is_settled_once),
+		cmocka_unit_test(test_written),   cmocka_unit_test(test_rate_limited),
+		cmocka_unit_test(test_dropped),   cmocka_unit_test(test_unfit),
+		cmocka_unit_test(test_counted),   TMPDIR_TEST(test_spooled),
+		cmocka_unit_test(test_no_memory), TMPDIR_TEST(test_each_is_settled_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
