@@ -649,7 +649,13 @@ typedef struct evrec_broadcaster_options {
 	 * state_file, the next owner goes on with the names and counts. All must start the same sinks, at most 8, with the
 	 * same options, in the same order: on_error of one that differs gets "share_refused" and the option, and its events
 	 * wait. No sink of evrec_sink_new, and no message_func. on_drop is called where the event was recorded. Only processes
-	 * of this user and of root are talked to. A broadcaster without a name has that of the share.
+	 * of this user and of root are talked to.
+	 *
+	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
+	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
+	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
+	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
+	 * A broadcaster without a name has that of the share.
 	 */
 	evrec_str share;
 	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */

@@ -183,6 +183,7 @@ build = {
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/shared.c",
 				"csrc/recorder/sharing.c",
+				"csrc/recorder/sharing_exit.c",
 				"csrc/recorder/sharing_news.c",
 				"csrc/recorder/stats.c",
 				"csrc/recorder/suppressed.c",

@@ -2,6 +2,9 @@
 
 #define MAX_PENDING_MAX 10000000
 #define BATCH 64
+/* max_pending_bytes by default. */
+#define BYTES_FOR_EACH 4096
+#define BYTES_MIN (1024 * 1024)
 
 void evrec_limits_init(evrec_limits *limits)
 {
@@ -9,6 +12,16 @@ void evrec_limits_init(evrec_limits *limits)
 		.max_pending = 10000,
 		.max_age = 3600 * EVREC_SECOND,
 	};
+}
+
+size_t outbox_limit_of_bytes(const evrec_limits *limits)
+{
+	size_t bytes = limits->max_pending_bytes;
+
+	if (bytes == 0 && __builtin_mul_overflow(limits->max_pending, (size_t)BYTES_FOR_EACH, &bytes)) {
+		bytes = SIZE_MAX;
+	}
+	return limits->max_pending_bytes == 0 && bytes < BYTES_MIN ? BYTES_MIN : bytes;
 }
 
 int outbox_check_limits(const evrec_limits *limits, evrec_error *err)

@@ -2,10 +2,6 @@
 
 #include "base/wait.h"
 
-/* max_pending_bytes by default. */
-#define BYTES_FOR_EACH 4096
-#define BYTES_MIN (1024 * 1024)
-
 struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limits, uint64_t seed)
 {
 	struct outbox *ob = mem_zalloc(sizeof(*ob));
@@ -19,13 +15,7 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 	}
 	ob->ops = *ops;
 	ob->limits = *limits;
-	if (limits->max_pending_bytes == 0 &&
-	    __builtin_mul_overflow(limits->max_pending, (size_t)BYTES_FOR_EACH, &ob->limits.max_pending_bytes)) {
-		ob->limits.max_pending_bytes = SIZE_MAX;
-	}
-	if (limits->max_pending_bytes == 0 && ob->limits.max_pending_bytes < BYTES_MIN) {
-		ob->limits.max_pending_bytes = BYTES_MIN;
-	}
+	ob->limits.max_pending_bytes = outbox_limit_of_bytes(limits);
 	ob->random = seed;
 	ob->now = INT64_MIN;
 	ob->rows_after = INT64_MAX;

@@ -90,6 +90,8 @@ struct outbox_stats {
 
 /* Checks the limits of a sink: 0, or EVREC_EINVALID and a message that names the option. */
 int outbox_check_limits(const evrec_limits *limits, evrec_error *err);
+/* max_pending_bytes, or its default. */
+size_t outbox_limit_of_bytes(const evrec_limits *limits);
 /*
  * `limits` were checked, and are copied; `seed` starts the jitter. NULL: no memory. Entries that were answered or
  * dropped wait to be collected beyond these limits; they stay few, as a pipeline collects more than it submits.

@@ -321,6 +321,11 @@ void pipeline_join(struct pipeline *pipeline, int64_t deadline)
 	}
 }
 
+const evrec_limits *pipeline_limits(const struct pipeline *pipeline)
+{
+	return &pipeline->sink->options.limits;
+}
+
 evrec_str pipeline_secret(const struct pipeline *pipeline)
 {
 	return pipeline->sink->secret;

@@ -148,6 +148,8 @@ void pipeline_write_state_ahead(struct pipeline *pipeline);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);
+/* Of the sink. */
+const evrec_limits *pipeline_limits(const struct pipeline *pipeline);
 /* Sets all but `number`. In a forked child that has recorded nothing yet all counters are 0. */
 void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats);
 /* evrec_broadcaster_explain, for this sink. */

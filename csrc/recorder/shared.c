@@ -94,6 +94,7 @@ void shared_end(evrec_broadcaster *b)
 		hub->ended = true;
 		shared_unlock(b);
 		sharing_stop(hub);
+		sharing_tell_losses(hub);
 		shared_enter(b);
 		hub_release_watches(hub);
 	} else {

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "outbox/outbox.h"
 #include "sender/sender.h"
 #include "share/endpoint.h"
 
@@ -32,7 +33,7 @@ static struct share *make_share(struct hub *hub)
 	};
 
 	evrec_limits_init(&limits);
-	options.limits = (struct ledger_limits){ limits.max_pending, limits.max_pending * 4096 };
+	options.limits = (struct ledger_limits){ limits.max_pending, outbox_limit_of_bytes(&limits) };
 	return share_new(&options, &sharing_ops, hub, NULL);
 }
 
@@ -64,6 +65,28 @@ void sharing_free(struct hub *hub)
 	}
 }
 
+/* The smallest of all sinks, for each waits for every event. */
+static void set_limits(const struct hub *hub)
+{
+	struct ledger_limits least = { SIZE_MAX, SIZE_MAX };
+
+	for (size_t i = 0; i < hub->last_number && i < FRAME_SINKS; i++) {
+		const evrec_watch *watch = sharing_sink_at(hub, i);
+		const evrec_limits *limits = watch == NULL ? NULL : pipeline_limits(watch->pipeline);
+
+		if (limits != NULL) {
+			const size_t bytes = outbox_limit_of_bytes(limits);
+
+			least.max_events =
+				limits->max_pending < least.max_events ? limits->max_pending : least.max_events;
+			least.max_bytes = bytes < least.max_bytes ? bytes : least.max_bytes;
+		}
+	}
+	if (least.max_events != SIZE_MAX) {
+		share_set_limits(hub->sharing->share, &least);
+	}
+}
+
 /* Sets the options that all processes must have alike: those of all sinks. False: no memory. */
 static bool set_options(struct hub *hub)
 {
@@ -86,6 +109,7 @@ static bool set_options(struct hub *hub)
 	options[n++] = (struct frame_option){ EVREC_STR("sinks"), hub->last_number };
 	sh->is_set = share_set_options(sh->share, options, n, hub->last_number);
 	mem_free(options);
+	set_limits(hub);
 	return sh->is_set;
 }
 
@@ -169,10 +193,12 @@ void sharing_renew(struct hub *hub)
 		sh->is_set = sh->may_own = false;
 		sh->dropped = 0;
 		memset(sh->left, 0, sizeof(sh->left));
+		sh->guest = (struct sender_guest){ .listed = false };
 		atomic_store(&sh->drive, NOT_DRIVEN);
 		atomic_store(&sh->stops, false);
 		atomic_store(&sh->stepping, false);
 		atomic_store(&sh->owns, false);
+		atomic_store(&sh->told, false);
 		sh->unsettled = 0;
 		sh->marked = false;
 		sh->state_until = 0;
@@ -283,6 +309,7 @@ static void start(struct hub *hub)
 			hub->options.drive != EVREC_DRIVE_POLL && sender_create_thread(&sh->thread, run, hub) == 0;
 
 		atomic_store(&sh->drive, by_thread ? BY_THREAD : BY_POLLS);
+		sharing_watch_exit(hub);
 	}
 	hub_unlock(hub);
 }
@@ -356,6 +383,7 @@ void sharing_stop(struct hub *hub)
 	if (sh == NULL || atomic_exchange(&sh->stops, true)) {
 		return;
 	}
+	senders_remove_guest(&sh->guest);
 	if (atomic_load(&sh->drive) == BY_THREAD) {
 		share_wake(sh->share);
 		(void)pthread_join(sh->thread, NULL);

@@ -54,7 +54,9 @@ int64_t sharing_poll_delay(struct hub *hub);
 void sharing_wait(int64_t deadline);
 /* No more steps are done. Before the sinks end. */
 void sharing_stop(struct hub *hub);
-/* After that: tells workers or the owner the end. */
+/* After that: tells on standard error what is not acknowledged, once. Nothing after sharing_end. */
+void sharing_tell_losses(struct hub *hub);
+/* After sharing_stop: tells workers or the owner the end. */
 void sharing_end(struct hub *hub, int64_t deadline);
 
 #pragma GCC visibility pop

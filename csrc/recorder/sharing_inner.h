@@ -3,12 +3,14 @@
  *
  *   sharing.c       how it begins, is driven and ends
  *   sharing_news.c  what a share calls: an owner records for workers and learns what becomes of it; a worker is told
+ *   sharing_exit.c  the end of a process, or of a broadcaster, that was not shut down
  */
 #ifndef EVREC_SHARING_INNER_H
 #define EVREC_SHARING_INNER_H
 
 #include "base/clock.h"
 #include "recorder/sharing.h"
+#include "sender/sender.h"
 #include "share/share.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,7 +27,9 @@ struct sharing {
 	atomic_bool stops;
 	atomic_bool stepping; /* a poll is in a step */
 	atomic_bool owns;
+	atomic_bool told; /* its losses */
 	_Atomic int64_t flushed_at;
+	struct sender_guest guest; /* the end of the process waits for what is not acknowledged */
 
 	/* With the hub's lock held: */
 	bool may_own;               /* share_client_only does not count any more */
@@ -50,6 +54,9 @@ static inline int64_t sharing_mono(void)
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
 /* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
 int64_t sharing_take_answers(struct hub *hub);
+
+/* From now on the end of the process waits for it, for a while, and tells what is left. */
+void sharing_watch_exit(struct hub *hub);
 
 /* What a share calls, with the hub as its context. */
 extern const struct share_ops sharing_ops;

@@ -97,6 +97,21 @@ void sender_close_state(struct sender *s);
 void sender_release(struct sender *s);
 
 /*
+ * Somebody else whom the end of the process waits for as long as for senders: who hands events over to another process.
+ * The fields up to `ctx` are the caller's.
+ */
+struct sender_guest {
+	bool (*go_on)(void *ctx); /* does what can be done at once, with no lock held. False: nothing is left */
+	void (*tell)(void *ctx);  /* tells what is left. Must not call this room */
+	void *ctx;
+	struct sender_guest *prev, *next;
+	bool listed, busy;
+};
+/* Not if it is listed. A forked child finds it listed no more, and clears it before it adds it again. Any thread. */
+void senders_add_guest(struct sender_guest *guest);
+void senders_remove_guest(struct sender_guest *guest); /* waits while the guest is called. Idempotent */
+
+/*
  * Changes in a forked child, in which the parent's threads do not exist and its locks may be held for ever. Whoever finds
  * it changed makes a new outbox, protocol and sender, and leaves the old ones alone, memory and all: the functions
  * above do nothing for these. Cheap; any thread. Forks before the first sender_watch_forks go unnoticed.

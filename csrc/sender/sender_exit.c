@@ -107,11 +107,33 @@ static void release_deferred(void)
 	}
 }
 
+/* Gives back the lock meanwhile: a guest that is busy stays in the list. */
+static bool guests_get_on(void)
+{
+	bool some = false;
+
+	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {
+		guest->busy = true;
+		(void)pthread_mutex_unlock(&senders.lock);
+		some = guest->go_on(guest->ctx) || some;
+		(void)pthread_mutex_lock(&senders.lock);
+		guest->busy = false;
+		(void)pthread_cond_broadcast(&senders.changed);
+	}
+	return some;
+}
+
 /* Lets all senders make the tries that a flush would make. */
 static void flush_all(const struct ending_plan *plan)
 {
-	while (some_get_on(plan) && sender_real_now() < plan->flush_until) {
-		(void)senders_wait(sender_real_now() + LOOK);
+	bool some = true;
+
+	while (some && sender_real_now() < plan->flush_until) {
+		some = guests_get_on();
+		some = some_get_on(plan) || some;
+		if (some) {
+			(void)senders_wait(sender_real_now() + LOOK);
+		}
 	}
 }
 
@@ -207,6 +229,9 @@ static void end_all(int64_t timeout, bool by_signal)
 			sender_tell_losses(s);
 		}
 	}
+	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {
+		guest->tell(guest->ctx);
+	}
 	senders.ending = ENDED;
 	(void)pthread_cond_broadcast(&senders.changed);
 }
@@ -256,7 +281,7 @@ void senders_end_for_signal(int64_t timeout)
 void senders_watch_exit(const struct protocol *p)
 {
 	static atomic_bool watched;
-	bool fresh = p->ops->init_library != NULL && p->ops->init_library();
+	bool fresh = p != NULL && p->ops->init_library != NULL && p->ops->init_library();
 
 	/* exit() calls handlers in the reverse order, so this one is registered after each library's. */
 	if (!atomic_exchange(&watched, true) || fresh) {

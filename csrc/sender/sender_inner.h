@@ -92,6 +92,7 @@ struct senders {
 	pthread_cond_t changed; /* a thread has finished, or `ending` has changed */
 	struct sender *head;
 	unsigned away; /* senders without an owner that a poll steps; they are not in the list meanwhile */
+	struct sender_guest *guests;
 	enum ending ending;
 	pthread_t leaver; /* the last thread that left the list with its sender: the next one joins it, or exit() */
 	bool has_leaver;

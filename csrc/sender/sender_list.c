@@ -19,6 +19,7 @@ static void make_empty(void)
 	(void)pthread_mutex_init(&senders.lock, NULL);
 	wait_init(&senders.changed);
 	senders.head = NULL;
+	senders.guests = NULL;
 	senders.away = 0;
 	senders.ending = NOT_ENDED;
 	senders.has_leaver = false;
@@ -81,6 +82,42 @@ void senders_remove(struct sender *s)
 		s->next->prev = s->prev;
 	}
 	s->listed = false;
+}
+
+void senders_add_guest(struct sender_guest *guest)
+{
+	senders_init();
+	senders_watch_exit(NULL);
+	(void)pthread_mutex_lock(&senders.lock);
+	guest->prev = NULL;
+	guest->next = senders.guests;
+	if (guest->next != NULL) {
+		guest->next->prev = guest;
+	}
+	senders.guests = guest;
+	guest->listed = true;
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+void senders_remove_guest(struct sender_guest *guest)
+{
+	if (!guest->listed) {
+		return;
+	}
+	(void)pthread_mutex_lock(&senders.lock);
+	while (guest->busy) {
+		(void)pthread_cond_wait(&senders.changed, &senders.lock);
+	}
+	if (guest->prev == NULL) {
+		senders.guests = guest->next;
+	} else {
+		guest->prev->next = guest->next;
+	}
+	if (guest->next != NULL) {
+		guest->next->prev = guest->prev;
+	}
+	guest->listed = false;
+	(void)pthread_mutex_unlock(&senders.lock);
 }
 
 bool senders_leave(pthread_t *before)

@@ -35,6 +35,11 @@ void ledger_free(struct ledger *l)
 	}
 }
 
+void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits)
+{
+	l->limits = *limits;
+}
+
 void ledger_set_sinks(struct ledger *l, size_t sinks)
 {
 	l->sinks = sinks;

@@ -26,6 +26,8 @@ struct ledger_limits {
 struct ledger;
 struct ledger *ledger_new(const struct ledger_limits *limits); /* NULL: no memory */
 void ledger_free(struct ledger *l);                            /* NULL is fine */
+/* What it has beyond lower ones stays. */
+void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
 
 /* Whose every occurrence from now on is to be acknowledged for; at most FRAME_SINKS. */
 void ledger_set_sinks(struct ledger *l, size_t sinks);

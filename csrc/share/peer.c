@@ -204,7 +204,7 @@ static int set_node(const struct share *s, struct peer *peer, uint32_t id, evrec
 /* Idle events of a worker have ids too, and its table of them doubles. */
 static bool is_id(const struct share *s, uint32_t id)
 {
-	return id < 2 * (s->options.limits.max_events + 1024);
+	return id < 2 * (s->most_events + 1024);
 }
 
 static int take_event(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)

@@ -60,6 +60,7 @@ struct share *share_new(const struct share_options *options, const struct share_
 		s->ops = ops;
 		s->ctx = ctx;
 		s->next_try = INT64_MIN;
+		s->most_events = options->limits.max_events;
 		make_instance(s);
 		if (copy_users(s)) {
 			s->ledger = ledger_new(&options->limits);
@@ -144,6 +145,16 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 	mem_free(old);
 	mem_free(old_names);
 	return true;
+}
+
+void share_set_limits(struct share *s, const struct ledger_limits *limits)
+{
+	share_lock(s);
+	ledger_set_limits(s->ledger, limits);
+	if (limits->max_events > s->most_events) {
+		s->most_events = limits->max_events;
+	}
+	share_unlock(s);
 }
 
 /* ---- what any thread does ---- */

@@ -82,6 +82,8 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 
 /* From now on `client_only` does not count. */
 void share_may_own(struct share *s);
+/* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
+void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);

@@ -94,7 +94,8 @@ struct share {
 	size_t sinks;
 	bool changed; /* the options, since the connection was greeted */
 	bool flushes;
-	bool records_own; /* an event was taken out of the ledger, and is not recorded yet */
+	_Atomic size_t most_events; /* of all limits that were set */
+	bool records_own;           /* an event was taken out of the ledger, and is not recorded yet */
 };
 
 static inline void share_lock(struct share *s)

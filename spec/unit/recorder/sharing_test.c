@@ -39,7 +39,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 	(void)snprintf(side->error_name, sizeof(side->error_name), "%s", name);
 }
 
-static const char *const names[] = { "first", "second" };
+static const char *const names[] = { "first", "second", "third" };
 
 static evrec_broadcaster_options options_of(const struct world *w, size_t i, struct side *side)
 {
@@ -55,22 +55,18 @@ static evrec_broadcaster_options options_of(const struct world *w, size_t i, str
 }
 
 /* False: no memory. */
-static bool open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
-                        bool threadless)
+static bool open_with(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                      const evrec_sink_options *common, unsigned burst)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
-	evrec_broadcaster_options own = *options;
 	evrec_correlator_options correlator;
-	evrec_sink_options common;
 	evrec_sink *sink;
 
 	evrec_correlator_options_init(&correlator);
 	correlator.burst_size = burst;
 	correlator.qps = 0;
-	evrec_sink_options_init(&common);
-	own.drive = threadless ? EVREC_DRIVE_POLL : EVREC_DRIVE_AUTO;
-	side->b = evrec_broadcaster_new(&own, NULL);
-	sink = evrec_sink_file(str_from(path), &common, NULL);
+	side->b = evrec_broadcaster_new(options, NULL);
+	sink = evrec_sink_file(str_from(path), common, NULL);
 	if (side->b != NULL && sink != NULL) {
 		side->watch = evrec_broadcaster_start_recording_to_sink(side->b, sink, &correlator, NULL);
 		side->r = evrec_recorder_new(side->b, &source, NULL);
@@ -79,9 +75,27 @@ static bool open_driven(struct side *side, const evrec_broadcaster_options *opti
 	return side->watch != NULL && side->r != NULL;
 }
 
+static bool open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
+                        enum evrec_drive drive)
+{
+	evrec_broadcaster_options own = *options;
+
+	own.drive = drive;
+	return open_with(side, &own, path, NULL, burst);
+}
+
+static bool open_limited(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                         const evrec_sink_options *common)
+{
+	evrec_broadcaster_options own = *options;
+
+	own.drive = EVREC_DRIVE_POLL;
+	return open_with(side, &own, path, common, 25);
+}
+
 static bool open_side(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)
 {
-	return open_driven(side, options, path, burst, true);
+	return open_driven(side, options, path, burst, EVREC_DRIVE_POLL);
 }
 
 static void close_side(struct side *side)
@@ -209,6 +223,28 @@ static void test_process_with_other_options_is_refused(void **state)
 	close_both(&w);
 }
 
+/* Nobody writes: a worker keeps as much as its sinks would. */
+static void test_limits_of_a_sink_bound_a_worker(void **state)
+{
+	evrec_broadcaster_options options;
+	evrec_sink_options common;
+	struct world w;
+
+	make_world(&w);
+	evrec_sink_options_init(&common);
+	common.limits.max_pending = 3;
+	options = options_of(&w, 0, &w.sides[0]);
+	options.share_client_only = true;
+	assert_true(open_limited(&w.sides[0], &options, tmpdir_path(*state, "events"), &common));
+	for (char note[] = "a"; note[0] <= 'e'; note[0]++) {
+		assert_int_equal(record(&w.sides[0], note), 0);
+	}
+	assert_int_equal(stats(&w.sides[0]).pending, 3);
+	assert_int_equal(stats(&w.sides[0]).dropped[EVREC_CAUSE_QUEUE_FULL], 2);
+	assert_int_equal(w.sides[0].drops, 2);
+	close_side(&w.sides[0]);
+}
+
 static void test_share_is_the_name_of_a_broadcaster_without_one(void **state)
 {
 	struct world w;
@@ -280,7 +316,7 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	make_world(&w);
 	side = &w.sides[0];
 	options = options_of(&w, 0, side);
-	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, false));
+	assert_true(open_driven(side, &options, tmpdir_path(*state, "events"), 1000, EVREC_DRIVE_AUTO));
 	/* From here on it is the owner. */
 	assert_int_equal(record(side, "a"), 0);
 	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
@@ -301,6 +337,190 @@ static void test_children_of_an_owner_with_a_thread_are_workers(void **state)
 	assert_int_equal(stats(side).created + stats(side).patched + stats(side).coalesced, 41);
 	assert_int_equal(evrec_broadcaster_shutdown(side->b, SOON, NULL), 0);
 	close_side(side);
+}
+
+/* ---- series ---- */
+
+static void poll_three(struct world *w, const struct side *third, unsigned times)
+{
+	while (times-- > 0) {
+		poll_both(w, 1);
+		evrec_broadcaster_poll(third->b);
+	}
+}
+
+/* The count of the series that was written last. */
+static long long last_count(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[4096];
+	long long count = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		const char *at = strstr(line, "\"series\":{\"count\":");
+
+		count = at == NULL ? 1 : atoll(at + strlen("\"series\":{\"count\":"));
+	}
+	(void)fclose(file);
+	return count;
+}
+
+/* One event goes on in an owner and two workers. */
+static void test_series_goes_on_through_two_workers(void **state)
+{
+	static const unsigned turns[] = { 1, 2, 1, 0, 2, 2, 1 };
+	const char *path = tmpdir_path(*state, "events");
+	evrec_sink_options common;
+	evrec_sink_stats s;
+	struct side third;
+	struct world w;
+
+	make_world(&w);
+	evrec_sink_options_init(&common);
+	common.api = EVREC_SINK_EVENTS_V1;
+	for (size_t i = 0; i < 3; i++) {
+		struct side *side = i < 2 ? &w.sides[i] : &third;
+		evrec_broadcaster_options options = options_of(&w, i, side);
+
+		*side = (struct side){ .b = NULL };
+		assert_true(open_limited(side, &options, path, &common));
+		evrec_broadcaster_poll(side->b);
+	}
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		assert_int_equal(record(turns[i] < 2 ? &w.sides[turns[i]] : &third, "a"), 0);
+		poll_three(&w, &third, 3);
+	}
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.received, 7);
+	/* The first two are written at once; the series counts the rest. */
+	assert_int_equal(s.created, 1);
+	assert_int_equal(s.counted, 5);
+	assert_int_equal(stats(&w.sides[1]).pending + stats(&third).pending, 4);
+	assert_int_equal(last_count(path), 2);
+	/* A worker's flush writes what is counted of all. */
+	for (unsigned i = 0; i < 1000 && evrec_broadcaster_flush(third.b, 1, NULL) != 0; i++) {
+		poll_three(&w, &third, 1);
+		(void)poll(NULL, 0, 1);
+	}
+	poll_three(&w, &third, 3);
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.counted + s.pending, 0);
+	assert_int_equal(s.created + s.patched + s.coalesced, 7);
+	assert_int_equal(last_count(path), 7);
+	assert_int_equal(stats(&w.sides[1]).forwarded, 3);
+	assert_int_equal(stats(&third).forwarded, 3);
+	assert_int_equal(stats(&w.sides[1]).pending + stats(&third).pending, 0);
+	close_side(&third);
+	close_both(&w);
+}
+
+/* ---- ends without a shutdown ---- */
+
+/* How a worker ends that has just recorded three events. */
+enum ending { BY_EXIT, BY_SIGNAL, BY_FREE };
+
+static int live_as_worker(const struct world *w, const char *path, const char *errors, bool threads, enum ending ending)
+{
+	static const int signals[] = { SIGTERM };
+	struct side side = { .b = NULL };
+	evrec_broadcaster_options options = options_of(w, 1, &side);
+
+	if (freopen(errors, "w", stderr) == NULL) {
+		return 2;
+	}
+	options.share_client_only = true;
+	options.on_drop = NULL;
+	options.on_error = NULL;
+	options.loud = true;
+	if (!open_driven(&side, &options, path, 25, threads ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL) ||
+	    evrec_on_signal(signals, 1, EVREC_SECOND / 2, NULL) != 0) {
+		return 3;
+	}
+	(void)record(&side, "a");
+	(void)record(&side, "a");
+	(void)record(&side, "b");
+	if (ending == BY_SIGNAL) {
+		(void)raise(SIGTERM);
+		(void)pause();
+	}
+	if (ending == BY_FREE) {
+		close_side(&side);
+	}
+	return 0;
+}
+
+static int end_worker(const struct world *w, void **state, bool threads, enum ending ending)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		exit(live_as_worker(w, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors"), threads, ending));
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		if (w->sides[0].b != NULL) {
+			evrec_broadcaster_poll(w->sides[0].b);
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	return status;
+}
+
+static void check_line(void **state, const char *line)
+{
+	FILE *file = fopen(tmpdir_path(*state, "errors"), "r");
+	char text[512] = "";
+
+	assert_non_null(file);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	assert_string_equal(text, line);
+}
+
+/* Nobody is there who would write. */
+static void test_worker_that_ends_tells_what_is_not_acknowledged(void **state)
+{
+	char line[256];
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	(void)snprintf(line, sizeof(line),
+	               "evrec: the share %s: 3 events were not acknowledged by the process that writes for all\n",
+	               w.share);
+	assert_int_equal(end_worker(&w, state, true, BY_EXIT), 0);
+	check_line(state, line);
+	assert_int_equal(end_worker(&w, state, true, BY_SIGNAL), SIGTERM);
+	check_line(state, line);
+	assert_int_equal(end_worker(&w, state, true, BY_FREE), 0);
+	check_line(state, line);
+}
+
+static void test_worker_that_exits_hands_over_first(void **state)
+{
+	evrec_broadcaster_options options;
+	evrec_sink_stats s;
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	for (int threads = 0; threads <= 1; threads++) {
+		assert_int_equal(end_worker(&w, state, threads == 1, BY_EXIT), 0);
+		check_line(state, "");
+	}
+	assert_int_equal(end_worker(&w, state, true, BY_SIGNAL), SIGTERM);
+	check_line(state, "");
+	s = stats(&w.sides[0]);
+	assert_int_equal(s.created + s.patched + s.coalesced, 9);
+	close_side(&w.sides[0]);
 }
 
 /* ---- memory ---- */
@@ -460,12 +680,16 @@ int main(void)
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_owner_that_ends_leaves_what_it_cannot_write),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
+		TMPDIR_TEST(test_limits_of_a_sink_bound_a_worker),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
 		TMPDIR_TEST(test_recording_calls_do_not_wait_for_those_of_workers),
 		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
+		TMPDIR_TEST(test_series_goes_on_through_two_workers),
 		TMPDIR_TEST(test_no_memory),
+		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
+		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
 

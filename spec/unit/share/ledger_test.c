@@ -262,7 +262,7 @@ static void test_name_stays_over_an_owner_that_got_nothing(void **state)
 static void test_limits_drop_new_events_and_fold_known_ones(void **state)
 {
 	struct world *w = *state;
-	const struct ledger_limits two = { 2, 1 << 20 }, small = { 100, 1000 };
+	const struct ledger_limits two = { 2, 1 << 20 }, one = { 1, 1 << 20 }, small = { 100, 1000 };
 
 	ledger_free(w->l);
 	w->l = ledger_new(&two);
@@ -275,6 +275,13 @@ static void test_limits_drop_new_events_and_fold_known_ones(void **state)
 	check_counts(w, 0, 0, 3);
 	assert_int_equal(ack(w, send_all(w), 1, 0, FRAME_FORWARDED), 1);
 	assert_true(add(w, 3, T0));
+
+	/* Lower ones keep what there is. */
+	ledger_set_limits(w->l, &one);
+	assert_true(add(w, 1, T0) && add(w, 3, T0));
+	assert_false(add(w, 2, T0));
+	ledger_set_limits(w->l, &wide);
+	assert_true(add(w, 2, T0));
 
 	ledger_free(w->l);
 	w->l = ledger_new(&small);
