@@ -51,7 +51,7 @@ struct pipeline_listener {
 	/* Once for each occurrence of pipeline_record_for. NULL: there are none. */
 	void (*settled)(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
 	void *ctx;
-	bool opens_state; /* pipeline_open_state is called: pipeline_new does not open the state file */
+	bool opens_state; /* pipeline_open_state is called: the first use does not open the state file */
 	bool loud;        /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
 

@@ -1,13 +1,26 @@
 #include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
 
-void pipeline_keep_state(struct pipeline *pipeline, bool *in_use)
+/* `in_use` is that of kept_state_new. */
+static void open_state(struct pipeline *pipeline, bool *in_use)
 {
 	const evrec_str path = pipeline->sink->options.state_file;
 
-	if (path.len != 0) {
-		pipeline->state = kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock),
-		                                 pipeline->outbox, in_use);
+	if (path.len == 0 || pipeline->state != NULL) {
+		return;
+	}
+	pipeline->state =
+		kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
+	if (pipeline->state != NULL) {
+		sender_set_state(pipeline->sender, pipeline->state);
+	}
+}
+
+void pipeline_use_state(struct pipeline *pipeline)
+{
+	if (!pipeline->has_used_state && !pipeline->listener->opens_state) {
+		pipeline->has_used_state = true;
+		open_state(pipeline, NULL);
 	}
 }
 
@@ -15,11 +28,8 @@ bool pipeline_open_state(struct pipeline *pipeline, bool last)
 {
 	bool in_use = false;
 
-	if (pipeline_ready(pipeline) && pipeline->state == NULL) {
-		pipeline_keep_state(pipeline, last ? NULL : &in_use);
-		if (pipeline->state != NULL) {
-			sender_set_state(pipeline->sender, pipeline->state);
-		}
+	if (pipeline_ready(pipeline)) {
+		open_state(pipeline, last ? NULL : &in_use);
 	}
 	return !in_use;
 }
