@@ -646,11 +646,13 @@ typedef struct evrec_broadcaster_options {
 	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or the
 	 * path of one in a folder of mode 0700 of this user. Of the processes that name the same one, the first that records
 	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
-	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. If all name one
-	 * state_file, the next owner goes on with the names and counts. All must start the same sinks, at most 8, with the
-	 * same options, in the same order: on_error of one that differs gets "share_refused" and the option, and its events
-	 * wait. No sink of evrec_sink_new, and no message_func. on_drop is called where the event was recorded. Only processes
-	 * of this user and of root are talked to. A broadcaster without a name has that of the share.
+	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
+	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
+	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
+	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
+	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
+	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user and of root are
+	 * talked to. A broadcaster without a name has that of the share.
 	 */
 	evrec_str share;
 	bool share_client_only; /* never the owner, as a process that only forks others */

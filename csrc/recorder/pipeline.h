@@ -143,6 +143,16 @@ void pipeline_write_state(struct pipeline *pipeline);
  */
 void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
 
+/* ---- a state that one process hands to the next one ---- */
+
+/*
+ * Appends what the correlator knows, for pipeline_load_state of another process. False, and then `out` is of no use: there
+ * is no memory, the sink combines events by series, or a state file has it.
+ */
+bool pipeline_save_state(struct pipeline *pipeline, struct buf *out);
+/* Before the first recording call. Entries that it cannot read, or has no memory for, begin anew. */
+void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes);
+
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);
 /* Sets all but `number`. In a forked child that has recorded nothing yet all counters are 0. */

@@ -1,3 +1,4 @@
+#include "correlate/state.h"
 #include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
 
@@ -69,5 +70,49 @@ void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx
 
 	if (state != NULL) {
 		state_file_on_written(state, func, ctx);
+	}
+}
+
+/* ---- handed over ---- */
+
+static bool hands_over(struct pipeline *pipeline)
+{
+	return pipeline_ready(pipeline) && pipeline->correlator != NULL && pipeline->sink->options.state_file.len == 0;
+}
+
+bool pipeline_save_state(struct pipeline *pipeline, struct buf *out)
+{
+	const uint32_t version = STATE_VERSION;
+	struct state *state = hands_over(pipeline) ? state_new(pipeline->correlator) : NULL;
+	uint64_t cursor = 0;
+	bool ok;
+
+	if (state == NULL) {
+		return false;
+	}
+	ok = state_note_all(state, evrec_clock_now(pipeline->clock));
+	if (ok) {
+		buf_put(out, &version, sizeof(version));
+		(void)state_take_all(state, &cursor, SIZE_MAX, out);
+	}
+	state_free(state);
+	return ok && !out->failed;
+}
+
+void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes)
+{
+	const uint32_t own = STATE_VERSION;
+	struct state_loaded loaded;
+	struct state *state = NULL;
+
+	if (bytes.len >= sizeof(own) && memcmp(bytes.data, &own, sizeof(own)) == 0 && hands_over(pipeline)) {
+		state = state_new(pipeline->correlator);
+	}
+	if (state != NULL) {
+		const evrec_str records = { bytes.data + sizeof(own), bytes.len - sizeof(own) };
+
+		/* Of any age: it is as if the process had gone on. */
+		(void)state_load(state, records, evrec_clock_now(pipeline->clock), INT64_MAX, &loaded);
+		state_free(state);
 	}
 }
