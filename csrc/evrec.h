@@ -472,17 +472,18 @@ typedef struct evrec_sink_options {
 	/*
 	 * The path of a file; unset: none. Only with EVREC_CORRELATE_RECORD: a constructor refuses it with series. The file
 	 * keeps what the correlator knows of events, so that a process that crashes and is started again goes on with their
-	 * counts and names, combines similar events as before, and has no new tokens. It is read when the sink is started
-	 * in a broadcaster, and written by the sink's thread, or by poll, once a second if something has changed, and at
-	 * the end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
-	 * used for 12 h are not taken over.
+	 * counts and names, combines similar events as before, and has no new tokens. It is opened and read by the first
+	 * recording call, poll, flush or shutdown, which waits for the disk: a sink that was only started touches no file. It is
+	 * written by the sink's thread, or by poll, once a second if something has changed, and at the end. A process that is
+	 * killed loses about a second of it, a crash of the machine more. Entries that were not used for 12 h are not taken over.
 	 *
 	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
 	 * If another process or sink has it, or the disk fails, the sink goes on without. So if the workers of one server
-	 * name the same path, only the first one keeps its counts. A forked child goes on without too, silently, as the
-	 * file is the parent's. Of a damaged file, what is before the damage is used. A file of another version of evrec
-	 * is not used at all. Both are replaced; one that is no state file is left alone. Of all this but a fork, on_error
-	 * gets the name "state"; of entries that are too old only if every entry is.
+	 * name the same path, only the first one keeps its counts. A child that was forked after the first call goes on
+	 * without too, silently, as the file is the parent's. Of a damaged file, the part before the damage is used. A file of
+	 * another version of evrec is not used at all. Both are replaced; one that is no state file is left alone. Of all this
+	 * but a fork, on_error gets the name "state", in the first call at the earliest; of entries that are too old only if
+	 * every entry is.
 	 */
 	evrec_str state_file;
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
@@ -645,11 +646,13 @@ typedef struct evrec_broadcaster_options {
 	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or the
 	 * path of one in a folder of mode 0700 of this user. Of the processes that name the same one, the first that records
 	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
-	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. If all name one
-	 * state_file, the next owner goes on with the names and counts. All must start the same sinks, at most 8, with the
-	 * same options, in the same order: on_error of one that differs gets "share_refused" and the option, and its events
-	 * wait. No sink of evrec_sink_new, and no message_func. on_drop is called where the event was recorded. Only processes
-	 * of this user and of root are talked to.
+	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
+	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
+	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
+	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
+	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
+	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user and of root are
+	 * talked to.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from

@@ -21,7 +21,7 @@ struct mark {
 
 /* The marks of a cache, by place, and the queue of those that have changed. */
 struct marks {
-	const struct lru *cache;
+	struct lru *cache;
 	struct mark *marks;
 	uint32_t room;
 	uint32_t head, tail; /* NONE: the queue is empty */
@@ -146,6 +146,37 @@ void state_answered(struct state *s, uint64_t handle)
 	if (lru_at(m->cache, handle) != NULL && place < m->room) {
 		enqueue(m, place);
 	}
+}
+
+struct noting {
+	struct marks *marks;
+	uint64_t used;
+	int64_t now;
+	bool ok;
+};
+
+static bool note_entry(void *ctx, evrec_str key, void *value)
+{
+	struct noting *noting = ctx;
+
+	(void)key;
+	noting->ok = mark_used(noting->marks, lru_place(lru_handle(value)), noting->used--, noting->now);
+	return noting->ok;
+}
+
+bool state_note_all(struct state *s, int64_t now)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < CACHES && ok; i++) {
+		struct lru *cache = s->of[i].cache;
+		struct noting noting = { &s->of[i], s->uses + lru_len(cache), now, true };
+
+		s->uses = noting.used;
+		lru_each(cache, note_entry, &noting);
+		ok = noting.ok;
+	}
+	return ok;
 }
 
 void state_begin_changes(struct state *s)

@@ -3,6 +3,7 @@
  * bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a time.
  *
  *   state_observed, state_answered   note the entries that an event or an answer has changed: a few instructions
+ *   state_note_all                   the same for all entries that there are
  *   state_take_changes               the entries that have changed until state_begin_changes and were not taken since
  *   state_take_all                   all entries, in portions: a file that begins with them needs nothing older
  *   state_load                       from such bytes into the caches
@@ -37,6 +38,12 @@ void state_free(struct state *s); /* NULL is fine */
 void state_observed(struct state *s, const struct observed *o, int64_t now);
 /* After correlator_answered. */
 void state_answered(struct state *s, uint64_t handle);
+
+/*
+ * For a correlator that was not watched so far: notes the use of all its entries, in their order of use. None counts as
+ * changed. False: no memory.
+ */
+bool state_note_all(struct state *s, int64_t now);
 
 /* state_take_changes takes the entries that have changed until now: one that changes again meanwhile, as it is by then. */
 void state_begin_changes(struct state *s);

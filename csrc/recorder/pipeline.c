@@ -170,6 +170,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
+	pipeline_use_state(pipeline);
 	if (outbox_has_news(pipeline->outbox)) {
 		pipeline_take_news(pipeline, NEWS_WHILE_RECORDING);
 	}
@@ -217,6 +218,9 @@ bool pipeline_begin_poll(struct pipeline *pipeline)
 	pipeline_finish_series(pipeline, evrec_clock_now(pipeline->clock), SIZE_MAX);
 	if (!pipeline_ready(pipeline)) {
 		return false;
+	}
+	if (pipeline->phase == PIPELINE_RUNNING) {
+		pipeline_use_state(pipeline);
 	}
 	sender_begin(pipeline->sender);
 	return sender_needs_step(pipeline->sender);

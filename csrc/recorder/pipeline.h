@@ -51,7 +51,7 @@ struct pipeline_listener {
 	/* Once for each occurrence of pipeline_record_for. NULL: there are none. */
 	void (*settled)(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *settled);
 	void *ctx;
-	bool opens_state; /* pipeline_open_state is called: pipeline_new does not open the state file */
+	bool opens_state; /* pipeline_open_state is called: the first use does not open the state file */
 	bool loud;        /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
 
@@ -145,6 +145,16 @@ void pipeline_write_state(struct pipeline *pipeline);
 void pipeline_on_state_written(struct pipeline *pipeline, void (*func)(void *ctx), void *ctx);
 /* Likewise: from now on no event is sent before the state has its name and count, unless the file cannot be written. */
 void pipeline_write_state_ahead(struct pipeline *pipeline);
+
+/* ---- a state that one process hands to the next one ---- */
+
+/*
+ * Appends what the correlator knows, for pipeline_load_state of another process. False, and then `out` is of no use: there
+ * is no memory, the sink combines events by series, or a state file has it.
+ */
+bool pipeline_save_state(struct pipeline *pipeline, struct buf *out);
+/* Before the first recording call. Entries that it cannot read, or has no memory for, begin anew. */
+void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);

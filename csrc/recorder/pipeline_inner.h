@@ -51,6 +51,7 @@ struct pipeline {
 	evrec_correlator *correlator;
 	struct series *series;
 	struct state_file *state; /* the sender's, which frees the correlator with it (option state_file); NULL: none */
+	bool has_used_state;      /* pipeline_use_state was called, here or in the parent before the fork */
 	struct sender *sender;    /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
@@ -92,10 +93,10 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 /* ---- pipeline_state.c ---- */
 
 /*
- * Opens the state file, which the sender is to own from then on, if there is to be one and the outbox is made. `in_use` is
- * that of kept_state_new.
+ * The first call opens the state file, if there is to be one and the listener does not open it: before anything is
+ * recorded. In a child that was forked after that it does nothing: the file is the parent's.
  */
-void pipeline_keep_state(struct pipeline *pipeline, bool *in_use);
+void pipeline_use_state(struct pipeline *pipeline);
 
 /* ---- pipeline_series.c ---- */
 

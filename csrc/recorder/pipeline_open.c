@@ -34,7 +34,7 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 }
 
 /* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
-static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *err)
+static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 {
 	struct sender_options options = {
 		.clock = pipeline->clock,
@@ -67,16 +67,9 @@ static bool open_parts(struct pipeline *pipeline, bool is_child, evrec_error *er
 			outbox_free(pipeline->outbox);
 		}
 	} else {
-		/* A forked child goes on without: the file is the parent's. */
-		if (!is_child && !pipeline->listener->opens_state) {
-			pipeline_keep_state(pipeline, NULL);
-		}
-		options.state = pipeline->state;
 		pipeline->sender = sender_new(pipeline->outbox, protocol, &options);
 	}
 	if (pipeline->sender == NULL) {
-		pipeline->correlator = pipeline->state != NULL ? NULL : pipeline->correlator;
-		pipeline->state = NULL;
 		pipeline->outbox = NULL;
 		error_set(err, EVREC_ENOMEM, "no memory");
 	}
@@ -109,7 +102,7 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 	} else {
 		evrec_correlator_options_init(&pipeline->options);
 	}
-	if (open_parts(pipeline, false, err)) {
+	if (open_parts(pipeline, err)) {
 		return pipeline;
 	}
 	pipeline_free(pipeline);
@@ -150,5 +143,5 @@ void pipeline_renew(struct pipeline *pipeline)
 	suppressed_free(&pipeline->suppressed);
 	pipeline->received = pipeline->rate_limited = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));
-	(void)open_parts(pipeline, true, NULL);
+	(void)open_parts(pipeline, NULL);
 }

@@ -1,13 +1,27 @@
+#include "correlate/state.h"
 #include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
 
-void pipeline_keep_state(struct pipeline *pipeline, bool *in_use)
+/* `in_use` is that of kept_state_new. */
+static void open_state(struct pipeline *pipeline, bool *in_use)
 {
 	const evrec_str path = pipeline->sink->options.state_file;
 
-	if (path.len != 0) {
-		pipeline->state = kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock),
-		                                 pipeline->outbox, in_use);
+	if (path.len == 0 || pipeline->state != NULL) {
+		return;
+	}
+	pipeline->state =
+		kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
+	if (pipeline->state != NULL) {
+		sender_set_state(pipeline->sender, pipeline->state);
+	}
+}
+
+void pipeline_use_state(struct pipeline *pipeline)
+{
+	if (!pipeline->has_used_state && !pipeline->listener->opens_state) {
+		pipeline->has_used_state = true;
+		open_state(pipeline, NULL);
 	}
 }
 
@@ -15,11 +29,8 @@ bool pipeline_open_state(struct pipeline *pipeline, bool last)
 {
 	bool in_use = false;
 
-	if (pipeline_ready(pipeline) && pipeline->state == NULL) {
-		pipeline_keep_state(pipeline, last ? NULL : &in_use);
-		if (pipeline->state != NULL) {
-			sender_set_state(pipeline->sender, pipeline->state);
-		}
+	if (pipeline_ready(pipeline)) {
+		open_state(pipeline, last ? NULL : &in_use);
 	}
 	return !in_use;
 }
@@ -68,5 +79,49 @@ void pipeline_write_state_ahead(struct pipeline *pipeline)
 
 	if (state != NULL) {
 		state_file_lead(state);
+	}
+}
+
+/* ---- handed over ---- */
+
+static bool hands_over(struct pipeline *pipeline)
+{
+	return pipeline_ready(pipeline) && pipeline->correlator != NULL && pipeline->sink->options.state_file.len == 0;
+}
+
+bool pipeline_save_state(struct pipeline *pipeline, struct buf *out)
+{
+	const uint32_t version = STATE_VERSION;
+	struct state *state = hands_over(pipeline) ? state_new(pipeline->correlator) : NULL;
+	uint64_t cursor = 0;
+	bool ok;
+
+	if (state == NULL) {
+		return false;
+	}
+	ok = state_note_all(state, evrec_clock_now(pipeline->clock));
+	if (ok) {
+		buf_put(out, &version, sizeof(version));
+		(void)state_take_all(state, &cursor, SIZE_MAX, out);
+	}
+	state_free(state);
+	return ok && !out->failed;
+}
+
+void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes)
+{
+	const uint32_t own = STATE_VERSION;
+	struct state_loaded loaded;
+	struct state *state = NULL;
+
+	if (bytes.len >= sizeof(own) && memcmp(bytes.data, &own, sizeof(own)) == 0 && hands_over(pipeline)) {
+		state = state_new(pipeline->correlator);
+	}
+	if (state != NULL) {
+		const evrec_str records = { bytes.data + sizeof(own), bytes.len - sizeof(own) };
+
+		/* Of any age: it is as if the process had gone on. */
+		(void)state_load(state, records, evrec_clock_now(pipeline->clock), INT64_MAX, &loaded);
+		state_free(state);
 	}
 }

@@ -188,20 +188,30 @@ static void on_error(void *ctx, const char *message, const char *name)
 	hub_unlock(hub);
 }
 
-/* The state file has it. */
 static bool on_save_state(void *ctx, size_t sink, struct buf *out)
 {
-	(void)ctx;
-	(void)sink;
-	(void)out;
-	return false;
+	struct hub *hub = ctx;
+	const evrec_watch *watch;
+	bool saved;
+
+	hub_lock(hub);
+	watch = sharing_sink_at(hub, sink);
+	saved = watch != NULL && pipeline_save_state(watch->pipeline, out);
+	hub_unlock(hub);
+	return saved;
 }
 
 static void on_load_state(void *ctx, size_t sink, evrec_str state)
 {
-	(void)ctx;
-	(void)sink;
-	(void)state;
+	struct hub *hub = ctx;
+	const evrec_watch *watch;
+
+	hub_lock(hub);
+	watch = sharing_sink_at(hub, sink);
+	if (watch != NULL) {
+		pipeline_load_state(watch->pipeline, state);
+	}
+	hub_unlock(hub);
 }
 
 const struct share_ops sharing_ops = {

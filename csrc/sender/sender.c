@@ -63,7 +63,6 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 		mem_free(batch);
 		p->ops->free(p);
 		spooler_free(options->spooler);
-		state_file_free(options->state);
 		outbox_free(ob);
 		return NULL;
 	}
@@ -86,9 +85,6 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	atomic_flag_clear(&s->stepping);
 	outbox_on_work(ob, wake, s);
 	s->spooler = options->spooler;
-	if (options->state != NULL) {
-		sender_set_state(s, options->state);
-	}
 	if (s->spooler != NULL) {
 		outbox_expect(ob, true);
 		outbox_write_rows_after(ob, spooler_after(s->spooler));

@@ -36,16 +36,15 @@
 struct sender_options {
 	evrec_clock *clock; /* retained; its monotonic time decides what is due */
 	enum evrec_drive drive;
-	struct spooler *spooler;  /* keeps what is left at the end; NULL: it is dropped */
-	struct state_file *state; /* NULL: none. Written by whoever drives, and at the end */
-	const char *name;         /* the sink's, copied */
+	struct spooler *spooler; /* keeps what is left at the end; NULL: it is dropped */
+	const char *name;        /* the sink's, copied */
 	bool loud; /* tells on standard error what it loses without its owner: after release, and at exit */
 };
 
-/* Owns `ob`, `p`, the spooler and the state from here on, even if it fails. NULL: no memory. */
+/* Owns `ob`, `p` and the spooler from here on, even if it fails. NULL: no memory. */
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options);
 
-/* Gives it a state, which it owns from here on: before anything else is asked of it. */
+/* Gives it a state, which it owns from here on, and which whoever drives writes: before anything else is asked of it. */
 void sender_set_state(struct sender *s, struct state_file *state);
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */
 void sender_begin(struct sender *s);

@@ -204,7 +204,6 @@ void owner_end(struct share *s, int64_t timeout)
 	const int64_t deadline = mono() + timeout;
 	struct peer *peer, *heir = NULL;
 
-	endpoint_close(&s->endpoint);
 	for (peer = s->peers; peer != NULL; peer = peer->next) {
 		peer->dead = peer->dead || !peer->greeted;
 		send_acks(s, peer, deadline);
@@ -212,6 +211,8 @@ void owner_end(struct share *s, int64_t timeout)
 			heir = peer;
 		}
 	}
+	/* Not before: another process would be the owner before the heir has the state. */
+	endpoint_close(&s->endpoint);
 	for (peer = s->peers; peer != NULL; peer = peer->next) {
 		peer->dead = peer->dead || !frame_begin(&peer->line.out, FRAME_BYE, peer == heir ? FRAME_HEIR : 0);
 		send_frame(peer, deadline);

@@ -92,9 +92,7 @@ void share_free(struct share *s)
 	line_close(&s->link.line);
 	buf_free(&s->link.whole);
 	close_copy(s->wake_fd);
-	for (size_t i = 0; i < FRAME_SINKS; i++) {
-		buf_free(&s->state[i]);
-	}
+	share_forget_state(s);
 	ledger_free(s->ledger);
 	buf_free(&s->scratch);
 	mem_free(s->same);
@@ -104,6 +102,13 @@ void share_free(struct share *s)
 	mem_free((void *)(uintptr_t)s->options.users);
 	(void)pthread_mutex_destroy(&s->lock);
 	mem_free(s);
+}
+
+void share_forget_state(struct share *s)
+{
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		buf_free(&s->state[i]);
+	}
 }
 
 void share_abandon(const struct share *s)

@@ -82,7 +82,7 @@ struct share {
 	uint64_t last_number;
 	struct pollfd *polled;
 	size_t polled_room;
-	struct buf state[FRAME_SINKS]; /* that the last owner has handed over */
+	struct buf state[FRAME_SINKS]; /* that the last owner has handed over, until another one is found */
 
 	pthread_mutex_t lock; /* for all below, and for some fields of a peer */
 	_Atomic enum share_role role;
@@ -108,6 +108,7 @@ static inline void share_unlock(struct share *s)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+void share_forget_state(struct share *s);
 /* Tells an error, unless it is the one that was told last. */
 void share_tell(struct share *s, const char *message, const char *name);
 

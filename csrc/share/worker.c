@@ -92,6 +92,8 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 	if (f->type == FRAME_HELLO && !ready) {
 		s->link.phase = LINK_READY;
 		s->told[0] = '\0';
+		/* Of an owner that has gone since: this one counts on without it. */
+		share_forget_state(s);
 		return true;
 	}
 	if (f->type == FRAME_REFUSE) {

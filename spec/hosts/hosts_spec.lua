@@ -97,7 +97,7 @@ describe("a host", function()
 		end)
 
 		it(name .. ": has no side effect if it only checks its configuration", function()
-			local host = stage.host(kind[1], kind[2], { spool = true })
+			local host = stage.host(kind[1], kind[2], { spool = true, state = true })
 			-- A script of this name in the host's own folder is found first.
 			local stand_in = host.folder .. "/recording.lua"
 			cluster.write(stand_in, "return { record = function() end }")

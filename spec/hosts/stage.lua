@@ -52,7 +52,8 @@ end
 --- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
 ---@param kind "nginx"|"haproxy"
 ---@param settings table words for its configuration, or `configuration`
----@param options { notes?: boolean, share?: boolean, spool?: boolean } host.notes is a file with what was recorded
+---@param options { notes?: boolean, share?: boolean, spool?: boolean, state?: boolean } host.notes is a file with what
+--- was recorded
 function stage.host(kind, settings, options)
 	local class, folder = require(kind), make_folder(kind)
 	local words = {
@@ -75,6 +76,7 @@ function stage.host(kind, settings, options)
 		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
 		sink.spool, host.spool_folder = inside or outside, outside
 	end
+	sink.state_file = options.state and folder .. "/state" or nil
 	local path = folder .. "/settings.lua"
 	local share = options.share and "@evrec-" .. host.namespace or nil
 	cluster.write(path, "return " .. literal {

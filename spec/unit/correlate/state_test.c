@@ -190,6 +190,35 @@ static void test_tokens_do_not_come_back(void **unused)
 	life_end(&life);
 }
 
+/* Saved once, at the end. */
+static void test_a_correlator_that_was_not_watched(void **unused)
+{
+	evrec_correlator_options options;
+	struct life life;
+	struct state *late;
+
+	(void)unused;
+	evrec_correlator_options_init(&options);
+	options.lru_cache_size = 2;
+	life_begin(&life, &options);
+	late = state_new(life.c);
+	assert_non_null(late);
+	(void)observe_pod(&life, "a", "m", T0);
+	(void)observe_pod(&life, "b", "m", T0);
+	(void)observe_pod(&life, "a", "m", T0);
+	state_free(life.state);
+	life.state = late;
+	assert_true(state_note_all(late, T0));
+	state_begin_changes(late);
+	assert_int_equal(state_changes(late), 0);
+	save_all(&life);
+	assert_int_equal(next_life(&life, &options, life.file.len, T0).records, 6);
+	/* The one that was not used for longest makes room. */
+	(void)observe_pod(&life, "c", "m", T0);
+	assert_int_equal(observe_pod(&life, "a", "m", T0).count, 3);
+	life_end(&life);
+}
+
 static void test_old_entries_are_left_out(void **unused)
 {
 	struct state_loaded loaded;
@@ -416,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_a_write_has_what_changed_before_it),
 		cmocka_unit_test(test_similar_events_are_combined_after_a_restart),
 		cmocka_unit_test(test_tokens_do_not_come_back),
+		cmocka_unit_test(test_a_correlator_that_was_not_watched),
 		cmocka_unit_test(test_old_entries_are_left_out),
 		cmocka_unit_test(test_damage_is_found),
 		cmocka_unit_test(test_random_lives_are_as_one),

@@ -7,6 +7,7 @@
 #include "alloc_failure.h"
 #include "recorder/broadcaster.h"
 #include "recorder/sharing_inner.h"
+#include "base/file.h"
 
 struct side {
 	evrec_broadcaster *b;
@@ -274,6 +275,58 @@ static void test_worker_shut_down_alone_drops_and_tells(void **state)
 	assert_int_equal(stats(&w.sides[1]).dropped[EVREC_CAUSE_CLOSED], 1);
 	assert_int_equal(w.sides[1].drops, 1);
 	assert_int_equal(record(&w.sides[1], "a"), EVREC_ECLOSED);
+	close_both(&w);
+}
+
+/* ---- an owner that ends in order ---- */
+
+static void check_in_file(const char *path, const char *words)
+{
+	struct buf text = { 0 };
+
+	assert_true(file_read(path, 1 << 20, &text));
+	unit_check_contains(buf_cstr(&text), words);
+	buf_free(&text);
+}
+
+static void end_owner(struct world *w)
+{
+	assert_int_equal(evrec_broadcaster_shutdown(w->sides[0].b, SOON, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		evrec_broadcaster_poll(w->sides[1].b);
+	}
+}
+
+static void test_the_next_owner_counts_on(void **state)
+{
+	const char *path = tmpdir_path(*state, "events");
+	struct world w;
+
+	open_both(&w, path, 25);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(record(&w.sides[0], "a"), 0);
+		poll_both(&w, 2);
+	}
+	end_owner(&w);
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	assert_int_equal(evrec_broadcaster_flush(w.sides[1].b, SOON, NULL), 0);
+	assert_int_equal(stats(&w.sides[1]).created, 0);
+	assert_int_equal(stats(&w.sides[1]).patched, 1);
+	check_in_file(path, "\"count\":6");
+	close_both(&w);
+}
+
+static void test_the_next_owner_has_no_new_tokens(void **state)
+{
+	struct world w;
+
+	open_both(&w, tmpdir_path(*state, "events"), 2);
+	assert_int_equal(record(&w.sides[0], "a"), 0);
+	assert_int_equal(record(&w.sides[0], "b"), 0);
+	end_owner(&w);
+	assert_int_equal(record(&w.sides[1], "c"), 0);
+	assert_int_equal(stats(&w.sides[1]).rate_limited, 1);
+	assert_string_equal(w.sides[1].why, "rate_limited");
 	close_both(&w);
 }
 
@@ -674,6 +727,33 @@ static void test_no_memory(void **state)
 	alloc_failure_run(scenario, 40);
 }
 
+/* The next owner goes on, if only with counts of its own. */
+static void hand_over(void)
+{
+	struct world w;
+
+	open_both(&w, memory_path, 25);
+	assert_int_equal(record(&w.sides[0], "a"), 0);
+	poll_both(&w, 2);
+	alloc_failure_arm();
+	(void)evrec_broadcaster_shutdown(w.sides[0].b, SOON, NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		evrec_broadcaster_poll(w.sides[1].b);
+	}
+	alloc_failure_disarm();
+	alloc_failure_ignore();
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	assert_int_equal(evrec_broadcaster_flush(w.sides[1].b, SOON, NULL), 0);
+	assert_int_equal(stats(&w.sides[1]).created + stats(&w.sides[1]).patched, 1);
+	close_both(&w);
+}
+
+static void test_no_memory_to_hand_over(void **state)
+{
+	memory_path = tmpdir_path(*state, "events");
+	alloc_failure_run(hand_over, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -690,6 +770,9 @@ int main(void)
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
+		TMPDIR_TEST(test_no_memory_to_hand_over),
+		TMPDIR_TEST(test_the_next_owner_counts_on),
+		TMPDIR_TEST(test_the_next_owner_has_no_new_tokens),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
 

@@ -516,6 +516,27 @@ static void test_owner_that_ends_hands_its_state_to_one_worker(void **state)
 	assert_string_equal(second->loaded, "");
 }
 
+/* Else it would count on from there when that one ends. */
+static void test_state_of_an_owner_before_the_last_one_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct process *owner, *heir, *other;
+
+	start_two(w, &owner, &heir);
+	owner->state = "old";
+	share_end(owner->share, SOON);
+	stop(owner);
+	other = start(w, 2);
+	share_step(other->share, w->now, 0);
+	step(w, 4);
+	assert_int_equal(share_role(other->share), SHARE_OWNER);
+	assert_int_equal(share_role(heir->share), SHARE_WORKER);
+	stop(other);
+	step(w, 3);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "");
+}
+
 static void test_acknowledgements_wait_for_the_state_file(void **state)
 {
 	struct world *w = *state;
@@ -747,6 +768,7 @@ int main(void)
 		TEST(test_options_that_change_are_compared_again),
 		TEST(test_process_that_must_not_own_waits_for_an_owner),
 		TEST(test_owner_that_ends_hands_its_state_to_one_worker),
+		TEST(test_state_of_an_owner_before_the_last_one_is_forgotten),
 		TEST(test_acknowledgements_wait_for_the_state_file),
 		TEST(test_long_event_is_handed_over),
 		TEST(test_flood_of_different_events_is_handed_over),

@@ -66,7 +66,7 @@ static void start(struct state_life *life, evrec_sink *sink)
 	evrec_sink_release(sink);
 }
 
-void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock)
+static void start_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("test"), .host = EVREC_STR("host") };
 	evrec_broadcaster_options options;
@@ -79,6 +79,11 @@ void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clo
 	life->b = evrec_broadcaster_new(&options, NULL);
 	life->r = evrec_recorder_new(life->b, &source, NULL);
 	start(life, sink);
+}
+
+void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock)
+{
+	start_under(life, sink, clock);
 	evrec_broadcaster_poll(life->b);
 }
 
@@ -91,6 +96,12 @@ void state_life_begin(struct state_life *life, const char *path, int64_t now)
 {
 	*life = (struct state_life){ 0 };
 	state_life_begin_with(life, make_sink(life, path), now);
+}
+
+void state_life_start(struct state_life *life, const char *path, int64_t now)
+{
+	*life = (struct state_life){ 0 };
+	start_under(life, make_sink(life, path), evrec_clock_fake(now));
 }
 
 void state_life_add_sink(struct state_life *life, const char *path)

@@ -21,7 +21,9 @@ struct state_life {
 
 /* Begins a life at `now` with such a sink. */
 void state_life_begin(struct state_life *life, const char *path, int64_t now);
-/* The same with another sink, of which it takes the reference. */
+/* The same without a poll: the sink is started, and not used. */
+void state_life_start(struct state_life *life, const char *path, int64_t now);
+/* Begins a life with another sink, of which it takes the reference. */
 void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t now);
 /* The same under a clock, of which it takes the reference. */
 void state_life_begin_under(struct state_life *life, evrec_sink *sink, evrec_clock *clock);
