@@ -7,7 +7,7 @@ LUAS = 5.4 5.3 luajit
 # The Luas that `make install` installs for, and the folder that it installs below.
 LUA = $(LUAS)
 PREFIX = /usr/local
-DESTDIR =
+DESTDIR ?=
 # CC, CFLAGS and LDFLAGS as usual; CFLAGS and LDFLAGS are put behind the Makefile's own flags. V=1 shows whole commands.
 ifeq ($(origin CC),default)
 CC = gcc

@@ -86,8 +86,8 @@ static const struct option drive_words[] = {
 };
 
 static const struct option rows[] = {
-	{ "name", OPTION_STRING, offsetof(struct settings, options.name), 0, 0, NULL, false },
-	{ "share", OPTION_STRING, offsetof(struct settings, options.share), 0, 0, NULL, false },
+	{ "name", OPTION_STRING, offsetof(struct settings, options.name), 1, 0, NULL, false },
+	{ "share", OPTION_STRING, offsetof(struct settings, options.share), 1, 0, NULL, false },
 	{ "clock", OPTION_CLOCK, offsetof(struct settings, options.clock), 0, 0, NULL, false },
 	{ "max_message_bytes", OPTION_SIZE, offsetof(struct settings, options.max_message_bytes), 16, 262144, NULL,
 	  false },

@@ -133,7 +133,7 @@ bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evr
 		return true;
 	}
 	if (sink->calls_embedder) {
-		reason = "a sink that calls functions cannot be shared";
+		reason = "a sink of functions, as a sink in Lua is, cannot be shared";
 	} else if (options->message_func != NULL) {
 		reason = "a sink with message_func cannot be shared";
 	} else if (hub->last_number >= FRAME_SINKS) {

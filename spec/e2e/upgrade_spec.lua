@@ -53,11 +53,13 @@ describe("an upgrade of evrec", function()
 		record()
 		await_lines(log, '"reason":"UpstreamFailed"', 2)
 		said = stop "QUIT"
-		assert.truthy(said:find(("evrec: the Lua files are of version %s, the library evrec.core is of version %s. A process "
-			.. "keeps the library that it has loaded: restart it, a reload is not enough"):format(newer, version), 1, true), said)
+		assert.truthy(said:find(("evrec: the Lua files are of version %s, the library evrec.core is of version %s. A "
+			.. "process keeps the library that it has loaded: restart it, a reload is not enough"):format(newer, version),
+			1, true), said)
 		assert.is_nil(said:find("the old library", 1, true), said)
 
-		stop, _, log = quickstart.start(folder, command)
+		stop, pid, log = quickstart.start(folder, command)
+		assert.is_string(pid)
 		record()
 		await_lines(log, '"reason":"UpstreamFailed"', 1)
 		assert.is_nil(stop("QUIT"):find("version", 1, true))

@@ -3,7 +3,9 @@ local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
 
 -- Returns the output of the script. Its last line is "done" if the case passed.
 local function run(case)
-	local pipe = assert(io.popen(("%s spec/lua/finalizers.lua %s 2>&1"):format(lua, case)))
+	-- Lua calls no finalizer of what a finalizer makes while the Lua state closes: its memory is lost with the process.
+	local command = "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 %s spec/lua/finalizers.lua %s 2>&1"
+	local pipe = assert(io.popen(command:format(lua, case)))
 	local output = pipe:read("*a")
 	pipe:close()
 	return output

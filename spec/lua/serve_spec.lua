@@ -47,7 +47,8 @@ describe("evrec serve", function()
 	-- Starts a Lua program in the background, whose output goes to a file.
 	local function start(...)
 		local process = { log = ("%s/log-%d"):format(folder, #running + 1) }
-		process.pid = shell([[log=$1; shift; (code=0; "$@" >"$log" 2>&1 & echo $! >"$log.pid"; wait $! || code=$?; echo $code >"$log.code") \
+		process.pid = shell([[log=$1; shift
+			(code=0; "$@" >"$log" 2>&1 & echo $! >"$log.pid"; wait $! || code=$?; echo $code >"$log.code") \
 			>/dev/null 2>&1 & until [ -s "$log.pid" ]; do sleep 0.01; done; cat "$log.pid"]], "bash", process.log,
 			"env", "--default-signal=INT", interpreter, ...)
 		running[#running + 1] = process

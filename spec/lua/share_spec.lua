@@ -3,52 +3,56 @@ local evrec = require "evrec"
 
 local number = 0
 local function unique()
-  number = number + 1
-  return ("@evrec-share-spec-%s-%d"):format(tostring({}):match("0x(%x+)"), number)
+	number = number + 1
+	return ("@evrec-share-spec-%s-%d"):format(tostring({}):match("0x(%x+)"), number)
 end
 
 describe("share", function()
-  it("is checked", function()
-    assert.has_error(function() evrec.broadcaster { share = "relative/path" } end)
-    assert.has_error(function() evrec.broadcaster { share = "@" } end)
-  end)
+	it("is checked", function()
+		assert.has_error(function() evrec.broadcaster { share = "relative/path" } end)
+		assert.has_error(function() evrec.broadcaster { share = "@" } end)
+		for _, option in ipairs { "share", "name" } do
+			assert.has_error(function() evrec.broadcaster { [option] = "" } end,
+				("evrec.broadcaster: option '%s': expected a string that is not empty, got \"\""):format(option))
+		end
+	end)
 
-  it("refuses a sink in Lua and message_func", function()
-    local b = evrec.broadcaster { share = unique() }
-    local sink = evrec.sink.lua { create = function() end }
-    local ok, message = pcall(b.start_recording_to_sink, b, sink)
-    assert.is_false(ok)
-    assert.matches("a sink that calls functions cannot be shared", message)
-    ok, message = pcall(b.start_recording_to_sink, b, evrec.sink.file { path = "/dev/null" },
-      { correlator = { message_func = function() return "x" end } })
-    assert.is_false(ok)
-    assert.matches("a sink with message_func cannot be shared", message)
-    b:close(0)
-  end)
+	it("refuses a sink in Lua and message_func", function()
+		local b = evrec.broadcaster { share = unique() }
+		local sink = evrec.sink.lua { create = function() end }
+		local ok, message = pcall(b.start_recording_to_sink, b, sink)
+		assert.is_false(ok)
+		assert.matches("a sink of functions, as a sink in Lua is, cannot be shared", message)
+		ok, message = pcall(b.start_recording_to_sink, b, evrec.sink.file { path = "/dev/null" },
+			{ correlator = { message_func = function() return "x" end } })
+		assert.is_false(ok)
+		assert.matches("a sink with message_func cannot be shared", message)
+		b:close(0)
+	end)
 
-  it("gives the events of one broadcaster to another one, with the keys that its functions chose", function()
-    local path, share = os.tmpname(), unique()
-    local b, r = {}, {}
-    for i = 1, 2 do
-      b[i] = evrec.broadcaster { share = share, name = "share-" .. i, on_error = error }
-      b[i]:start_recording_to_sink(evrec.sink.file { path = path }, { correlator = { burst_size = 1, qps = 0,
-        spam_key_func = function(event) return event.reason end } })
-      r[i] = b[i]:new_recorder { component = "c" }
-      b[i]:poll()
-      assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R" .. i, "m"))
-      assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R", "m"))
-      assert.is_true((b[i]:flush(10)))
-    end
-    local owner, worker = b[1]:stats(), b[2]:stats()
-    assert.equal(3, owner.created)
-    assert.equal(1, owner.rate_limited)
-    assert.equal(1, worker.forwarded)
-    assert.equal(1, worker.rate_limited)
-    assert.equal(2, worker.sinks[1].received)
-    assert.equal(0, worker.created + worker.pending)
-    assert.matches("evrec_sink_forwarded_total", b[2]:metrics())
-    assert.is_true((b[2]:shutdown(10)))
-    assert.is_true((b[1]:shutdown(10)))
-    os.remove(path)
-  end)
+	it("gives the events of one broadcaster to another one, with the keys that its functions chose", function()
+		local path, share = os.tmpname(), unique()
+		local b, r = {}, {}
+		for i = 1, 2 do
+			b[i] = evrec.broadcaster { share = share, name = "share-" .. i, on_error = error }
+			b[i]:start_recording_to_sink(evrec.sink.file { path = path }, { correlator = { burst_size = 1, qps = 0,
+				spam_key_func = function(event) return event.reason end } })
+			r[i] = b[i]:new_recorder { component = "c" }
+			b[i]:poll()
+			assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R" .. i, "m"))
+			assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R", "m"))
+			assert.is_true((b[i]:flush(10)))
+		end
+		local owner, worker = b[1]:stats(), b[2]:stats()
+		assert.equal(3, owner.created)
+		assert.equal(1, owner.rate_limited)
+		assert.equal(1, worker.forwarded)
+		assert.equal(1, worker.rate_limited)
+		assert.equal(2, worker.sinks[1].received)
+		assert.equal(0, worker.created + worker.pending)
+		assert.matches("evrec_sink_forwarded_total", b[2]:metrics())
+		assert.is_true((b[2]:shutdown(10)))
+		assert.is_true((b[1]:shutdown(10)))
+		os.remove(path)
+	end)
 end)

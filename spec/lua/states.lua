@@ -1,4 +1,5 @@
 -- What each Lua state of states_test.c runs: `path` is the file that all write to. Returns how many events it recorded.
+-- luacheck: globals shared path
 package.path = "./lua/?.lua;./lua/?/init.lua;" .. package.path
 local evrec = require "evrec"
 
@@ -6,7 +7,7 @@ local EVENTS = 200
 local thread = coroutine.running()
 local seen = 0
 
-shared = evrec.broadcaster { -- luacheck: globals shared path
+shared = evrec.broadcaster {
 	name = "states",
 	on_error = function(message) error(message) end,
 	on_drop = function() assert(coroutine.running() == thread) end,

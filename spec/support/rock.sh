@@ -52,7 +52,7 @@ from_the_file() { # LUA
 		run "file-$1" 'assert(require("evrec").broadcaster {}); assert(not pcall(require, "cjson"))'
 }
 
-# Downloads and unpacks Debian's sources of lua-cjson and argparse, which have their authors' rockspecs.
+# Downloads and unpacks the sources of lua-cjson and argparse that Debian has, with their authors' rockspecs.
 get_dependencies() {
 	local file apt
 	mkdir -p "$dir"/apt/{sources,state/lists/partial,cache/archives/partial} || return
@@ -65,7 +65,10 @@ get_dependencies() {
 		-o Dir::State="$dir/apt/state" -o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User= -o Debug::NoLocking=1)
 	# Packages that are not Debian's may have no sources.
 	"${apt[@]}" update || true
-	(cd "$dir/apt" && "${apt[@]}" source lua-cjson lua-argparse)
+	mkdir "$dir/apt/argparse"
+	# Debian's changes to argparse are not needed, and not every mirror has them.
+	(cd "$dir/apt" && "${apt[@]}" source lua-cjson && "${apt[@]}" source --tar-only lua-argparse &&
+		tar -xf lua-argparse_*.orig.tar.gz -C argparse --strip-components=1)
 }
 
 # Makes a folder with rocks of the dependencies into a rocks server.
@@ -78,7 +81,7 @@ serve_dependencies() { # LUA
 	fi
 	mkdir "$dir/server-$1" &&
 		(cd "$dir/cjson-$1" && rocks "cjson-tree-$1" make --deps-mode=none "${options[@]}") &&
-		(cd "$dir"/apt/lua-argparse-*/ && rocks "cjson-tree-$1" make --deps-mode=none) &&
+		(cd "$dir/apt/argparse" && rocks "cjson-tree-$1" make --deps-mode=none) &&
 		(cd "$dir/server-$1" && rocks "cjson-tree-$1" pack lua-cjson && rocks "cjson-tree-$1" pack argparse) &&
 		cp "$rock" "$dir/server-$1" &&
 		luarocks-admin --lua-version "$version" make-manifest "$dir/server-$1"

@@ -64,8 +64,8 @@ end
 
 -- ---- the books ----
 
---- Reads what a process has recorded, and for a killed one how much of that may not be written: what was pending when it
---- was asked last, and what came since.
+--- Reads what a process has recorded, and for a killed one how much of that may not be written: what was pending when
+--- it was asked last, and what came since.
 local function read_notes(p, objects)
 	local n = 0
 	p.unwritten = 0

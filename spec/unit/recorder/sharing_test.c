@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "alloc_failure.h"
+#include "base/file.h"
 #include "recorder/broadcaster.h"
 #include "recorder/sharing_inner.h"
-#include "base/file.h"
 
 struct side {
 	evrec_broadcaster *b;
