@@ -85,14 +85,28 @@ void shared_count_in_child(evrec_broadcaster *b)
 	b->hub->open += b->phase == BROADCASTER_OPEN;
 }
 
+/* The sinks go on without a handle. */
+static void keep_sinks(const struct hub *hub)
+{
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		hub->sinks.items[i]->joiners++;
+	}
+}
+
 void shared_end(evrec_broadcaster *b)
 {
 	struct hub *hub = b->hub;
 
+	if (hub->users == 1 && !sharing_is_settled(hub)) {
+		keep_sinks(hub);
+	}
 	shared_forget_own(b, true);
 	if (--hub->users == 0) {
 		hub->ended = true;
 		shared_unlock(b);
+		if (sharing_linger(hub)) {
+			return;
+		}
 		sharing_stop(hub);
 		sharing_tell_losses(hub);
 		shared_enter(b);

@@ -11,6 +11,8 @@
 #define LOOK (EVREC_SECOND / 20)         /* between two polls while all is settled */
 #define PAUSE (EVREC_SECOND / 500)       /* of a flush */
 #define FLUSH_EACH (EVREC_SECOND / 10)   /* between two requests of one flush */
+#define LINGER_MAX (30 * EVREC_SECOND)   /* after the last handle was freed, as for a released sender */
+#define LINGER_STEPS 10                  /* without a thread */
 #define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
 
 int sharing_check(evrec_str share, evrec_error *err)
@@ -45,6 +47,7 @@ bool sharing_open(struct hub *hub)
 		return false;
 	}
 	sh->hub = hub;
+	atomic_init(&sh->linger_until, INT64_MAX);
 	hub->sharing = sh;
 	sh->share = make_share(hub);
 	if (sh->share == NULL) {
@@ -284,6 +287,25 @@ void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *s
 
 /* ---- steps ---- */
 
+static bool has_lingered(struct hub *hub)
+{
+	const int64_t until = atomic_load(&hub->sharing->linger_until);
+
+	return until != INT64_MAX && (sharing_is_settled(hub) || sharing_mono() >= until);
+}
+
+/* The hub has no handle: nobody else ends it. */
+static void end_lingering(struct hub *hub)
+{
+	senders_remove_guest(&hub->sharing->guest);
+	sharing_tell_losses(hub);
+	hub_lock(hub);
+	hub_release_watches(hub);
+	hub_unlock(hub);
+	(void)pthread_detach(pthread_self());
+	hub_release(hub);
+}
+
 static void *run(void *ctx)
 {
 	struct hub *hub = ctx;
@@ -291,9 +313,12 @@ static void *run(void *ctx)
 	int64_t wait = 0;
 
 	(void)pthread_setname_np(pthread_self(), "evrec-share");
-	while (!atomic_load(&sh->stops)) {
+	while (!atomic_load(&sh->stops) && !has_lingered(hub)) {
 		share_step(sh->share, sharing_mono(), wait);
 		wait = sharing_take_answers(hub);
+	}
+	if (!atomic_load(&sh->stops)) {
+		end_lingering(hub);
 	}
 	return NULL;
 }
@@ -375,6 +400,22 @@ void sharing_wait(int64_t deadline)
 }
 
 /* ---- the end ---- */
+
+bool sharing_linger(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	for (unsigned i = 0; i < LINGER_STEPS && !sharing_is_settled(hub) && !atomic_load(&sh->stops); i++) {
+		if (atomic_load(&sh->drive) == BY_THREAD) {
+			hub_retain(hub);
+			atomic_store(&sh->linger_until, sharing_mono() + LINGER_MAX);
+			share_wake(sh->share);
+			return true;
+		}
+		sharing_poll(hub, true);
+	}
+	return false;
+}
 
 void sharing_stop(struct hub *hub)
 {

@@ -52,6 +52,11 @@ bool sharing_is_settled(struct hub *hub);
 int64_t sharing_poll_delay(struct hub *hub);
 /* Waits a moment for acknowledgements. */
 void sharing_wait(int64_t deadline);
+/*
+ * The last handle was freed, and not shut down. True: something is not acknowledged yet, and the thread waits for that,
+ * for 30 s at most, and then lets go of the hub's watches. False: that is up to the caller, after sharing_stop.
+ */
+bool sharing_linger(struct hub *hub);
 /* No more steps are done. Before the sinks end. */
 void sharing_stop(struct hub *hub);
 /* After that: tells on standard error what is not acknowledged, once. Nothing after sharing_end. */

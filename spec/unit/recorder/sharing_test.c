@@ -470,10 +470,11 @@ static void test_series_goes_on_through_two_workers(void **state)
 
 /* ---- ends without a shutdown ---- */
 
-/* How a worker ends that has just recorded three events. */
+/* How a process ends that has just recorded three events. */
 enum ending { BY_EXIT, BY_SIGNAL, BY_FREE };
 
-static int live_as_worker(const struct world *w, const char *path, const char *errors, bool threads, enum ending ending)
+static int live(const struct world *w, const char *path, const char *errors, bool threads, enum ending ending,
+                bool client_only)
 {
 	static const int signals[] = { SIGTERM };
 	struct side side = { .b = NULL };
@@ -482,7 +483,7 @@ static int live_as_worker(const struct world *w, const char *path, const char *e
 	if (freopen(errors, "w", stderr) == NULL) {
 		return 2;
 	}
-	options.share_client_only = true;
+	options.share_client_only = client_only;
 	options.on_drop = NULL;
 	options.on_error = NULL;
 	options.loud = true;
@@ -503,13 +504,14 @@ static int live_as_worker(const struct world *w, const char *path, const char *e
 	return 0;
 }
 
-static int end_worker(const struct world *w, void **state, bool threads, enum ending ending)
+static int end_process(const struct world *w, void **state, const char *path, bool threads, enum ending ending,
+                       bool client_only)
 {
 	int status = -1;
 	pid_t child = fork();
 
 	if (child == 0) {
-		exit(live_as_worker(w, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors"), threads, ending));
+		exit(live(w, path, tmpdir_path(*state, "errors"), threads, ending, client_only));
 	}
 	while (waitpid(child, &status, WNOHANG) == 0) {
 		if (w->sides[0].b != NULL) {
@@ -518,6 +520,31 @@ static int end_worker(const struct world *w, void **state, bool threads, enum en
 		(void)poll(NULL, 0, 1);
 	}
 	return status;
+}
+
+static int end_worker(const struct world *w, void **state, bool threads, enum ending ending)
+{
+	return end_process(w, state, tmpdir_path(*state, "events"), threads, ending, true);
+}
+
+/* The count that the event with this message has in the last line of the file that shows it. */
+static int count_of(const char *path, const char *message)
+{
+	FILE *file = fopen(path, "r");
+	char line[4096], wanted[64];
+	int count = 0;
+
+	assert_non_null(file);
+	(void)snprintf(wanted, sizeof(wanted), "\"message\":\"%s\"", message);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		const char *at = strstr(line, "\"count\":");
+
+		if (at != NULL && strstr(line, wanted) != NULL) {
+			count = atoi(at + strlen("\"count\":"));
+		}
+	}
+	(void)fclose(file);
+	return count;
 }
 
 static void check_line(void **state, const char *line)
@@ -529,6 +556,26 @@ static void check_line(void **state, const char *line)
 	(void)!fread(text, 1, sizeof(text) - 1, file);
 	(void)fclose(file);
 	assert_string_equal(text, line);
+}
+
+/* A process alone becomes the owner, also if it ends at once, and writes by itself. */
+static void test_lone_process_that_ends_writes(void **state)
+{
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	for (unsigned i = 0; i < 4; i++) {
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s-%u", tmpdir_path(*state, "alone"), i);
+		assert_int_equal(end_process(&w, state, path, i % 2 == 1, i < 2 ? BY_EXIT : BY_FREE, false), 0);
+		check_line(state, "");
+		assert_int_equal(count_of(path, "a"), 2);
+		assert_int_equal(count_of(path, "b"), 1);
+	}
 }
 
 /* Nobody is there who would write. */
@@ -770,6 +817,7 @@ int main(void)
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
+		TMPDIR_TEST(test_lone_process_that_ends_writes),
 		TMPDIR_TEST(test_no_memory_to_hand_over),
 		TMPDIR_TEST(test_the_next_owner_counts_on),
 		TMPDIR_TEST(test_the_next_owner_has_no_new_tokens),
