@@ -477,7 +477,7 @@ static int live(const struct world *w, const char *path, const char *errors, boo
                 bool client_only)
 {
 	static const int signals[] = { SIGTERM };
-	struct side side = { .b = NULL };
+	static struct side side; /* static, as exit() comes before all is freed, and what is left must not be a leak */
 	evrec_broadcaster_options options = options_of(w, 1, &side);
 
 	if (freopen(errors, "w", stderr) == NULL) {
