@@ -817,7 +817,6 @@ int main(void)
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
 		TMPDIR_TEST(test_child_of_an_owner_is_a_worker),
 		TMPDIR_TEST(test_recording_calls_do_not_wait_for_those_of_workers),
-		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
 		TMPDIR_TEST(test_series_goes_on_through_two_workers),
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
@@ -827,6 +826,8 @@ int main(void)
 		TMPDIR_TEST(test_the_next_owner_counts_on),
 		TMPDIR_TEST(test_the_next_owner_has_no_new_tokens),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
+		/* The last one, as a thread goes on after it, which allocates. */
+		TMPDIR_TEST(test_owner_freed_while_its_state_is_to_be_written),
 	};
 
 	return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);
