@@ -30,7 +30,7 @@ struct sharing {
 	atomic_bool told; /* its losses */
 	_Atomic int64_t flushed_at;
 	_Atomic int64_t linger_until; /* sharing_linger; INT64_MAX: there is a handle */
-	struct sender_guest guest; /* the end of the process waits for what is not acknowledged */
+	struct sender_guest guest;    /* the end of the process waits for what is not acknowledged */
 
 	/* With the hub's lock held: */
 	bool may_own;               /* share_client_only does not count any more */
