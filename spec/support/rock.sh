@@ -40,6 +40,10 @@ run() { # TREE SCRIPT
 		LUA_CPATH="$dir/$1/lib/lua/$version/?.so" "$interpreter" -e "$2")
 }
 
+run_file() { # TREE FILE
+	run "$1" "arg = { [0] = '$2', '--version' } dofile(arg[0])"
+}
+
 from_the_checkout() { # LUA
 	choose "$1"
 	(cd "$dir/tree" && rocks "checkout" make --deps-mode=none "${options[@]}") &&
@@ -94,7 +98,12 @@ with_dependencies() { # LUA
 	# Only lua-cjson reads this kubeconfig.
 	run "server-tree-$1" "assert(require('evrec').sink.kubernetes { kubeconfig = '$dir/kubeconfig' })
 		print(require('evrec')._VERSION)" || return
-	(cd / && env -u LUA_PATH -u LUA_CPATH "$dir/server-tree-$1/bin/evrec" --version | grep '^evrec [0-9]')
+	if [ "$1" = luajit ]; then
+		# The wrapper that LuaRocks makes would run Debian's lua5.1.
+		run_file "server-tree-$1" "$dir/server-tree-$1/lib/luarocks/rocks-$version"/evrec/*/bin/evrec
+	else
+		(cd / && env -u LUA_PATH -u LUA_CPATH "$dir/server-tree-$1/bin/evrec" --version)
+	fi | grep '^evrec [0-9]'
 }
 
 refused() { # INCLUDE-FOLDER
