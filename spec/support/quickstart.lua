@@ -114,7 +114,7 @@ function quickstart.await(tell)
 		end
 		cluster.run { "sleep", "0.1" }
 	end
-	error "waited for 20 s in vain"
+	error("waited for 20 s in vain", 2)
 end
 
 --- The sum of the counts of a component's events; `filter` may leave events out.
