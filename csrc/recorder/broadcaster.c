@@ -56,7 +56,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	if (check_options(&own, err) != 0) {
 		return NULL;
 	}
-	/* What is shared by processes has a lock, as what is shared by threads. */
+	/* A broadcaster that processes share has a lock, as one that threads share has. */
 	own.name = own.name.len != 0 ? own.name : own.share;
 	own.clock = own.clock == NULL ? evrec_clock_real() : own.clock;
 	b = mem_zalloc(sizeof(*b));

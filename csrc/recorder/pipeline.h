@@ -22,7 +22,7 @@ struct pipeline_drop {
 	uint64_t count;
 };
 
-/* What became of occurrences that were recorded with a receipt. */
+/* The outcome of occurrences that were recorded with a receipt. */
 enum settled_as {
 	SETTLED_WRITTEN, /* by a write of their own, or one of several occurrences */
 	SETTLED_SPOOLED,
@@ -136,7 +136,7 @@ bool pipeline_open_state(struct pipeline *pipeline, bool last);
  */
 uint64_t pipeline_state_changes(const struct pipeline *pipeline);
 bool pipeline_state_has(const struct pipeline *pipeline, uint64_t changes);
-/* What has changed is written at once, and not within a second. */
+/* Asks for a write of the state file now, and not within a second. */
 void pipeline_write_state(struct pipeline *pipeline);
 /*
  * `func` is called after each write of the state, by whoever drives the sender, until the pipeline is freed. After

@@ -8,12 +8,9 @@
 #include "sender/sender.h"
 #include "share/endpoint.h"
 
-#define LOOK (EVREC_SECOND / 20)         /* between two polls while all is settled */
-#define PAUSE (EVREC_SECOND / 500)       /* of a flush */
-#define FLUSH_EACH (EVREC_SECOND / 10)   /* between two requests of one flush */
-#define LINGER_MAX (30 * EVREC_SECOND)   /* after the last handle was freed, as for a released sender */
-#define LINGER_STEPS 10                  /* without a thread */
-#define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
+#define LOOK (EVREC_SECOND / 20)       /* between two polls while all is settled */
+#define PAUSE (EVREC_SECOND / 500)     /* of a flush */
+#define FLUSH_EACH (EVREC_SECOND / 10) /* between two requests of one flush */
 
 int sharing_check(evrec_str share, evrec_error *err)
 {
@@ -116,7 +113,7 @@ static bool set_options(struct hub *hub)
 	return sh->is_set;
 }
 
-/* What there was no memory for until now is made. False: there still is none. */
+/* Makes the share and sets its options, unless that was done. False: no memory. */
 static bool ensure(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -287,25 +284,6 @@ void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *s
 
 /* ---- steps ---- */
 
-static bool has_lingered(struct hub *hub)
-{
-	const int64_t until = atomic_load(&hub->sharing->linger_until);
-
-	return until != INT64_MAX && (sharing_is_settled(hub) || sharing_mono() >= until);
-}
-
-/* The hub has no handle: nobody else ends it. */
-static void end_lingering(struct hub *hub)
-{
-	senders_remove_guest(&hub->sharing->guest);
-	sharing_tell_losses(hub);
-	hub_lock(hub);
-	hub_release_watches(hub);
-	hub_unlock(hub);
-	(void)pthread_detach(pthread_self());
-	hub_release(hub);
-}
-
 static void *run(void *ctx)
 {
 	struct hub *hub = ctx;
@@ -313,12 +291,12 @@ static void *run(void *ctx)
 	int64_t wait = 0;
 
 	(void)pthread_setname_np(pthread_self(), "evrec-share");
-	while (!atomic_load(&sh->stops) && !has_lingered(hub)) {
+	while (!atomic_load(&sh->stops) && !sharing_has_lingered(hub)) {
 		share_step(sh->share, sharing_mono(), wait);
 		wait = sharing_take_answers(hub);
 	}
 	if (!atomic_load(&sh->stops)) {
-		end_lingering(hub);
+		sharing_end_lingering(hub);
 	}
 	return NULL;
 }
@@ -397,55 +375,4 @@ void sharing_wait(int64_t deadline)
 	if (pause > 0) {
 		(void)nanosleep(&(struct timespec){ 0, pause }, NULL);
 	}
-}
-
-/* ---- the end ---- */
-
-bool sharing_linger(struct hub *hub)
-{
-	struct sharing *sh = hub->sharing;
-
-	for (unsigned i = 0; i < LINGER_STEPS && !sharing_is_settled(hub) && !atomic_load(&sh->stops); i++) {
-		if (atomic_load(&sh->drive) == BY_THREAD) {
-			hub_retain(hub);
-			atomic_store(&sh->linger_until, sharing_mono() + LINGER_MAX);
-			share_wake(sh->share);
-			return true;
-		}
-		sharing_poll(hub, true);
-	}
-	return false;
-}
-
-void sharing_stop(struct hub *hub)
-{
-	struct sharing *sh = hub->sharing;
-
-	if (sh == NULL || atomic_exchange(&sh->stops, true)) {
-		return;
-	}
-	senders_remove_guest(&sh->guest);
-	if (atomic_load(&sh->drive) == BY_THREAD) {
-		share_wake(sh->share);
-		(void)pthread_join(sh->thread, NULL);
-	}
-	/* A poll of another handle may be in a step; there is no other one from now on. */
-	while (atomic_exchange(&sh->stepping, true)) {
-		(void)nanosleep(&(struct timespec){ 0, PAUSE }, NULL);
-	}
-	atomic_store(&sh->drive, BY_POLLS);
-}
-
-void sharing_end(struct hub *hub, int64_t deadline)
-{
-	struct sharing *sh = hub->sharing;
-	const int64_t left = deadline - sharing_mono();
-
-	if (sh == NULL || sh->share == NULL) {
-		return;
-	}
-	/* The states were written when their sinks ended. */
-	(void)share_mark(sh->share);
-	share_release(sh->share);
-	share_end(sh->share, left > SHORTEST_END ? left : SHORTEST_END);
 }

@@ -1,9 +1,9 @@
 /*
  * sharing_inner.h - the inside of a sharing, for its files.
  *
- *   sharing.c       how it begins, is driven and ends
- *   sharing_news.c  what a share calls: an owner records for workers and learns what becomes of it; a worker is told
- *   sharing_exit.c  the end of a process, or of a broadcaster, that was not shut down
+ *   sharing.c       how it begins and is driven
+ *   sharing_news.c  the functions that a share calls: an owner records for workers and learns the outcomes; a worker is told
+ *   sharing_exit.c  the end of a process, or of a broadcaster
  */
 #ifndef EVREC_SHARING_INNER_H
 #define EVREC_SHARING_INNER_H
@@ -56,10 +56,14 @@ evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
 /* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
 int64_t sharing_take_answers(struct hub *hub);
 
+/* After sharing_linger: everything is acknowledged, or the time is up. */
+bool sharing_has_lingered(struct hub *hub);
+/* Then, for the thread: lets go of the hub, which has no handle and so is ended by nobody else. */
+void sharing_end_lingering(struct hub *hub);
 /* From now on the end of the process waits for it, for a while, and tells what is left. */
 void sharing_watch_exit(struct hub *hub);
 
-/* What a share calls, with the hub as its context. */
+/* The functions that a share calls, with the hub as their context. */
 extern const struct share_ops sharing_ops;
 
 #pragma GCC visibility pop

@@ -238,7 +238,7 @@ static bool has_states(struct hub *hub)
 	return has;
 }
 
-/* What is settled is acknowledged once the states that know of it are in their files. */
+/* Acknowledges settled occurrences once the states that know of them are in their files. */
 static void acknowledge(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;

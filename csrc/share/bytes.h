@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What is left to read. After the first error nothing is left, and every read gives zeros. */
+/* The bytes that are left to read. After the first error none are left, and every read gives zeros. */
 struct bytes {
 	const char *at;
 	size_t left;

@@ -26,10 +26,10 @@ struct ledger_limits {
 struct ledger;
 struct ledger *ledger_new(const struct ledger_limits *limits); /* NULL: no memory */
 void ledger_free(struct ledger *l);                            /* NULL is fine */
-/* What it has beyond lower ones stays. */
+/* If the new limits are lower, the events that the ledger has beyond them stay. */
 void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
 
-/* Whose every occurrence from now on is to be acknowledged for; at most FRAME_SINKS. */
+/* From now on each occurrence has to be acknowledged for so many sinks, at most FRAME_SINKS. */
 void ledger_set_sinks(struct ledger *l, size_t sinks);
 
 /*

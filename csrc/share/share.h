@@ -103,7 +103,7 @@ void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink,
  * nothing is held.
  */
 bool share_mark(struct share *s);
-/* That state is in its file: what was marked is acknowledged. */
+/* The state of that moment is in its file: the marked occurrences are acknowledged. */
 void share_release(struct share *s);
 
 /*

@@ -130,7 +130,7 @@ void worker_step(struct share *s, int64_t now);
 
 /* ---- owner.c ---- */
 
-/* What the ledger and the last owner have goes to the pipelines. False: there was no memory yet for a part. */
+/* Gives the events of the ledger and the state of the last owner to the pipelines. False: a part has had no memory yet. */
 bool owner_begin(struct share *s);
 void owner_step(struct share *s);
 void owner_end(struct share *s, int64_t timeout);
