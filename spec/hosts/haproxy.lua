@@ -84,26 +84,11 @@ function haproxy:spool(name)
 	return self.folder .. "/chroot/" .. name, "/" .. name
 end
 
-local function end_by(signal)
-	return function(self)
-		tree.signal(self.pid, signal)
-		tree.await_end(self.pid)
-	end
-end
-
-haproxy.finish = end_by "USR1"
-
-local function restart_by(signal)
-	local finish = end_by(signal)
-	return function(self)
-		finish(self)
-		self:start()
-	end
-end
+haproxy.finish = tree.end_by "USR1"
 
 haproxy.changes = {
-	SIGUSR1 = restart_by "USR1",
-	SIGTERM = restart_by "TERM",
+	SIGUSR1 = tree.restart_by "USR1",
+	SIGTERM = tree.restart_by "TERM",
 	reload = function(self)
 		if self.mode == "-D" then
 			local old = self.pid

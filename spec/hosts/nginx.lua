@@ -68,22 +68,7 @@ function nginx:spool(name)
 	return self.folder .. "/" .. name
 end
 
-local function end_by(signal)
-	return function(self)
-		tree.signal(self.pid, signal)
-		tree.await_end(self.pid)
-	end
-end
-
-nginx.finish = end_by "QUIT"
-
-local function restart_by(signal)
-	local finish = end_by(signal)
-	return function(self)
-		finish(self)
-		self:start()
-	end
-end
+nginx.finish = tree.end_by "QUIT"
 
 nginx.changes = {
 	reload = function(self)
@@ -93,8 +78,8 @@ nginx.changes = {
 			tree.await_end(pid)
 		end
 	end,
-	quit = restart_by "QUIT",
-	stop = restart_by "TERM",
+	quit = tree.restart_by "QUIT",
+	stop = tree.restart_by "TERM",
 	["kill -9"] = function(self) tree.signal(self:workers()[1], "KILL") end,
 }
 

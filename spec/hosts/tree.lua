@@ -78,4 +78,23 @@ function tree.kill_all()
 	end
 end
 
+--- A change of a host: the signal ends it.
+---@param signal string
+function tree.end_by(signal)
+	return function(self)
+		tree.signal(self.pid, signal)
+		tree.await_end(self.pid)
+	end
+end
+
+--- A change of a host: the signal ends it, and it is started anew.
+---@param signal string
+function tree.restart_by(signal)
+	local finish = tree.end_by(signal)
+	return function(self)
+		finish(self)
+		self:start()
+	end
+end
+
 return tree
