@@ -45,18 +45,6 @@ static void flip_byte(const char *path, off_t at)
 	(void)close(fd);
 }
 
-/* A life that records an event of pod a twice. */
-static void live_once(const char *path, int64_t now)
-{
-	struct state_life life;
-
-	state_life_begin(&life, path, now);
-	state_life_record(&life, "a");
-	state_life_record(&life, "a");
-	state_life_end(&life);
-	assert_int_equal(life.errors, 0);
-}
-
 /* ---- tests ---- */
 
 static void test_the_next_process_counts_on(void **state)
@@ -91,7 +79,7 @@ static void test_mode_under_any_umask(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		mode_t old = umask(masks[i]);
 
-		live_once(path, T0);
+		state_life_live_once(path, T0);
 		(void)umask(old);
 		assert_int_equal(mode_of(path), 0600);
 		assert_int_equal(unlink(path), 0);
@@ -153,7 +141,7 @@ static void test_damage_is_told(void **state)
 	struct state_life life;
 	off_t size;
 
-	live_once(path, T0);
+	state_life_live_once(path, T0);
 	size = state_life_size(path);
 	flip_byte(path, size - 1);
 	state_life_begin(&life, path, T0);
@@ -179,7 +167,7 @@ static void test_what_is_old_is_left(void **state)
 	const char *path = tmpdir_path(*state, "state");
 	struct state_life life;
 
-	live_once(path, T0);
+	state_life_live_once(path, T0);
 	state_life_check_next(path, T0 + 12 * HOUR, 3);
 	state_life_begin(&life, path, T0 + 24 * HOUR + 1);
 	state_life_check_told(&life, "is too old");
@@ -250,7 +238,7 @@ static void test_a_forked_child_goes_on_without(void **state)
 	struct state_life life;
 	pid_t child;
 
-	live_once(path, T0);
+	state_life_live_once(path, T0);
 	state_life_begin(&life, path, T0);
 	state_life_record(&life, "a");
 	child = fork();

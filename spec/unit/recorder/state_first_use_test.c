@@ -2,18 +2,6 @@
 #include "state_life.h"
 #include "tmpdir.h"
 
-/* A life that records an event of pod a twice. */
-static void live_once(const char *path, int64_t now)
-{
-	struct state_life life;
-
-	state_life_begin(&life, path, now);
-	state_life_record(&life, "a");
-	state_life_record(&life, "a");
-	state_life_end(&life);
-	assert_int_equal(life.errors, 0);
-}
-
 /* A program that checks its configuration starts a sink, and frees it. */
 static void test_a_sink_that_is_not_used_touches_no_file(void **state)
 {
@@ -32,7 +20,7 @@ static void test_the_first_event_counts_on(void **state)
 	const char *path = tmpdir_path(*state, "state");
 	struct state_life life;
 
-	live_once(path, T0);
+	state_life_live_once(path, T0);
 	state_life_start(&life, path, T0);
 	state_life_emit(&life, "a");
 	state_life_end(&life);
@@ -60,7 +48,7 @@ static void test_a_child_of_a_process_that_has_not_used_it(void **state)
 	struct state_life life;
 	pid_t child;
 
-	live_once(path, T0);
+	state_life_live_once(path, T0);
 	state_life_start(&life, path, T0);
 	child = fork();
 	if (child == 0) {

@@ -176,3 +176,14 @@ off_t state_life_size(const char *path)
 
 	return stat(path, &st) == 0 ? st.st_size : -1;
 }
+
+void state_life_live_once(const char *path, int64_t now)
+{
+	struct state_life life;
+
+	state_life_begin(&life, path, now);
+	state_life_record(&life, "a");
+	state_life_record(&life, "a");
+	state_life_end(&life);
+	assert_int_equal(life.errors, 0);
+}

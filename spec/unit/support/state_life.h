@@ -47,5 +47,7 @@ void state_life_check_next(const char *path, int64_t now, int32_t count);
 void state_life_check_told(const struct state_life *life, const char *words);
 /* The bytes of a file; -1: there is none. */
 off_t state_life_size(const char *path);
+/* A whole life, which records an event of pod a twice. */
+void state_life_live_once(const char *path, int64_t now);
 
 #endif
