@@ -145,7 +145,7 @@ $(BUILD)/bench/%/baseline.so: spec/bench/baseline.c $(BUILD)/settings
 
 $(BUILD)/conformance/%: spec/conformance/%.c $(BUILD)/conformance/runner.o $(LIB)
 	$(SAY) CC $<
-	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(CORE_LIBS)
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(CORE_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(LDFLAGS) $(CORE_LIBS)
 
 $(BUILD)/conformance/runner.o: spec/conformance/runner.c $(BUILD)/settings
 	$(SAY) CC $<
