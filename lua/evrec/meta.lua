@@ -13,7 +13,8 @@ local evrec = {}
 
 -- ---- events, references, clocks ----
 
----An object reference. evrec ignores other fields. nil and lua-cjson's null mean that a field is unset.
+---An object reference. Recording calls ignore other fields, `evrec.reference` refuses them. nil and lua-cjson's null mean
+---that a field is unset.
 ---@class evrec.ReferenceTable
 ---@field kind string
 ---@field apiVersion? string
@@ -36,7 +37,8 @@ local evrec = {}
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
 ---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
----get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse: also for a field that no
+---reference has, unless the table has `metadata`, and so is a whole object.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
