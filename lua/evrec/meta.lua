@@ -379,10 +379,15 @@ function Broadcaster:stats() end
 ---Returns which events of an object each sink suppressed lately, by which stage and key, how often, and when the next
 ---token comes. Objects are compared by kind, namespace and name, and by `uid` and `apiVersion` if `object` has them.
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
+---
+---With `share` the owner of the share is asked, for up to `timeout` seconds: an event loop stands still meanwhile.
 ---@param object? evrec.Object nil: all objects
+---@param timeout? number default: 1
 ---@return evrec.Explained[]? sinks in the order of start, without the ended ones
----@return string? message, string? name `"closed"`
-function Broadcaster:explain(object) end
+---@return string? message
+---@return string? name `"closed"`; `"timeout"`: no owner was found, or it did not answer; `"memory"`; `"invalid"`: in a
+---callback of a process that is not the owner
+function Broadcaster:explain(object, timeout) end
 
 ---@class evrec.MetricsOptions
 ---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause`,
