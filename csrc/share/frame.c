@@ -251,8 +251,11 @@ static bool put_part(struct buf *out, evrec_str whole, size_t offset, size_t *ne
 	}
 	buf_put(out, &head, sizeof(head));
 	buf_put(out, whole.data + offset, len);
+	if (!is_whole(out)) {
+		return false;
+	}
 	*next = offset + len;
-	return is_whole(out);
+	return true;
 }
 
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,

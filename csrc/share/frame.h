@@ -120,7 +120,7 @@ bool frame_options_equal(const struct frame *hello, const struct frame_option *o
 bool frame_hello(struct buf *out, const unsigned char instance[FRAME_ID_SIZE], const struct frame_option *options,
                  size_t n);
 bool frame_refuse(struct buf *out, evrec_str option, evrec_str text);
-/* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. */
+/* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. False: it is as it was. */
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,
                  size_t *next);
 bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset, size_t *next);

@@ -292,7 +292,8 @@ static void test_answer_of_a_wrong_size_is_refused(void **state)
 static void scenario(void)
 {
 	struct buf object = { 0 }, answer = { 0 }, frame = { 0 };
-	size_t next_part;
+	size_t next_part = 0;
+	bool made;
 
 	alloc_failure_arm();
 	explained_put_object(&object, &pod);
@@ -301,7 +302,10 @@ static void scenario(void)
 	alloc_failure_check(!answer.failed);
 	if (!object.failed && !answer.failed) {
 		alloc_failure_check(frame_ask(&frame, 1, buf_str(&object)));
-		alloc_failure_check(frame_answer(&frame, 1, buf_str(&answer), 0, &next_part));
+		buf_free(&frame);
+		made = frame_answer(&frame, 1, buf_str(&answer), 0, &next_part);
+		alloc_failure_check(made);
+		assert_int_equal(next_part, made ? answer.len : 0);
 		buf_free(&frame);
 		alloc_failure_check(frame_answer_none(&frame, 1));
 	}
