@@ -358,9 +358,26 @@ static void test_worker_without_an_owner_waits_no_longer_than_told(void **state)
 	close_side(side);
 }
 
-/* It greets, and is stopped by a debugger, say. */
+struct poller {
+	pthread_t thread;
+	evrec_broadcaster *b;
+	atomic_bool stops;
+};
+
+static void *poll_on(void *ctx)
+{
+	struct poller *poller = ctx;
+
+	while (!atomic_load(&poller->stops)) {
+		evrec_broadcaster_poll(poller->b);
+	}
+	return NULL;
+}
+
+/* It greets, and then does not poll for a while. */
 static void test_silent_owner_is_not_waited_for(void **state)
 {
+	struct poller poller = { .b = NULL };
 	struct world w;
 
 	name_share(&w);
@@ -376,11 +393,11 @@ static void test_silent_owner_is_not_waited_for(void **state)
 	}
 	assert_int_equal(role_of(&w.sides[1]), EVREC_SHARE_WORKER);
 	check_fails(&w.sides[1], SHORT, EVREC_ETIMEOUT, "share: the owner did not answer within 20 ms");
-	/* It asks again, which is another question than the one that the owner then answers first. */
-	for (unsigned n = 0; n < 4; n++) {
-		evrec_broadcaster_poll(w.sides[0].b);
-		evrec_broadcaster_poll(w.sides[1].b);
-	}
+	poller.b = w.sides[0].b;
+	assert_int_equal(pthread_create(&poller.thread, NULL, poll_on, &poller), 0);
+	evrec_explanation_free(explain(&w.sides[1], NULL));
+	atomic_store(&poller.stops, true);
+	(void)pthread_join(poller.thread, NULL);
 	close_side(&w.sides[1]);
 	close_side(&w.sides[0]);
 }
@@ -444,13 +461,13 @@ static void test_worker_does_not_wait_inside_a_callback(void **state)
 }
 
 /* A child asks the owner by a connection of its own, and never its parent's. */
-static void test_child_of_a_worker_asks_the_owner(void **state)
+static void check_child(void **state, enum evrec_drive drive)
 {
 	struct world w;
 	int status = -1;
 	pid_t pid;
 
-	open_both(&w, EVREC_DRIVE_POLL, tmpdir_path(*state, "events"));
+	open_both(&w, drive, tmpdir_path(*state, "events"));
 	for (unsigned i = 0; i < 3; i++) {
 		record(&w.sides[1], "a");
 	}
@@ -464,6 +481,16 @@ static void test_child_of_a_worker_asks_the_owner(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	close_both(&w);
+}
+
+static void test_child_of_a_worker_asks_the_owner(void **state)
+{
+	check_child(state, EVREC_DRIVE_POLL);
+}
+
+static void test_child_of_a_worker_with_a_thread_asks_the_owner(void **state)
+{
+	check_child(state, EVREC_DRIVE_THREAD);
 }
 
 /* ---- memory ---- */
@@ -510,6 +537,7 @@ int main(void)
 		TMPDIR_TEST(test_worker_that_is_shut_down_asks_nobody),
 		TMPDIR_TEST(test_worker_does_not_wait_inside_a_callback),
 		TMPDIR_TEST(test_child_of_a_worker_asks_the_owner),
+		TMPDIR_TEST(test_child_of_a_worker_with_a_thread_asks_the_owner),
 	};
 
 	return cmocka_run_group_tests_name("explanation", tests, NULL, NULL);

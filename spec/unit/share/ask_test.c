@@ -466,7 +466,7 @@ static void test_answer_to_no_question_is_ignored(void **state)
 	assert_true(fd >= 0);
 	assert_true(frame_hello(&frame, instance, &option, 1));
 	assert_int_equal(endpoint_send(fd, frame.data, frame.len), 1);
-	assert_true(frame_answer(&frame, 1, EVREC_STR("xy"), 1, &next));
+	assert_true(frame_answer(&frame, 0, EVREC_STR("xy"), 1, &next));
 	frame_set_seq(&frame, 1);
 	assert_int_equal(endpoint_send(fd, frame.data, frame.len), 1);
 	step(&w, 1);
@@ -511,6 +511,8 @@ static void scenario(void)
 		share_forget_question(worker->share);
 		buf_free(&answer);
 	}
+	/* The owner has done nothing wrong. */
+	assert_int_equal(worker->errors, 0);
 	for (unsigned i = 0; i < 4; i++) {
 		w.now += 10 * EVREC_SECOND;
 		step(&w, 4);
