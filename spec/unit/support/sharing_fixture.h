@@ -35,7 +35,10 @@ void sharing_fixture_close(struct sharing_fixture *f);
 /* The options of side `i`, with a name of its own; the strings are the fixture's and the side's. */
 evrec_broadcaster_options sharing_fixture_options(const struct sharing_fixture *f, size_t i, struct side *side);
 
-/* Opens a side that is all zero but for its name: it records to the file `path`, driven by polls. False: no memory, or refused. */
+/*
+ * Opens a side that is all zero but for its name: it records to the file `path`, driven by polls, with so many tokens,
+ * which do not come back. False: no memory, or a handle of that name has other options.
+ */
 bool side_open(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst);
 /* The same, driven as told. */
 bool side_open_driven(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst,
