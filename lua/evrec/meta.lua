@@ -13,8 +13,8 @@ local evrec = {}
 
 -- ---- events, references, clocks ----
 
----An object reference. Recording calls ignore other fields, `evrec.reference` refuses them. nil and lua-cjson's null mean
----that a field is unset.
+---An object reference. Recording calls ignore other fields, `evrec.reference` refuses them. nil and lua-cjson's null
+---mean that a field is unset.
 ---@class evrec.ReferenceTable
 ---@field kind string
 ---@field apiVersion? string

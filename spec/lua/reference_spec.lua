@@ -33,7 +33,8 @@ describe("evrec.reference", function()
 
 	it("reads an owner's reference", function()
 		local reference = evrec.reference {
-			kind = "ReplicaSet", apiVersion = "apps/v1", name = "web-5", uid = "u", controller = true, blockOwnerDeletion = false,
+			kind = "ReplicaSet", apiVersion = "apps/v1", name = "web-5", uid = "u",
+			controller = true, blockOwnerDeletion = false,
 		}
 		assert.equal("web-5", reference.name)
 		assert.is_nil(reference.controller)
