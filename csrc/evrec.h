@@ -661,7 +661,12 @@ typedef struct evrec_broadcaster_options {
 	 * A broadcaster without a name has that of the share.
 	 */
 	evrec_str share;
-	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */
+	/*
+	 * Not the owner until evrec_broadcaster_may_own, as a process that only forks others. Until then a handle that is made
+	 * after a fork never joins a broadcaster that was made before it: a server that reads another configuration makes
+	 * the next one for the processes that it forks later.
+	 */
+	bool share_client_only;
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 

@@ -150,6 +150,7 @@ build = {
 				"csrc/sink/sink.c",
 				"csrc/sink/write.c",
 				"csrc/share/bytes.c",
+				"csrc/share/election.c",
 				"csrc/share/endpoint.c",
 				"csrc/share/frame.c",
 				"csrc/share/frame_event.c",

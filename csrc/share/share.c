@@ -9,9 +9,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define RETRY (100 * MS)          /* until the next try, if nobody could be connected to */
-#define RETRY_FAILED EVREC_SECOND /* if the system refuses */
-
 /* ---- making ---- */
 
 static void make_instance(struct share *s)
@@ -175,6 +172,13 @@ enum share_role share_role(const struct share *s)
 	return atomic_load(&s->role);
 }
 
+void share_leave(struct share *s)
+{
+	if (!atomic_exchange(&s->leaves, true)) {
+		share_wake(s);
+	}
+}
+
 void share_wake(struct share *s)
 {
 	const uint64_t one = 1;
@@ -283,41 +287,6 @@ void share_tell(struct share *s, const char *message, const char *name)
 	}
 }
 
-/* ---- who is the owner ---- */
-
-static void try_connect(struct share *s, int64_t now)
-{
-	evrec_error err = { 0 };
-	int fd = -1;
-
-	switch (endpoint_connect(&s->endpoint, &fd, &err)) {
-	case ENDPOINT_OK:
-		worker_begin(s, fd);
-		break;
-	case ENDPOINT_FAILED:
-		share_tell(s, err.message, "share");
-		s->next_try = now + RETRY_FAILED;
-		break;
-	default:
-		s->next_try = now + RETRY;
-	}
-}
-
-static void elect(struct share *s, int64_t now)
-{
-	evrec_error err = { 0 };
-	enum endpoint_result result = atomic_load(&s->may_own) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
-
-	if (result == ENDPOINT_OK) {
-		s->told[0] = '\0';
-	} else if (result == ENDPOINT_FAILED) {
-		share_tell(s, err.message, "share");
-		s->next_try = now + RETRY_FAILED;
-	} else {
-		try_connect(s, now);
-	}
-}
-
 /* ---- a step ---- */
 
 static void poll_one(struct share *s, size_t i, int fd, short events)
@@ -373,8 +342,11 @@ static void take_wake(const struct share *s)
 
 void share_step(struct share *s, int64_t now, int64_t timeout)
 {
-	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE;
+	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE && !s->alone;
 
+	if (looks && s->refused && atomic_load(&s->leaves)) {
+		s->next_try = now;
+	}
 	if (s->wake_fd < 0) {
 		/* Without one, a step waits no longer than it is told to. */
 		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -390,9 +362,9 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 	}
 	take_wake(s);
 	if (looks && s->next_try <= now) {
-		elect(s, now);
+		share_elect(s, now);
 	}
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		if (share_role(s) == SHARE_OWNER || owner_begin(s)) {
 			owner_step(s);
 		}
@@ -420,7 +392,7 @@ static bool drop_next(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		owner_end(s, timeout);
 	}
 	if (s->link.phase != LINK_NONE) {

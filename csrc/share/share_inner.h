@@ -1,7 +1,8 @@
 /*
  * share_inner.h - the inside of a share, for the files that implement it.
  *
- *   share.c   what is common: making, options, adding, a step, who is the owner
+ *   share.c   what is common: making, options, adding, a step
+ *   election.c  who is the owner
  *   worker.c  the connection to the owner
  *   owner.c   the connections of the workers
  *   peer.c    what one worker has sent, and the acknowledgements that it is to get
@@ -70,7 +71,9 @@ struct share {
 	void *ctx;
 	struct share_options options;
 	struct endpoint endpoint;
-	atomic_bool may_own;
+	atomic_bool may_own, leaves;
+	bool refused; /* by the owner that was found last, as the options differ */
+	bool alone;   /* an owner without an endpoint */
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
 	char *in;         /* FRAME_MAX bytes, for frames that are read */
@@ -111,6 +114,9 @@ static inline void share_unlock(struct share *s)
 void share_forget_state(struct share *s);
 /* Tells an error, unless it is the one that was told last. */
 void share_tell(struct share *s, const char *message, const char *name);
+
+/* Tries to bind, else to connect. */
+void share_elect(struct share *s, int64_t now);
 
 /* ---- connections: share_line.c ---- */
 

@@ -224,6 +224,26 @@ static void test_process_with_other_options_is_refused(void **state)
 	close_both(&w);
 }
 
+/* The owner has other options, as of a configuration that was read later or before. */
+static void test_refused_process_that_is_shut_down_writes(void **state)
+{
+	struct world w;
+	evrec_broadcaster_options options;
+
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(w.sides[0].b);
+	options = options_of(&w, 1, &w.sides[1]);
+	assert_true(open_side(&w.sides[1], &options, tmpdir_path(*state, "events"), 24));
+	assert_int_equal(record(&w.sides[1], "a"), 0);
+	poll_both(&w, 6);
+	assert_int_equal(evrec_broadcaster_shutdown(w.sides[1].b, SOON, NULL), 0);
+	assert_int_equal(stats(&w.sides[1]).created, 1);
+	assert_int_equal(w.sides[1].drops, 0);
+	close_both(&w);
+}
+
 /* Nobody writes: a worker keeps as much as its sinks would. */
 static void test_limits_of_a_sink_bound_a_worker(void **state)
 {
@@ -628,6 +648,34 @@ static void test_worker_that_exits_hands_over_first(void **state)
 	close_side(&w.sides[0]);
 }
 
+/* The owner has other options. */
+static void test_refused_process_that_ends_writes(void **state)
+{
+	static const enum ending endings[] = { BY_EXIT, BY_SIGNAL, BY_FREE };
+	evrec_broadcaster_options options;
+	struct world w;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	make_world(&w);
+	options = options_of(&w, 0, &w.sides[0]);
+	assert_true(open_side(&w.sides[0], &options, tmpdir_path(*state, "events"), 24));
+	evrec_broadcaster_poll(w.sides[0].b);
+	/* By a free alone, a broadcaster without a thread is not there long enough to learn that it is refused. */
+	for (unsigned i = 0; i < 5; i++) {
+		const enum ending ending = endings[i / 2];
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s-%u", tmpdir_path(*state, "refused"), i);
+		assert_int_equal(end_process(&w, state, path, i % 2 == 0, ending, false),
+		                 ending == BY_SIGNAL ? SIGTERM : 0);
+		assert_int_equal(count_of(path, "a"), 2);
+		assert_int_equal(count_of(path, "b"), 1);
+	}
+	close_side(&w.sides[0]);
+}
+
 /* ---- memory ---- */
 
 struct busy {
@@ -812,6 +860,7 @@ int main(void)
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_owner_that_ends_leaves_what_it_cannot_write),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
+		TMPDIR_TEST(test_refused_process_that_is_shut_down_writes),
 		TMPDIR_TEST(test_limits_of_a_sink_bound_a_worker),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),
@@ -821,6 +870,7 @@ int main(void)
 		TMPDIR_TEST(test_no_memory),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
+		TMPDIR_TEST(test_refused_process_that_ends_writes),
 		TMPDIR_TEST(test_lone_process_that_ends_writes),
 		TMPDIR_TEST(test_no_memory_to_hand_over),
 		TMPDIR_TEST(test_the_next_owner_counts_on),
