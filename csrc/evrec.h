@@ -650,7 +650,8 @@ typedef struct evrec_broadcaster_options {
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
 	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
 	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
-	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
+	 * on_error of one that differs gets "share_refused" and the option, and its events wait until the owner ends; if the
+	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
 	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user and of root are
 	 * talked to.
 	 *
