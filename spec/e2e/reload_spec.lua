@@ -1,5 +1,5 @@
--- A reload of a real nginx and HAProxy with another configuration of the recorder: while the processes of the former one
--- live on, those of the next one have other options under the same `name` or `share`. No event of either is lost.
+-- A reload of a real nginx and HAProxy with another configuration of the recorder: while the processes of the former
+-- one live on, those of the next one have other options under the same `name` or `share`. No event of either is lost.
 local cluster = require "cluster"
 local quickstart = require "quickstart"
 
@@ -107,7 +107,8 @@ local function slow(port)
 end
 
 local function script(generation, options, path, more)
-	cluster.write(folder .. "/script.lua", ("generation = %q\n"):format(generation) .. SCRIPT:format(options, path, more or ""))
+	cluster.write(folder .. "/script.lua",
+		("generation = %q\n"):format(generation) .. SCRIPT:format(options, path, more or ""))
 end
 
 local hosts = {

@@ -1,7 +1,7 @@
 -- Measures what an event costs a request in a real nginx: the worker's processor time, all its threads, and the 99th
 -- percentile of the latency. The event is recorded as examples/nginx does, and is a known one. It is compared with a
--- log_by_lua_block that does nothing, in pairs of runs, one after the other; which comes first alternates. For each state
--- of the server a line tells the median of the pairs' differences. Fails if one is above the goal.
+-- log_by_lua_block that does nothing, in pairs of runs, of which either comes first in turns. For each state of
+-- the server a line tells the median of the pairs' differences. Fails if one is above the goal.
 --
 -- usage: luajit cost.lua PAIRS SECONDS
 local books = require "books"
