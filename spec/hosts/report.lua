@@ -47,5 +47,6 @@ print("|---|" .. ("---:|"):rep(#heads))
 for _, name in ipairs(order) do
 	print(("| %s | %s |"):format(name, table.concat(lines[name], " | ")))
 end
-print(("\n%d occurrences were recorded, and %d were counted twice. `kill -9`, and SIGTERM of"
-	.. " HAProxy, may lose those of %d s, %d each; the other changes none."):format(recorded, twice, matrix.bound, matrix.bound * matrix.rate))
+print(("\n%d occurrences were recorded, and %d were counted twice."):format(recorded, twice))
+print(("`kill -9`, and SIGTERM of HAProxy, may lose those of %d s, %d each; the other changes none.")
+	:format(matrix.bound, matrix.bound * matrix.rate))
