@@ -650,7 +650,8 @@ typedef struct evrec_broadcaster_options {
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
 	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
 	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
-	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
+	 * on_error of one that differs gets "share_refused" and the option, and its events wait until the owner ends; if the
+	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
 	 * and no message_func. on_drop is called where the event was recorded. Each process talks only to those of its own
 	 * user and of root, so all must have one user.
 	 *
@@ -661,7 +662,12 @@ typedef struct evrec_broadcaster_options {
 	 * A broadcaster without a name has that of the share. evrec_explanation_new asks the owner.
 	 */
 	evrec_str share;
-	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */
+	/*
+	 * Not the owner until evrec_broadcaster_may_own, as a process that only forks others. Until then a handle that is made
+	 * after a fork never joins a broadcaster that was made before it: a server that reads another configuration makes
+	 * the next one for the processes that it forks later.
+	 */
+	bool share_client_only;
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 

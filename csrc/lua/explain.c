@@ -36,16 +36,16 @@ static void push_sink(lua_State *L, const evrec_explained_sink *sink)
 
 static const evrec_reference *check_object(lua_State *L)
 {
-	evrec_prepared_ref **ref;
+	const struct reference *box;
 
 	if (lua_isnoneornil(L, 2)) {
 		return NULL;
 	}
-	ref = box_check(L, 2, &reference_type);
-	if (*ref == NULL) {
+	box = box_check(L, 2, &reference_type);
+	if (box->ref == NULL) {
 		luaL_error(L, "evrec.reference: was collected");
 	}
-	return evrec_prepared_ref_fields(*ref);
+	return evrec_prepared_ref_fields(box->ref);
 }
 
 int broadcaster_explain(lua_State *L)

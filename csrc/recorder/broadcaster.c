@@ -148,6 +148,7 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b)
 {
 	hub_lock(b->hub);
 	hub_check_fork(b->hub);
+	b->hub->has_loop = true;
 	sharing_may_own(b->hub);
 	hub_unlock(b->hub);
 }

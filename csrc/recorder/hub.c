@@ -52,7 +52,7 @@ static void before_fork(void)
 	}
 }
 
-static void after_fork(void)
+static void unlock_after_fork(void)
 {
 	if (!registry_locked_for_fork) {
 		return;
@@ -65,16 +65,25 @@ static void after_fork(void)
 	(void)pthread_mutex_unlock(&registry_lock);
 }
 
+static void after_fork(void)
+{
+	for (struct hub *hub = registry; registry_locked_for_fork && hub != NULL; hub = hub->next) {
+		hub->has_forked = true;
+	}
+	unlock_after_fork();
+}
+
 /* A lock that was not to be had belongs to a thread that does not exist here. */
 static void after_fork_in_child(void)
 {
 	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
+		hub->has_forked = hub->has_loop = false;
 		if (!registry_locked_for_fork || !hub->locked_for_fork) {
 			(void)pthread_mutex_init(&hub->lock, NULL);
 		}
 	}
 	if (registry_locked_for_fork) {
-		after_fork();
+		unlock_after_fork();
 	} else {
 		(void)pthread_mutex_init(&registry_lock, NULL);
 	}
@@ -203,14 +212,23 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 	return NULL;
 }
 
-/* Joins a hub, unless that has ended. Sets *difference if an option differs. */
+/*
+ * A process that only forks others has forked some with this hub: what it opens now, as nginx's master does at a reload,
+ * is for the next ones, and may be another one.
+ */
+static bool is_of_former_children(const struct hub *hub)
+{
+	return hub->options.share_client_only && !hub->has_loop && hub->has_forked;
+}
+
+/* Joins a hub, unless that has ended or is not for this handle. Sets *difference if an option differs. */
 static bool join(struct hub *hub, const evrec_broadcaster_options *options, const char **difference)
 {
 	bool joined = false;
 
 	hub_lock(hub);
 	hub_check_fork(hub);
-	if (!hub->ended) {
+	if (!hub->ended && !is_of_former_children(hub)) {
 		*difference = find_difference(&hub->options, options);
 		joined = *difference == NULL;
 	}

@@ -48,6 +48,8 @@ void sharing_begin(struct hub *hub);
 void sharing_poll(struct hub *hub, bool flushes);
 /* Whether everything is acknowledged. */
 bool sharing_is_settled(struct hub *hub);
+/* This process, or the broadcaster, is about to end: if the owner refuses it, it writes its events itself. */
+void sharing_leave(struct hub *hub);
 /* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
 int64_t sharing_poll_delay(struct hub *hub);
 /*

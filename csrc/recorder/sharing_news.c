@@ -132,7 +132,7 @@ static void on_state_written(void *share)
 	share_wake(share);
 }
 
-static bool on_begin(void *ctx)
+static bool on_begin(void *ctx, bool alone)
 {
 	struct hub *hub = ctx;
 	struct sharing *sh = hub->sharing;
@@ -142,7 +142,7 @@ static bool on_begin(void *ctx)
 	if (sh->state_until == 0) {
 		sh->state_until = sharing_mono() + STATE_WAIT;
 	}
-	for (size_t i = 0; i < hub->sinks.len; i++) {
+	for (size_t i = 0; i < hub->sinks.len && !alone; i++) {
 		struct pipeline *pipeline = hub->sinks.items[i]->pipeline;
 
 		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;

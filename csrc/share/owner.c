@@ -33,7 +33,7 @@ bool owner_begin(struct share *s)
 {
 	bool empty;
 
-	if (!s->ops->begin(s->ctx)) {
+	if (!s->ops->begin(s->ctx, s->alone)) {
 		return false;
 	}
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
@@ -124,7 +124,9 @@ static void check_changed(struct share *s)
 void owner_step(struct share *s)
 {
 	check_changed(s);
-	accept_all(s);
+	if (!s->alone) {
+		accept_all(s);
+	}
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
 		peer_receive(s, peer);
 		(void)peer_send(s, peer);

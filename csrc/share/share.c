@@ -171,6 +171,13 @@ enum share_role share_role(const struct share *s)
 	return atomic_load(&s->role);
 }
 
+void share_leave(struct share *s)
+{
+	if (!atomic_exchange(&s->leaves, true)) {
+		share_wake(s);
+	}
+}
+
 void share_wake(struct share *s)
 {
 	const uint64_t one = 1;

@@ -49,8 +49,11 @@ struct share_ops {
 	void (*record)(void *ctx, const struct share_event *event);
 	/* An owner: a worker waits until all that it has recorded is written. */
 	void (*flush)(void *ctx);
-	/* From now on an owner, unless this returns false: then it is called again in the next step. */
-	bool (*begin)(void *ctx);
+	/*
+	 * From now on an owner, unless this returns false: then it is called again in the next step. `alone`: another process
+	 * is the owner too, and has the state.
+	 */
+	bool (*begin)(void *ctx, bool alone);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
 	/* `name` is "share" or "share_refused". */
@@ -86,6 +89,11 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 
 /* From now on `client_only` does not count. */
 void share_may_own(struct share *s);
+/*
+ * The process is about to end. If the owner refuses it, as its options differ, it waits no longer for the owner's end, but
+ * is the owner of its own events. Idempotent.
+ */
+void share_leave(struct share *s);
 /* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
 void share_set_limits(struct share *s, const struct ledger_limits *limits);
 

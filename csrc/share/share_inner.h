@@ -96,7 +96,9 @@ struct share {
 	void *ctx;
 	struct share_options options;
 	struct endpoint endpoint;
-	atomic_bool may_own;
+	atomic_bool may_own, leaves;
+	bool refused;       /* by the owner that was found last, as the options differ */
+	bool alone;         /* an owner without an endpoint */
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
 	char *in;         /* FRAME_MAX bytes, for frames that are read */

@@ -44,6 +44,8 @@ static void elect(struct share *s, int64_t now)
 
 	if (result == ENDPOINT_OK) {
 		s->told[0] = '\0';
+	} else if (s->refused && atomic_load(&s->leaves)) {
+		s->alone = true;
 	} else if (result == ENDPOINT_FAILED) {
 		share_tell(s, err.message, "share");
 		s->next_try = now + RETRY_FAILED;
@@ -107,8 +109,11 @@ static void take_wake(const struct share *s)
 
 void share_step(struct share *s, int64_t now, int64_t timeout)
 {
-	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE;
+	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE && !s->alone;
 
+	if (looks && s->refused && atomic_load(&s->leaves)) {
+		s->next_try = now;
+	}
 	if (s->wake_fd < 0) {
 		/* Without one, a step waits no longer than it is told to. */
 		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -126,7 +131,7 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 	if (looks && s->next_try <= now) {
 		elect(s, now);
 	}
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		if (share_role(s) == SHARE_OWNER || owner_begin(s)) {
 			owner_step(s);
 		}
@@ -154,7 +159,7 @@ static bool drop_next(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		owner_end(s, timeout);
 	}
 	if (s->link.phase != LINK_NONE) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
-#define RETRY_REFUSED (5 * EVREC_SECOND)
+#define RETRY_REFUSED EVREC_SECOND
 #define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
 void worker_begin(struct share *s, int fd)
@@ -67,6 +67,7 @@ static void be_refused(struct share *s, const struct frame *f, int64_t now)
 
 	(void)snprintf(message, sizeof(message), "share: the owner refuses this process: %.*s", (int)f->text.len,
 	               f->text.len == 0 ? "" : f->text.data);
+	s->refused = true;
 	worker_end(s, now + RETRY_REFUSED);
 	share_tell(s, message, "share_refused");
 }
@@ -92,6 +93,7 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 
 	if (f->type == FRAME_HELLO && !ready) {
 		s->link.phase = LINK_READY;
+		s->refused = false;
 		s->told[0] = '\0';
 		/* Of an owner that has gone since: this one counts on without it. */
 		share_forget_state(s);

@@ -13,8 +13,9 @@ static void on_record(void *ctx, const struct share_event *e)
 	}
 }
 
-static bool on_begin(void *ctx)
+static bool on_begin(void *ctx, bool alone)
 {
+	(void)alone;
 	(void)ctx;
 	return true;
 }
