@@ -525,6 +525,13 @@ typedef struct evrec_kubernetes_options {
 	 */
 	const evrec_exec *exec;
 	bool insecure_skip_tls_verify;
+	/*
+	 * The server's host name is looked up once, by the constructor, in its thread: for a process that will go into a chroot
+	 * without the resolver's files, or may then start no thread, by which a name is looked up otherwise. The sink connects
+	 * to these addresses, 16 at most, for as long as it lives. If there are none, the sink is made all the same, on_error
+	 * gets "transport" with the reason, and the name is looked up for each connection.
+	 */
+	bool resolve_early;
 	unsigned max_in_flight; /* 32 requests at once, as streams of one connection; at most 4 without HTTP/2 */
 	int64_t timeout;        /* of one request: 10 s, in ns */
 	/*

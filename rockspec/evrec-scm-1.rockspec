@@ -121,6 +121,7 @@ build = {
 				"csrc/sender/sender_phase.c",
 				"csrc/sender/sender_round.c",
 				"csrc/sender/sender_thread.c",
+				"csrc/http/addresses.c",
 				"csrc/http/credentials.c",
 				"csrc/http/guard.c",
 				"csrc/http/http_client.c",
