@@ -11,12 +11,16 @@
 #define LOOK (EVREC_SECOND / 20)       /* between two polls while all is settled */
 #define PAUSE (EVREC_SECOND / 500)     /* of a flush */
 #define FLUSH_EACH (EVREC_SECOND / 10) /* between two requests of one flush */
+#define USERS_MAX 64
 
-int sharing_check(evrec_str share, evrec_error *err)
+int sharing_check(const evrec_broadcaster_options *options, evrec_error *err)
 {
 	struct endpoint endpoint;
 
-	return endpoint_init(&endpoint, share, err);
+	if (options->share_users_len > USERS_MAX) {
+		return error_set(err, EVREC_EINVALID, "share_users: more than %d", USERS_MAX);
+	}
+	return options->share.len == 0 ? 0 : endpoint_init(&endpoint, options->share, err);
 }
 
 /* ---- beginning ---- */
@@ -29,6 +33,8 @@ static struct share *make_share(struct hub *hub)
 		.name = hub->options.share,
 		.client_only = hub->options.share_client_only && !hub->sharing->may_own,
 		.holds_acks = true,
+		.users = hub->options.share_users,
+		.users_len = hub->options.share_users_len,
 	};
 
 	evrec_limits_init(&limits);
@@ -165,7 +171,7 @@ void sharing_may_own(struct hub *hub)
 	}
 }
 
-enum evrec_share_role sharing_role(const struct hub *hub)
+enum evrec_share_role sharing_role(const struct hub *hub, int64_t *silent_for)
 {
 	static const enum evrec_share_role roles[] = {
 		[SHARE_UNKNOWN] = EVREC_SHARE_SEEKING,
@@ -173,10 +179,18 @@ enum evrec_share_role sharing_role(const struct hub *hub)
 		[SHARE_OWNER] = EVREC_SHARE_OWNER,
 	};
 
+	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
+	const int64_t since = share == NULL ? 0 : share_silent_since(share);
+
+	*silent_for = 0;
 	if (hub->sharing == NULL) {
 		return EVREC_SHARE_NONE;
 	}
-	return hub->sharing->share == NULL ? EVREC_SHARE_SEEKING : roles[share_role(hub->sharing->share)];
+	if (since != 0) {
+		*silent_for = sharing_mono() - since;
+		return EVREC_SHARE_SILENT;
+	}
+	return share == NULL ? EVREC_SHARE_SEEKING : roles[share_role(share)];
 }
 
 void sharing_renew(struct hub *hub)

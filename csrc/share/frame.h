@@ -5,8 +5,8 @@
  * with another order or version is told by the first frame, hello. Nothing that a peer sends is believed: each length is
  * checked, and an event is checked as that of a recording call is.
  *
- *   worker -> owner   hello, event, more, flush
- *   owner -> worker   hello or refuse; ack, state, bye
+ *   worker -> owner   hello, event, more, flush, ping
+ *   owner -> worker   hello or refuse; ack, pong, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
  * that is longer than a frame is sent in parts, one behind the other.
@@ -24,7 +24,7 @@
 #define FRAME_SINKS 8      /* sinks of a shared broadcaster */
 #define FRAME_OPTIONS 1024 /* of a hello */
 #define FRAME_ID_SIZE 16   /* of an instance */
-#define FRAME_VERSION 1    /* changes if an earlier process could not understand a frame */
+#define FRAME_VERSION 2    /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -35,6 +35,8 @@ enum frame_type {
 	FRAME_FLUSH,
 	FRAME_STATE,
 	FRAME_BYE,
+	FRAME_PING,
+	FRAME_PONG,
 };
 
 /* Of frame.flags. */

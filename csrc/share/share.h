@@ -25,7 +25,7 @@ struct share_options {
 	evrec_str name;        /* "@name" or an absolute path */
 	bool client_only;      /* not the owner before share_may_own */
 	bool holds_acks;       /* an owner acknowledges nothing before share_release */
-	const unsigned *users; /* besides root and the own one, whose processes an owner serves */
+	const unsigned *users; /* besides root and the own one, whose processes are talked to; copied */
 	size_t users_len;
 	struct ledger_limits limits;
 };
@@ -51,7 +51,7 @@ struct share_ops {
 	bool (*begin)(void *ctx);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
-	/* `name` is "share" or "share_refused". */
+	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
 	void (*error)(void *ctx, const char *message, const char *name);
 	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
@@ -87,6 +87,11 @@ void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);
+/*
+ * A worker whose owner does not answer: since when nothing was heard of it, though something is awaited; 0: it answers. By
+ * the clock of share_step. What is recorded meanwhile waits in the ledger: only one process can have the endpoint.
+ */
+int64_t share_silent_since(const struct share *s);
 
 /*
  * Hands over one occurrence. SHARE_KEPT: the ledger has it. SHARE_DROPPED: it was counted as dropped, for *cause.
