@@ -104,6 +104,7 @@ void hub_check_fork(struct hub *hub)
 	notices_clear(&hub->notices);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		hub->sinks.items[i]->pins = 0;
+		hub->sinks.items[i]->closes = false;
 	}
 }
 
