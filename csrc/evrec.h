@@ -660,7 +660,9 @@ typedef struct evrec_broadcaster_options {
 	 * ends, nobody can take its place, and events wait.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
-	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
+	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
+	 * EVREC_DROP_NEWEST: but only an event of which nothing was handed over, as the owner may have written the others; if
+	 * there is none, the new one. max_age and max_tries count from
 	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
 	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
 	 * A broadcaster without a name has that of the share.

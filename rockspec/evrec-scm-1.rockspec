@@ -154,6 +154,7 @@ build = {
 				"csrc/share/frame.c",
 				"csrc/share/frame_event.c",
 				"csrc/share/ledger.c",
+				"csrc/share/ledger_full.c",
 				"csrc/share/ledger_node.c",
 				"csrc/share/owner.c",
 				"csrc/share/peer.c",

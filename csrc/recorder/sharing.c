@@ -75,6 +75,7 @@ void sharing_free(struct hub *hub)
 static void set_limits(const struct hub *hub)
 {
 	struct ledger_limits least = { SIZE_MAX, SIZE_MAX };
+	enum evrec_overflow full = EVREC_DROP_OLDEST;
 
 	for (size_t i = 0; i < hub->last_number && i < FRAME_SINKS; i++) {
 		const evrec_watch *watch = sharing_sink_at(hub, i);
@@ -86,10 +87,12 @@ static void set_limits(const struct hub *hub)
 			least.max_events =
 				limits->max_pending < least.max_events ? limits->max_pending : least.max_events;
 			least.max_bytes = bytes < least.max_bytes ? bytes : least.max_bytes;
+			full = limits->full == EVREC_DROP_OLDEST ? full : limits->full;
 		}
 	}
 	if (least.max_events != SIZE_MAX) {
 		share_set_limits(hub->sharing->share, &least);
+		share_set_full(hub->sharing->share, full);
 	}
 }
 
@@ -237,6 +240,23 @@ static struct frame_keys keys_of(const struct chosen *chosen)
 	return keys;
 }
 
+/* What a full ledger has dropped for a new event. */
+static void tell_dropped(struct hub *hub)
+{
+	evrec_event *event;
+	uint32_t n;
+
+	for (;;) {
+		event = share_next_dropped(hub->sharing->share, &n);
+		if (n == 0) {
+			return;
+		}
+		hub_tell_drop(hub, event == NULL ? NULL : evrec_event_fields(event),
+		              evrec_cause_name(EVREC_CAUSE_QUEUE_FULL), n);
+		evrec_event_release(event);
+	}
+}
+
 bool sharing_forward(struct hub *hub, const evrec_fields *event)
 {
 	struct frame_keys keys[FRAME_SINKS] = { { .has_aggregate = false } };
@@ -258,6 +278,7 @@ bool sharing_forward(struct hub *hub, const evrec_fields *event)
 	}
 	if (hub->last_number != 0 && ensure(hub)) {
 		result = share_add(sh->share, event, chooses ? keys : NULL, event->last, &cause);
+		tell_dropped(hub);
 	}
 	if (result == SHARE_DROPPED && hub->last_number != 0) {
 		sh->dropped += !sh->is_set;

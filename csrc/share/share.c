@@ -3,6 +3,7 @@
 #include "share/share_inner.h"
 
 #include "base/clock.h"
+#include "event/event.h"
 
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -166,6 +167,13 @@ void share_set_limits(struct share *s, const struct ledger_limits *limits)
 	share_unlock(s);
 }
 
+void share_set_full(struct share *s, enum evrec_overflow full)
+{
+	share_lock(s);
+	ledger_set_full(s->ledger, full);
+	share_unlock(s);
+}
+
 /* ---- what any thread does ---- */
 
 void share_may_own(struct share *s)
@@ -212,6 +220,23 @@ enum share_result share_add(struct share *s, const evrec_fields *event, const st
 		share_wake(s);
 	}
 	return result;
+}
+
+evrec_event *share_next_dropped(struct share *s, uint32_t *n)
+{
+	struct frame_event event;
+	evrec_event *copy = NULL;
+	evrec_str bytes;
+
+	share_lock(s);
+	if (!ledger_next_dropped(s->ledger, &bytes, n)) {
+		*n = 0;
+	} else if (frame_event_read(bytes, &event, NULL) == 0) {
+		copy = evrec_event_new(&event.fields);
+		frame_event_destroy(&event);
+	}
+	share_unlock(s);
+	return copy;
 }
 
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n)

@@ -85,6 +85,9 @@ void share_may_own(struct share *s);
 /* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
 void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
+/* As `full` of the limits of a sink. */
+void share_set_full(struct share *s, enum evrec_overflow full);
+
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);
 /*
@@ -100,6 +103,12 @@ int64_t share_silent_since(const struct share *s);
 enum share_result { SHARE_KEPT, SHARE_DROPPED, SHARE_OWN };
 enum share_result share_add(struct share *s, const evrec_fields *event, const struct frame_keys *keys, int64_t at,
                             enum evrec_cause *cause);
+
+/*
+ * After share_add: the next event that a full ledger has dropped for the new one, and counted, for EVREC_CAUSE_QUEUE_FULL; the
+ * caller's. NULL with *n != 0: there was no memory for it. *n == 0: there is none.
+ */
+evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);

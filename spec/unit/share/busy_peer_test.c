@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "alloc_failure.h"
 #include "share/endpoint.h"
 
 static const unsigned char instance[FRAME_ID_SIZE] = "0123456789abcde";
@@ -155,12 +156,61 @@ static void test_owner_without_descriptors_waits(void **state)
 	share_pair_free(&p);
 }
 
+/* ---- memory ---- */
+
+/* Whatever fails while an owner takes what is beyond a step, and a full worker drops, all is recorded or counted in the end. */
+static void scenario(void)
+{
+	struct share_options options;
+	struct ledger_counts counts;
+	struct share_side *worker;
+	struct share_pair p;
+	evrec_event *event;
+	uint32_t n;
+
+	share_pair_init(&p);
+	options = share_pair_options(&p);
+	options.limits.max_events = 2;
+	(void)share_pair_start(&p, 0, &options);
+	share_pair_step(&p, 1);
+	worker = share_pair_start(&p, 1, &options);
+	share_set_full(worker->share, EVREC_DROP_OLDEST);
+	alloc_failure_arm();
+	(void)share_side_add(worker, "a");
+	(void)share_side_add(worker, "b");
+	for (unsigned i = 0; i < 6000; i++) {
+		(void)share_side_add(worker, "c");
+	}
+	event = share_next_dropped(worker->share, &n);
+	evrec_event_release(event);
+	share_pair_step(&p, 8);
+	alloc_failure_ignore();
+	alloc_failure_disarm();
+	for (size_t i = 0; i < 4; i++) {
+		p.now += 10 * EVREC_SECOND;
+		share_pair_step(&p, 8);
+	}
+	assert_true(share_is_settled(worker->share));
+	counts = share_side_counts(worker);
+	assert_int_equal(counts.forwarded + counts.dropped[EVREC_CAUSE_QUEUE_FULL] + counts.dropped[EVREC_CAUSE_MEMORY],
+	                 6002);
+	assert_true(p.sides[0].occurrences >= counts.forwarded);
+	share_pair_free(&p);
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	alloc_failure_run(scenario, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step_takes_a_part_of_a_flood),
 		cmocka_unit_test(test_occurrences_beyond_a_step_are_recorded_later),
 		cmocka_unit_test(test_owner_without_descriptors_waits),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("busy_peer", tests, NULL, NULL);
