@@ -132,6 +132,10 @@ bool pipeline_is_over(const struct pipeline *pipeline);
 /* ---- the option state_file ---- */
 
 /*
+ * Does what pipeline_open_state waits for the disk for. By one thread at a time, without the lock; the pipeline stays meanwhile.
+ */
+void pipeline_open_state_ahead(struct pipeline *pipeline);
+/*
  * For a listener that has `opens_state`: the process writes from now on, and its counts are to be those of the one that did
  * before. Before the first recording call or poll of the pipeline in this process. False: the other one has the file
  * still, perhaps because it ends just now; to be called again. After the `last` call the pipeline goes on with no counts,

@@ -1,6 +1,7 @@
 /*
- * A sink with a state file that ends, in a broadcaster with a name: its last write may wait for the disk, and calls of other
- * threads must not wait for that. write() is this file's: one to the state file lasts until another handle was used.
+ * A sink with a state file on a slow disk, in a broadcaster with a name: calls of other threads do not wait for its last write;
+ * nor, in a share, for it to be opened. read() and write() are this file's: one of the state file lasts until another
+ * handle was used.
  */
 #define _GNU_SOURCE /* pthread_timedjoin_np */
 
@@ -56,27 +57,39 @@ static bool is_state(int fd)
 	return strstr(path, "/state") != NULL;
 }
 
+static void use_disk(int fd)
+{
+	struct timespec until;
+	pthread_t thread;
+
+	if (!armed || !is_state(fd)) {
+		return;
+	}
+	armed = false;
+	waits++;
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 5;
+	assert_int_equal(pthread_create(&thread, NULL, use_other, NULL), 0);
+	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+		blocked++;
+		(void)pthread_detach(thread);
+	}
+	armed = true;
+}
+
 ssize_t write(int fd, const void *data, size_t size)
 {
-	if (armed && is_state(fd)) {
-		struct timespec until;
-		pthread_t thread;
-
-		armed = false;
-		waits++;
-		(void)clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += 5;
-		assert_int_equal(pthread_create(&thread, NULL, use_other, NULL), 0);
-		if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
-			blocked++;
-			(void)pthread_detach(thread);
-		}
-		armed = true;
-	}
+	use_disk(fd);
 	return syscall(SYS_write, fd, data, size);
 }
 
-static void open_side(struct side *side, const char *out, const char *state_file)
+ssize_t read(int fd, void *data, size_t size)
+{
+	use_disk(fd);
+	return syscall(SYS_read, fd, data, size);
+}
+
+static void open_side(struct side *side, const char *share, const char *out, const char *state_file)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
 	evrec_broadcaster_options options;
@@ -84,7 +97,8 @@ static void open_side(struct side *side, const char *out, const char *state_file
 	evrec_sink *sink;
 
 	evrec_broadcaster_options_init(&options);
-	options.name = EVREC_STR("state-closed");
+	options.name = EVREC_STR("slow-disk");
+	options.share = str_from(share);
 	options.drive = EVREC_DRIVE_POLL;
 	evrec_sink_options_init(&common);
 	common.state_file = str_from(state_file);
@@ -108,13 +122,25 @@ static void close_side(struct side *side)
 	*side = (struct side){ .b = NULL };
 }
 
-static void open_both(void **state)
+static void open_both(void **state, const char *share)
 {
 	const char *out = tmpdir_path(*state, "out"), *state_file = tmpdir_path(*state, "state");
 
 	waits = blocked = 0;
-	open_side(&first, out, state_file);
-	open_side(&other, out, state_file);
+	open_side(&first, share, out, state_file);
+	open_side(&other, share, out, state_file);
+}
+
+static void close_both(void)
+{
+	assert_true(waits >= 1);
+	assert_int_equal(blocked, 0);
+	close_side(&first);
+	close_side(&other);
+}
+
+static void record_twice(void)
+{
 	assert_int_equal(record(&first, "a"), 0);
 	evrec_broadcaster_poll(first.b);
 	assert_int_equal(record(&first, "a"), 0);
@@ -122,30 +148,41 @@ static void open_both(void **state)
 
 static void test_stopped_sink(void **state)
 {
-	open_both(state);
+	open_both(state, "");
+	record_twice();
 	evrec_watch_stop(other.watch);
 	evrec_watch_stop(first.watch);
 	armed = true;
 	for (unsigned i = 0; i < 10; i++) {
 		evrec_broadcaster_poll(first.b);
 	}
-	assert_true(waits >= 1);
-	assert_int_equal(blocked, 0);
-	close_side(&first);
-	close_side(&other);
+	close_both();
 }
 
 static void test_shutdown_of_the_last_handle(void **state)
 {
-	open_both(state);
+	open_both(state, "");
+	record_twice();
 	assert_int_equal(evrec_broadcaster_shutdown(other.b, SOON, NULL), 0);
 	assert_int_equal(record(&first, "c"), 0);
 	armed = true;
 	assert_int_equal(evrec_broadcaster_shutdown(first.b, SOON, NULL), 0);
-	assert_true(waits >= 1);
-	assert_int_equal(blocked, 0);
-	close_side(&first);
-	close_side(&other);
+	close_both();
+}
+
+static void test_owner_that_begins(void **state)
+{
+	char share[64];
+
+	(void)snprintf(share, sizeof(share), "@evrec-slow-disk-%ld", (long)getpid());
+	open_both(state, share);
+	armed = true;
+	assert_int_equal(record(&first, "a"), 0);
+	evrec_broadcaster_poll(first.b);
+	armed = false;
+	assert_int_equal(evrec_broadcaster_shutdown(other.b, SOON, NULL), 0);
+	assert_int_equal(evrec_broadcaster_shutdown(first.b, SOON, NULL), 0);
+	close_both();
 }
 
 int main(void)
@@ -153,7 +190,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_stopped_sink),
 		TMPDIR_TEST(test_shutdown_of_the_last_handle),
+		TMPDIR_TEST(test_owner_that_begins),
 	};
 
-	return cmocka_run_group_tests_name("state_closed", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("state_slow_disk", tests, NULL, NULL);
 }
