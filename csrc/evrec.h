@@ -515,7 +515,7 @@ typedef struct evrec_exec {
 
 typedef struct evrec_kubernetes_options {
 	evrec_sink_options common;
-	evrec_str server;            /* https://host:port[/prefix] */
+	evrec_str server;            /* https://host:port[/prefix]; to http:// a token goes in clear */
 	evrec_str token, token_file; /* at most one of both; the file is read again when it changes, and on a 401 */
 	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
