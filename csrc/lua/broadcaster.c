@@ -110,6 +110,7 @@ int broadcaster_new(lua_State *L)
 	lua_settop(L, 1);
 	evrec_broadcaster_options_init(&settings.options);
 	evrec_correlator_options_init(&settings.correlator);
+	drive_refuse_thread(L, NAME, "there is none; use the option 'drive'");
 	lua_newtable(L);
 	options_read(L, 1, NAME, rows, &settings, 2);
 	settings.options.share_users_len = settings.share_users.len;

@@ -174,26 +174,30 @@ void sharing_may_own(struct hub *hub)
 	}
 }
 
-enum evrec_share_role sharing_role(const struct hub *hub, int64_t *silent_for)
+int64_t sharing_silent_for(const struct hub *hub)
+{
+	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
+	const int64_t since = share == NULL ? 0 : share_silent_since(share);
+
+	return since == 0 ? 0 : sharing_mono() - since;
+}
+
+enum evrec_share_role sharing_role(const struct hub *hub)
 {
 	static const enum evrec_share_role roles[] = {
 		[SHARE_UNKNOWN] = EVREC_SHARE_SEEKING,
 		[SHARE_WORKER] = EVREC_SHARE_WORKER,
 		[SHARE_OWNER] = EVREC_SHARE_OWNER,
 	};
-
 	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
-	const int64_t since = share == NULL ? 0 : share_silent_since(share);
 
-	*silent_for = 0;
 	if (hub->sharing == NULL) {
 		return EVREC_SHARE_NONE;
 	}
-	if (since != 0) {
-		*silent_for = sharing_mono() - since;
-		return EVREC_SHARE_SILENT;
+	if (share == NULL) {
+		return EVREC_SHARE_SEEKING;
 	}
-	return share == NULL ? EVREC_SHARE_SEEKING : roles[share_role(share)];
+	return share_silent_since(share) != 0 ? EVREC_SHARE_SILENT : roles[share_role(share)];
 }
 
 void sharing_renew(struct hub *hub)

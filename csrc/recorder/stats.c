@@ -72,7 +72,8 @@ bool evrec_broadcaster_next_sink(const evrec_broadcaster *b, size_t *number)
 void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 {
 	*stats = b->hub->stats;
-	stats->share_role = sharing_role(b->hub, &stats->share_silent_for);
+	stats->share_role = sharing_role(b->hub);
+	stats->share_silent_for = sharing_silent_for(b->hub);
 	if (b->hub->fork_generation != sender_fork_generation()) {
 		/* A forked child that has recorded nothing yet. */
 		*stats = (evrec_stats){ .share_role = b->hub->sharing ? EVREC_SHARE_SEEKING : EVREC_SHARE_NONE };

@@ -311,7 +311,7 @@ static void test_other_version_is_told(void **state)
 	(void)state;
 	assert_true(frame_hello(&out, instance, NULL, 0));
 	memcpy(out.data + 12, &version, sizeof(version));
-	check_broken(buf_str(&out), "version 2");
+	check_broken(buf_str(&out), "version 3");
 	out.data[8]++;
 	check_broken(buf_str(&out), "greeting");
 	buf_free(&out);
