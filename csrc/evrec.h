@@ -659,11 +659,18 @@ typedef struct evrec_broadcaster_options {
 	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
 	 * on_error of one that differs gets "share_refused" and the option, and its events wait until the owner ends; if the
 	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
-	 * and no message_func. on_drop is called where the event was recorded. Each process talks only to those of its own
-	 * user and of root, so all must have one user.
+	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user, of root and of
+	 * `share_users` are talked to: on_error of either side gets "share_refused" with the process and its user, once, and
+	 * events wait. A process of root that is to hand over to an owner of another user has to list that.
+	 *
+	 * If a worker's events wait and the owner says nothing for 10 s, also if it is asked to, on_error gets "share_silent",
+	 * once, with the owner's process; and "share_answers", once it answers or another process is the owner. Until the
+	 * owner answers or ends, nobody can take its place, and events wait.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
-	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
+	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
+	 * EVREC_DROP_NEWEST: but only an event of which nothing was handed over, as the owner may have written the others; if
+	 * there is none, the new one. max_age and max_tries count from
 	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
 	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
 	 * A broadcaster without a name has that of the share. evrec_explanation_new asks the owner.
@@ -675,6 +682,12 @@ typedef struct evrec_broadcaster_options {
 	 * the next one for the processes that it forks later.
 	 */
 	bool share_client_only;
+	/*
+	 * The uids, at most 64, of other users whose processes are talked to; need not be equal in all processes. A path may
+	 * then lie in a folder of one of them too: this process connects there, and is never the owner.
+	 */
+	const unsigned *share_users;
+	size_t share_users_len;
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
@@ -920,6 +933,7 @@ enum evrec_share_role {
 	EVREC_SHARE_SEEKING, /* it looks for the owner, or is about to be the owner */
 	EVREC_SHARE_WORKER,  /* another process is the owner */
 	EVREC_SHARE_OWNER,
+	EVREC_SHARE_SILENT, /* another process is the owner, and does not answer */
 };
 
 /* At every moment recorded = broadcast + queued + invalid + the sum of dropped. */
@@ -934,6 +948,7 @@ typedef struct evrec_stats {
 	uint64_t untold;                /* losses and errors in lines that could not be told */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
 	enum evrec_share_role share_role;
+	int64_t share_silent_for; /* ns since the owner's last word; 0 unless EVREC_SHARE_SILENT */
 	size_t components; /* different components of the handle's recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The

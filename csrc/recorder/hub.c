@@ -113,6 +113,7 @@ void hub_check_fork(struct hub *hub)
 	notices_clear(&hub->notices);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		hub->sinks.items[i]->pins = 0;
+		hub->sinks.items[i]->closes = false;
 	}
 }
 
@@ -141,8 +142,27 @@ static void hub_free(struct hub *hub)
 	mem_free(hub->troubles);
 	mem_free(hub->name);
 	mem_free(hub->share);
+	mem_free(hub->share_users);
 	evrec_clock_release(hub->options.clock);
 	mem_free(hub);
+}
+
+/* NULL: no memory. */
+static unsigned *copy_users(const evrec_broadcaster_options *options)
+{
+	unsigned *users = mem_zalloc((options->share_users_len + 1) * sizeof(*users));
+
+	if (users != NULL && options->share_users_len != 0) {
+		memcpy(users, options->share_users, options->share_users_len * sizeof(*users));
+	}
+	return users;
+}
+
+static bool equal_users(const evrec_broadcaster_options *a, const evrec_broadcaster_options *b)
+{
+	return a->share_users_len == b->share_users_len &&
+	       (a->share_users_len == 0 ||
+	        memcmp(a->share_users, b->share_users, a->share_users_len * sizeof(*a->share_users)) == 0);
 }
 
 /* NULL: no memory. */
@@ -163,10 +183,13 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 	if (hub->shared) {
 		hub->name = str_dup(options->name);
 		hub->share = str_dup(options->share);
+		hub->share_users = copy_users(options);
 	}
 	hub->options.name.data = hub->name;
 	hub->options.share.data = hub->share;
-	if ((options->loud && hub->troubles == NULL) || (hub->shared && (hub->name == NULL || hub->share == NULL)) ||
+	hub->options.share_users = hub->share_users;
+	if ((options->loud && hub->troubles == NULL) ||
+	    (hub->shared && (hub->name == NULL || hub->share == NULL || hub->share_users == NULL)) ||
 	    (options->share.len != 0 && !sharing_open(hub))) {
 		hub_free(hub);
 		return NULL;
@@ -199,6 +222,7 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 		{ "max_message_bytes", a->max_message_bytes != b->max_message_bytes },
 		{ "drive", a->drive != b->drive },
 		{ "share", !str_eq(a->share, b->share) || a->share_client_only != b->share_client_only },
+		{ "share_users", !equal_users(a, b) },
 		{ "on_error", (a->on_error != NULL) != (b->on_error != NULL) },
 		{ "on_drop", (a->on_drop != NULL) != (b->on_drop != NULL) },
 		{ "on_error", a->loud != b->loud }, /* a binding is loud if there is none */

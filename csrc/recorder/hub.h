@@ -56,6 +56,7 @@ struct hub {
 	struct notices notices; /* callbacks that are due, until a handle leaves */
 	evrec_broadcaster_options options;
 	char *share;             /* what options.share points to */
+	unsigned *share_users;   /* likewise */
 	struct sharing *sharing; /* of the option `share`; or NULL */
 };
 

@@ -316,6 +316,20 @@ void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline)
 	}
 }
 
+bool pipeline_can_close_state(const struct pipeline *pipeline)
+{
+	return pipeline->state != NULL && pipeline->sender != NULL &&
+	       pipeline->fork_generation == sender_fork_generation() &&
+	       (pipeline->phase == PIPELINE_ENDING || pipeline->phase == PIPELINE_SHUT) &&
+	       sender_has_ended(pipeline->sender);
+}
+
+void pipeline_close_state(struct pipeline *pipeline)
+{
+	(void)sender_join(pipeline->sender, 0);
+	sender_close_state(pipeline->sender);
+}
+
 void pipeline_join(struct pipeline *pipeline, int64_t deadline)
 {
 	if (pipeline_ready(pipeline)) {

@@ -12,8 +12,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Checks the option. 0 or EVREC_EINVALID. */
-int sharing_check(evrec_str share, evrec_error *err);
+/* Checks the options. 0 or EVREC_EINVALID. */
+int sharing_check(const evrec_broadcaster_options *options, evrec_error *err);
 /* Sets hub->sharing. False: no memory. */
 bool sharing_open(struct hub *hub);
 /* `settled` of a listener. */
@@ -35,6 +35,7 @@ bool sharing_owns(const struct hub *hub);
 /* evrec_broadcaster_may_own. */
 void sharing_may_own(struct hub *hub);
 enum evrec_share_role sharing_role(const struct hub *hub);
+int64_t sharing_silent_for(const struct hub *hub); /* of evrec_stats */
 /* In a forked child. */
 void sharing_renew(struct hub *hub);
 /* Adds what a worker has handed over to the counters of the sink of this number. */

@@ -132,12 +132,36 @@ static void on_state_written(void *share)
 	share_wake(share);
 }
 
+/* Without the lock, for it waits for the disk: events are recorded meanwhile. */
+static void open_states_ahead(struct hub *hub)
+{
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		evrec_watch *watch;
+
+		hub_lock(hub);
+		watch = sharing_sink_at(hub, i);
+		if (watch != NULL) {
+			watch->pins++;
+		}
+		hub_unlock(hub);
+		if (watch != NULL) {
+			pipeline_open_state_ahead(watch->pipeline);
+			hub_lock(hub);
+			watch->pins -= watch->pins != 0; /* 0: in a forked child */
+			hub_unlock(hub);
+		}
+	}
+}
+
 static bool on_begin(void *ctx, bool alone)
 {
 	struct hub *hub = ctx;
 	struct sharing *sh = hub->sharing;
 	bool open = true;
 
+	if (!alone) {
+		open_states_ahead(hub);
+	}
 	hub_lock(hub);
 	if (sh->state_until == 0) {
 		sh->state_until = sharing_mono() + STATE_WAIT;

@@ -5,8 +5,8 @@
  * with another order or version is told by the first frame, hello. Nothing that a peer sends is believed: each length is
  * checked, and an event is checked as that of a recording call is.
  *
- *   worker -> owner   hello, event, more, flush, ask
- *   owner -> worker   hello or refuse; ack, answer, state, bye
+ *   worker -> owner   hello, event, more, flush, ask, ping
+ *   owner -> worker   hello or refuse; ack, answer, pong, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
  * that is longer than a frame is sent in parts, one behind the other. So is an answer (explained.h).
@@ -38,6 +38,8 @@ enum frame_type {
 	FRAME_BYE,
 	FRAME_ASK,
 	FRAME_ANSWER,
+	FRAME_PING,
+	FRAME_PONG,
 };
 
 /* Of frame.flags. */

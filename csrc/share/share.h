@@ -27,7 +27,7 @@ struct share_options {
 	evrec_str name;        /* "@name" or an absolute path */
 	bool client_only;      /* not the owner before share_may_own */
 	bool holds_acks;       /* an owner acknowledges nothing before share_release */
-	const unsigned *users; /* besides root and the own one, whose processes an owner serves */
+	const unsigned *users; /* besides root and the own one, whose processes are talked to; copied */
 	size_t users_len;
 	struct ledger_limits limits;
 };
@@ -56,7 +56,7 @@ struct share_ops {
 	bool (*begin)(void *ctx, bool alone);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
-	/* `name` is "share" or "share_refused". */
+	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
 	void (*error)(void *ctx, const char *message, const char *name);
 	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
@@ -97,8 +97,16 @@ void share_leave(struct share *s);
 /* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
 void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
+/* As `full` of the limits of a sink. */
+void share_set_full(struct share *s, enum evrec_overflow full);
+
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);
+/*
+ * A worker whose owner does not answer: since when nothing was heard of it, though something is awaited; 0: it answers. By
+ * the clock of share_step. What is recorded meanwhile waits in the ledger: only one process can have the endpoint.
+ */
+int64_t share_silent_since(const struct share *s);
 
 /*
  * Hands over one occurrence. SHARE_KEPT: the ledger has it. SHARE_DROPPED: it was counted as dropped, for *cause.
@@ -107,6 +115,12 @@ enum share_role share_role(const struct share *s);
 enum share_result { SHARE_KEPT, SHARE_DROPPED, SHARE_OWN };
 enum share_result share_add(struct share *s, const evrec_fields *event, const struct frame_keys *keys, int64_t at,
                             enum evrec_cause *cause);
+
+/*
+ * After share_add: the next event that a full ledger has dropped for the new one, and counted, for EVREC_CAUSE_QUEUE_FULL; the
+ * caller's. NULL with *n != 0: there was no memory for it. *n == 0: there is none.
+ */
+evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);

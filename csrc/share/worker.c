@@ -8,11 +8,12 @@
 #define RETRY_REFUSED EVREC_SECOND
 #define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
-void worker_begin(struct share *s, int fd)
+void worker_begin(struct share *s, int fd, int64_t now)
 {
 	struct link *link = &s->link;
 	bool ok;
 
+	silence_begin(s, fd);
 	line_open(&link->line, fd);
 	buf_clear(&link->whole);
 	link->phase = LINK_GREETING;
@@ -22,7 +23,7 @@ void worker_begin(struct share *s, int fd)
 	atomic_store(&s->role, SHARE_WORKER);
 	share_unlock(s);
 	if (!ok) {
-		worker_end(s, s->next_try);
+		worker_end(s, now);
 	}
 }
 
@@ -32,6 +33,7 @@ void worker_end(struct share *s, int64_t next_try)
 	buf_free(&s->link.whole);
 	s->link.phase = LINK_NONE;
 	s->next_try = next_try;
+	silence_end(s);
 	share_lock(s);
 	ledger_disconnect(s->ledger);
 	ask_disconnect(s);
@@ -111,6 +113,9 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		}
 		return true;
 	}
+	if (f->type == FRAME_PONG && ready) {
+		return true;
+	}
 	if (f->type == FRAME_STATE && ready) {
 		return take_state(s, f, err) == 0;
 	}
@@ -151,6 +156,9 @@ static void receive(struct share *s, int64_t now)
 
 		if (got == 0) {
 			return;
+		}
+		if (got > 0) {
+			silence_is_over(s, now);
 		}
 		if (got < 0 || !take_frame(s, &f, now, &err)) {
 			lose(s, now, &err);
@@ -202,6 +210,10 @@ static void take_next(struct share *s)
 	struct link *link = &s->link;
 	struct ledger_item item;
 
+	if (s->silence.asks) {
+		s->silence.asks = !frame_begin(&link->line.out, FRAME_PING, 0);
+		return;
+	}
 	share_lock(s);
 	if (ledger_next(s->ledger, &item)) {
 		if (item.known) {
@@ -240,7 +252,7 @@ static void transmit(struct share *s, int64_t now)
 	const evrec_error over = { 0 };
 	bool dead = false;
 
-	while (line_send(&s->link.line, &dead) && s->link.phase == LINK_READY) {
+	for (size_t i = 0; i < FRAMES_A_STEP && line_send(&s->link.line, &dead) && s->link.phase == LINK_READY; i++) {
 		make_frame(s);
 		if (s->link.line.out.len == 0) {
 			return;
@@ -270,6 +282,7 @@ void worker_step(struct share *s, int64_t now)
 	/* Before something is read, so that an owner that has gone is not the end of what it has said. */
 	receive(s, now);
 	if (s->link.phase != LINK_NONE) {
+		silence_step(s, now);
 		transmit(s, now);
 	}
 }

@@ -267,6 +267,8 @@ function sinks.lua(options) end
 ---other options must be equal. At most 1024 bytes
 ---@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or a path
 ---in a folder of mode 0700; at most 107 bytes
+---@field share_users? (string|integer)[] names or uids of other users whose processes are talked to, besides the own
+---one and root, at most 64
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
@@ -724,7 +726,9 @@ function testing.recorder(options) end
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
----@field share? "seeking"|"worker"|"owner" with the option `share`, the part of this process
+---@field share? "seeking"|"worker"|"owner"|"silent" with the option `share`, the part of this process; `"silent"`:
+---a worker whose owner does not answer
+---@field share_silent_for? number if `share` is `"silent"`, the seconds since the owner's last word
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 

@@ -83,6 +83,7 @@ static void test_answer_to_no_question_is_ignored(void **state)
 	struct buf frame = { 0 };
 	struct ask_world w;
 	struct ask_process *worker = &w.processes[1];
+	struct endpoint_peer peer;
 	evrec_error err = { 0 };
 	size_t next;
 	int fd;
@@ -93,7 +94,7 @@ static void test_answer_to_no_question_is_ignored(void **state)
 	assert_int_equal(endpoint_bind(&endpoint, &err), ENDPOINT_OK);
 	assert_true(ask_start(&w, 1, &err));
 	ask_step(&w, 1);
-	fd = endpoint_accept(&endpoint, NULL, 0, &err);
+	fd = endpoint_accept(&endpoint, &peer, &err);
 	assert_true(fd >= 0);
 	assert_true(frame_hello(&frame, instance, &ask_option, 1));
 	assert_int_equal(endpoint_send(fd, frame.data, frame.len), 1);
