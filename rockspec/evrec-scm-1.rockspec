@@ -76,6 +76,7 @@ build = {
 				"csrc/correlate/event_log.c",
 				"csrc/correlate/series.c",
 				"csrc/correlate/series_entry.c",
+				"csrc/correlate/series_state.c",
 				"csrc/correlate/spam_filter.c",
 				"csrc/correlate/state.c",
 				"csrc/outbox/answer.c",

@@ -2,13 +2,15 @@
 
 #include "correlate/aggregator.h"
 #include "correlate/event_log.h"
+#include "correlate/series_state.h"
 #include "correlate/spam_filter.h"
 
 #include <stdlib.h>
 
-enum cache { AGGREGATES, OBSERVATIONS, BUCKETS, CACHES };
+enum cache { AGGREGATES, OBSERVATIONS, BUCKETS, SERIES, CACHES };
 
 #define NONE UINT32_MAX
+#define REMOVED_MAX ((size_t)256 * 1024)
 #define PLACES (UINT64_C(1) << 32) /* of a cache, for a cursor */
 
 /* About the entry in one place of a cache. */
@@ -21,7 +23,7 @@ struct mark {
 
 /* The marks of a cache, by place, and the queue of those that have changed. */
 struct marks {
-	struct lru *cache;
+	struct lru *cache; /* NULL: a correlator has no series, and a series no aggregates */
 	struct mark *marks;
 	uint32_t room;
 	uint32_t head, tail; /* NONE: the queue is empty */
@@ -30,8 +32,10 @@ struct marks {
 
 struct state {
 	struct caches caches;
+	struct series *series; /* NULL: it is of a correlator */
 	struct marks of[CACHES];
-	uint64_t uses; /* observations, also those of earlier processes */
+	uint64_t uses;      /* observations, also those of earlier processes */
+	struct buf removed; /* records without a value, for state_take_changes */
 };
 
 struct record_head {
@@ -48,18 +52,38 @@ struct record {
 	uint32_t cache;
 };
 
-struct state *state_new(evrec_correlator *correlator)
+static struct state *make(void)
 {
 	struct state *s = mem_zalloc(sizeof(*s));
+
+	for (size_t i = 0; s != NULL && i < CACHES; i++) {
+		s->of[i].head = s->of[i].tail = NONE;
+	}
+	return s;
+}
+
+struct state *state_new(evrec_correlator *correlator)
+{
+	struct state *s = make();
 
 	if (s != NULL) {
 		s->caches = correlator_caches(correlator);
 		s->of[AGGREGATES].cache = s->caches.aggregator->cache;
 		s->of[OBSERVATIONS].cache = s->caches.event_log->cache;
 		s->of[BUCKETS].cache = s->caches.spam_filter->cache;
-		for (size_t i = 0; i < CACHES; i++) {
-			s->of[i].head = s->of[i].tail = NONE;
-		}
+	}
+	return s;
+}
+
+struct state *state_new_of_series(struct series *series)
+{
+	struct state *s = make();
+
+	if (s != NULL) {
+		s->series = series;
+		s->caches.spam_filter = series_spam_filter(series);
+		s->of[SERIES].cache = series_cache(series);
+		s->of[BUCKETS].cache = s->caches.spam_filter != NULL ? s->caches.spam_filter->cache : NULL;
 	}
 	return s;
 }
@@ -70,6 +94,7 @@ void state_free(struct state *s)
 		for (size_t i = 0; i < CACHES; i++) {
 			mem_free(s->of[i].marks);
 		}
+		buf_free(&s->removed);
 		mem_free(s);
 	}
 }
@@ -133,14 +158,20 @@ static void note(struct marks *m, uint64_t handle, uint64_t used, int64_t now)
 void state_observed(struct state *s, const struct observed *o, int64_t now)
 {
 	s->uses++;
-	note(&s->of[AGGREGATES], o->aggregate, s->uses, now);
-	note(&s->of[OBSERVATIONS], o->handle, s->uses, now);
-	note(&s->of[BUCKETS], o->bucket, s->uses, now);
+	if (s->series != NULL) {
+		note(&s->of[SERIES], o->handle, s->uses, now);
+	} else {
+		note(&s->of[AGGREGATES], o->aggregate, s->uses, now);
+		note(&s->of[OBSERVATIONS], o->handle, s->uses, now);
+	}
+	if (o->bucket != 0) {
+		note(&s->of[BUCKETS], o->bucket, s->uses, now);
+	}
 }
 
 void state_answered(struct state *s, uint64_t handle)
 {
-	struct marks *m = &s->of[OBSERVATIONS];
+	struct marks *m = &s->of[s->series != NULL ? SERIES : OBSERVATIONS];
 	uint32_t place = lru_place(handle);
 
 	if (lru_at(m->cache, handle) != NULL && place < m->room) {
@@ -170,10 +201,12 @@ bool state_note_all(struct state *s, int64_t now)
 
 	for (size_t i = 0; i < CACHES && ok; i++) {
 		struct lru *cache = s->of[i].cache;
-		struct noting noting = { &s->of[i], s->uses + lru_len(cache), now, true };
+		struct noting noting = { &s->of[i], s->uses + (cache != NULL ? lru_len(cache) : 0), now, true };
 
 		s->uses = noting.used;
-		lru_each(cache, note_entry, &noting);
+		if (cache != NULL) {
+			lru_each(cache, note_entry, &noting);
+		}
 		ok = noting.ok;
 	}
 	return ok;
@@ -206,6 +239,8 @@ static bool put_value(enum cache cache, const void *value, struct buf *out)
 		return true;
 	case OBSERVATIONS:
 		return event_log_save(value, out);
+	case SERIES:
+		return series_save(value, out);
 	default:
 		spam_filter_save(value, out);
 		return true;
@@ -217,36 +252,68 @@ static uint32_t checksum(evrec_str bytes)
 	return (uint32_t)lru_hash(bytes);
 }
 
+static void begin_record(struct buf *out, const struct record *record, evrec_str key)
+{
+	const struct record_head head = { 0, 0 };
+
+	buf_put(out, &head, sizeof(head));
+	buf_put(out, record, sizeof(*record));
+	buf_put_str(out, key);
+}
+
+/* The record that begins at `start` is whole. */
+static void end_record(struct buf *out, size_t start)
+{
+	struct record_head head;
+	const evrec_str body = { out->data + start + sizeof(head), out->len - start - sizeof(head) };
+
+	head.len = (uint32_t)body.len;
+	head.sum = checksum(body);
+	memcpy(out->data + start, &head, sizeof(head));
+}
+
 static void put_record(const struct state *s, enum cache cache, uint32_t place, struct buf *out)
 {
 	const struct marks *m = &s->of[cache];
 	const void *value = lru_in_place(m->cache, place);
 	const struct mark *mark = &m->marks[place];
 	const size_t start = out->len;
-	struct record_head head = { 0, 0 };
-	evrec_str body;
 
 	if (value == NULL || mark->used == 0) {
 		return;
 	}
-	buf_put(out, &head, sizeof(head));
-	buf_put(out, &(struct record){ mark->used, mark->at, lru_key_hash(value), (uint32_t)lru_key(value).len, cache },
-	        sizeof(struct record));
-	buf_put_str(out, lru_key(value));
+	begin_record(out,
+	             &(struct record){ mark->used, mark->at, lru_key_hash(value), (uint32_t)lru_key(value).len, cache },
+	             lru_key(value));
 	if (!put_value(cache, value, out) || out->failed) {
 		out->len = start;
 		return;
 	}
-	body = (evrec_str){ out->data + start + sizeof(head), out->len - start - sizeof(head) };
-	head.len = (uint32_t)body.len;
-	head.sum = checksum(body);
-	memcpy(out->data + start, &head, sizeof(head));
+	end_record(out, start);
+}
+
+void state_removed(struct state *s, evrec_str key, uint64_t hash, int64_t now)
+{
+	const size_t start = s->removed.len;
+
+	if (start + key.len > REMOVED_MAX) {
+		return;
+	}
+	begin_record(&s->removed, &(struct record){ ++s->uses, now, hash, (uint32_t)key.len, SERIES }, key);
+	if (s->removed.failed) {
+		s->removed.failed = false;
+		s->removed.len = start;
+		return;
+	}
+	end_record(&s->removed, start);
 }
 
 size_t state_take_changes(struct state *s, size_t max, struct buf *out)
 {
 	size_t n = 0;
 
+	buf_put_str(out, buf_str(&s->removed));
+	buf_clear(&s->removed);
 	for (enum cache cache = 0; cache < CACHES; cache++) {
 		struct marks *m = &s->of[cache];
 
@@ -321,18 +388,24 @@ static int by_use(const void *a, const void *b)
 	return x->key.data < y->key.data ? -1 : x->key.data > y->key.data;
 }
 
-static enum restored restore(struct state *s, const struct found *found)
+static enum restored restore(struct state *s, const struct found *found, int64_t now)
 {
 	struct key key = { .head = found->key, .hash = found->record.hash };
 	struct marks *m = &s->of[found->record.cache];
 	enum restored result;
 
+	if (m->cache == NULL) {
+		return RESTORED_INVALID;
+	}
 	switch ((enum cache)found->record.cache) {
 	case AGGREGATES:
 		result = aggregator_restore(s->caches.aggregator, &key, found->value);
 		break;
 	case OBSERVATIONS:
 		result = event_log_restore(s->caches.event_log, &key, found->value);
+		break;
+	case SERIES:
+		result = series_restore(s->series, &key, found->value, now);
 		break;
 	default:
 		result = spam_filter_restore(s->caches.spam_filter, &key, found->value);
@@ -379,11 +452,14 @@ bool state_load(struct state *s, evrec_str bytes, int64_t now, int64_t max_age, 
 			loaded->old++;
 			continue;
 		}
-		restored = restore(s, &found);
+		restored = restore(s, &found, now);
 		ok = restored != RESTORED_NO_MEMORY;
 		loaded->records += restored == RESTORED;
 		s->uses = found.record.used > s->uses ? found.record.used : s->uses;
 	}
 	buf_free(&list);
+	if (s->series != NULL) {
+		series_tell_restored(s->series);
+	}
 	return ok;
 }

@@ -78,6 +78,9 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 
 	take_over(pipeline, max);
 	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
+		if (pipeline->series != NULL) {
+			pipeline_settle_series(pipeline, entry);
+		}
 		if (!entry->spooled) {
 			tell(pipeline, entry);
 		}

@@ -113,8 +113,10 @@ static void free_correlator(struct pipeline *pipeline)
 {
 	if (pipeline->state == NULL) {
 		evrec_correlator_free(pipeline->correlator);
+		series_free(pipeline->series);
 	}
 	pipeline->state = NULL;
+	pipeline->series = NULL;
 }
 
 void pipeline_free(struct pipeline *pipeline)
@@ -125,7 +127,6 @@ void pipeline_free(struct pipeline *pipeline)
 		sender_release(pipeline->sender);
 	}
 	free_correlator(pipeline);
-	series_free(pipeline->series);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
 	fit_free(&pipeline->fit);
@@ -138,8 +139,6 @@ void pipeline_free(struct pipeline *pipeline)
 void pipeline_renew(struct pipeline *pipeline)
 {
 	free_correlator(pipeline);
-	series_free(pipeline->series);
-	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);
 	pipeline->received = pipeline->rate_limited = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));
