@@ -42,7 +42,10 @@ struct series;
 /* A series that has ended, or an event that was taken over from an earlier process. Borrowed for the call. */
 struct series_told {
 	uint64_t handle;
-	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
+	/*
+	 * The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". Empty: an
+	 * event of one occurrence that an earlier process may not have written.
+	 */
 	const evrec_fields *event;
 	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
 	bool evicted;  /* before its time, to make room */
@@ -52,7 +55,7 @@ struct series_told {
 	 */
 	bool untold;
 	/*
-	 * Of "Unknown": the earlier process may not have written this count. A write without an occurrence is due then; if
+	 * Of "Unknown" or none: the earlier process may not have written this count. A write without an occurrence is due then; if
 	 * nothing follows until then, and `finishes`, the series is finished. 0: no write is.
 	 */
 	int64_t due;

@@ -126,7 +126,7 @@ static void tell(struct series *s, const struct series_entry *e, evrec_str state
 	event.series_count = series_entry_total(e);
 	event.series_last = e->last;
 	event.series_state = state;
-	if (e->state == STATE_UNKNOWN && e->stale) {
+	if (e->stale && (e->state == STATE_UNKNOWN || state.len == 0)) {
 		told.due = series_due(s, e->seen, &told.finishes);
 	}
 	s->busy = true;
@@ -146,6 +146,15 @@ void series_entry_begin(struct series *s, struct series_entry *e, enum series_st
 		e->release = s->release;
 	}
 	tell(s, e, state == STATE_ONGOING ? EVREC_STR("Ongoing") : EVREC_STR("Unknown"), false, false);
+}
+
+void series_entry_tell_restored(struct series *s, struct series_entry *e)
+{
+	if (e->state == STATE_SINGLE && e->base > 1) {
+		series_entry_begin(s, e, STATE_UNKNOWN);
+	} else if (e->state == STATE_SINGLE && e->stale) {
+		tell(s, e, (evrec_str){ NULL, 0 }, false, false);
+	}
 }
 
 void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)

@@ -108,6 +108,8 @@ bool series_entry_is_over(const struct series *s, const struct series_entry *e);
 int32_t series_entry_total(const struct series_entry *e); /* its count, with that of earlier processes */
 /* The entry becomes a series of this state, which is told. */
 void series_entry_begin(struct series *s, struct series_entry *e, enum series_state state);
+/* The entry, of an earlier process, is a series that is Unknown, or an event that may not be written yet. */
+void series_entry_tell_restored(struct series *s, struct series_entry *e);
 /* Removes the entry. The end of a series is told. */
 void series_entry_finish(struct series *s, struct series_entry *e, bool evicted);
 /* Makes room for the note, so that series_entry_take_note cannot fail. False: no memory. */

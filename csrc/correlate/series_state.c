@@ -95,7 +95,7 @@ static bool is_worth_writing(const struct series *s, const struct saved *saved)
 {
 	const int64_t age = time_since(s->now, saved->seen), refresh = s->options.refresh_interval;
 
-	return (saved->flags & UNWRITTEN) != 0 && saved->count > 1 &&
+	return (saved->flags & UNWRITTEN) != 0 && saved->count != 0 &&
 	       (age < refresh || age - refresh < s->options.finish_time);
 }
 
@@ -174,18 +174,14 @@ enum restored series_restore(struct series *s, struct key *key, evrec_str value,
 	return RESTORED;
 }
 
-static bool tell_unknown(void *ctx, evrec_str key, void *value)
+static bool tell_restored(void *ctx, evrec_str key, void *value)
 {
-	struct series_entry *e = value;
-
 	(void)key;
-	if (e->state == STATE_SINGLE && e->base > 1) {
-		series_entry_begin(ctx, e, STATE_UNKNOWN);
-	}
+	series_entry_tell_restored(ctx, value);
 	return true;
 }
 
 void series_tell_restored(struct series *s)
 {
-	lru_each(s->cache, tell_unknown, s);
+	lru_each(s->cache, tell_restored, s);
 }

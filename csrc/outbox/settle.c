@@ -57,6 +57,7 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 	ob->uncollected[cause] += entry->count;
 	ob->stats.pending -= entry->count;
 	entry->dropped = entry->count != 0;
+	entry->forgone = entry->count == 0 && entry->written == 0;
 	entry->cause = cause;
 }
 

@@ -5,8 +5,12 @@ static void get_event(const void *fields, evrec_fields *event)
 	*event = *(const evrec_fields *)fields;
 }
 
-/* A write of no occurrence, deferred until `due`: no limit holds for it. */
-static void write_told(const struct pipeline *pipeline, const struct series_told *told, bool finished, int64_t due)
+/*
+ * A write of no occurrence, deferred until `due`: no limit holds for it. `again`: an earlier process may have created the
+ * event, or not.
+ */
+static void write_told(const struct pipeline *pipeline, const struct series_told *told, bool finished, bool again,
+                       int64_t due)
 {
 	const struct write_draft draft = {
 		.new_style = true,
@@ -21,10 +25,11 @@ static void write_told(const struct pipeline *pipeline, const struct series_told
 	};
 	const struct occurrence occurrence = {
 		.id = told->handle,
-		.verb = VERB_PATCH,
+		.verb = told->event->series_count > 1 ? VERB_PATCH : VERB_CREATE,
 		.important = write_is_important(told->event),
 		.now = clock_coarse(pipeline->clock),
 		.due = due,
+		.again = again,
 		.silent = true,
 		.draft = &draft,
 	};
@@ -39,14 +44,14 @@ static void write_finished(const struct pipeline *pipeline, const struct series_
 {
 	const int64_t now = clock_coarse(pipeline->clock);
 
-	write_told(pipeline, told, true, now != 0 ? now : 1);
+	write_told(pipeline, told, true, false, now != 0 ? now : 1);
 }
 
 /* An earlier process may not have written the count. */
 static void write_restored(const struct pipeline *pipeline, const struct series_told *told)
 {
 	write_told(
-		pipeline, told, false,
+		pipeline, told, false, true,
 		pipeline_due(pipeline, told->due, evrec_clock_now(pipeline->clock), clock_monotonic(pipeline->clock)));
 }
 
@@ -71,7 +76,9 @@ static void tell(void *ctx, const struct series_told *told)
 	} else if (told->due != 0) {
 		write_restored(pipeline, told);
 	}
-	pipeline->listener->series(pipeline->listener->ctx, pipeline, told->event);
+	if (told->event->series_state.len != 0) {
+		pipeline->listener->series(pipeline->listener->ctx, pipeline, told->event);
+	}
 }
 
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now)

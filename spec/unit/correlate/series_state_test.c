@@ -428,6 +428,9 @@ static void test_tokens_do_not_come_back(void **unused)
 	}
 	save_changes(&life);
 	assert_int_equal(next_life_with(&life, &options, &limits, S).records, 3);
+	/* No answer has come to its create. */
+	assert_int_equal(life.f.told[0].due, T0 + 720 * S);
+	series_check_told(&life.f, " a 1");
 	{
 		/* Its first occurrence had none; if the third had one, it would tell of all three. */
 		evrec_fields event = pod_event("a", "Q", "m", T0);
