@@ -651,11 +651,11 @@ typedef struct evrec_broadcaster_options {
 	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
 	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
-	 * timeout. If all name one state_file, the next owner takes them from there, also after a
-	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
-	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
-	 * and no message_func. on_drop is called where the event was recorded. Each process talks only to those of its own
-	 * user and of root, so all must have one user.
+	 * timeout. If all name one state_file, the next owner takes them from there, also after a crash, or if nobody was
+	 * left. All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that
+	 * differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new, and no message_func.
+	 * on_drop is called where the event was recorded. Each process talks only to those of its own user and of root, so
+	 * all must have one user.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
