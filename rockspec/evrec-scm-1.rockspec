@@ -79,6 +79,7 @@ build = {
 				"csrc/correlate/series_state.c",
 				"csrc/correlate/spam_filter.c",
 				"csrc/correlate/state.c",
+				"csrc/correlate/state_load.c",
 				"csrc/outbox/answer.c",
 				"csrc/outbox/backoff.c",
 				"csrc/outbox/brought.c",

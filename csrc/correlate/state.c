@@ -1,56 +1,8 @@
-#include "correlate/state.h"
-
-#include "correlate/aggregator.h"
-#include "correlate/event_log.h"
-#include "correlate/series_state.h"
-#include "correlate/spam_filter.h"
-
-#include <stdlib.h>
-
-enum cache { AGGREGATES, OBSERVATIONS, BUCKETS, SERIES, CACHES };
+#include "correlate/state_inner.h"
 
 #define NONE UINT32_MAX
 #define REMOVED_MAX ((size_t)256 * 1024)
 #define PLACES (UINT64_C(1) << 32) /* of a cache, for a cursor */
-
-/* About the entry in one place of a cache. */
-struct mark {
-	uint64_t used;  /* the number of its last use; 0: not noted yet */
-	int64_t at;     /* the time of its last use */
-	uint32_t next;  /* the next place in the queue, if it is in the queue */
-	bool is_queued; /* it has changed, and was not taken since */
-};
-
-/* The marks of a cache, by place, and the queue of those that have changed. */
-struct marks {
-	struct lru *cache; /* NULL: a correlator has no series, and a series no aggregates */
-	struct mark *marks;
-	uint32_t room;
-	uint32_t head, tail; /* NONE: the queue is empty */
-	size_t queued, due;  /* entries in the queue; the first ones, which state_take_changes takes */
-};
-
-struct state {
-	struct caches caches;
-	struct series *series; /* NULL: it is of a correlator */
-	struct marks of[CACHES];
-	uint64_t uses;      /* observations, also those of earlier processes */
-	struct buf removed; /* records without a value, for state_take_changes */
-};
-
-struct record_head {
-	uint32_t len; /* of the record without this head */
-	uint32_t sum;
-};
-
-/* After the head. The key and the value follow. */
-struct record {
-	uint64_t used;
-	int64_t at;
-	uint64_t hash;
-	uint32_t key_len;
-	uint32_t cache;
-};
 
 static struct state *make(void)
 {
@@ -137,8 +89,7 @@ static void enqueue(struct marks *m, uint32_t place)
 	m->queued++;
 }
 
-/* False: no memory. */
-static bool mark_used(struct marks *m, uint32_t place, uint64_t used, int64_t at)
+bool state_mark_used(struct marks *m, uint32_t place, uint64_t used, int64_t at)
 {
 	if (place >= m->room && !grow(m, place)) {
 		return false;
@@ -150,7 +101,7 @@ static bool mark_used(struct marks *m, uint32_t place, uint64_t used, int64_t at
 
 static void note(struct marks *m, uint64_t handle, uint64_t used, int64_t now)
 {
-	if (mark_used(m, lru_place(handle), used, now)) {
+	if (state_mark_used(m, lru_place(handle), used, now)) {
 		enqueue(m, lru_place(handle));
 	}
 }
@@ -191,7 +142,7 @@ static bool note_entry(void *ctx, evrec_str key, void *value)
 	struct noting *noting = ctx;
 
 	(void)key;
-	noting->ok = mark_used(noting->marks, lru_place(lru_handle(value)), noting->used--, noting->now);
+	noting->ok = state_mark_used(noting->marks, lru_place(lru_handle(value)), noting->used--, noting->now);
 	return noting->ok;
 }
 
@@ -247,11 +198,6 @@ static bool put_value(enum cache cache, const void *value, struct buf *out)
 	}
 }
 
-static uint32_t checksum(evrec_str bytes)
-{
-	return (uint32_t)lru_hash(bytes);
-}
-
 static void begin_record(struct buf *out, const struct record *record, evrec_str key)
 {
 	const struct record_head head = { 0, 0 };
@@ -268,7 +214,7 @@ static void end_record(struct buf *out, size_t start)
 	const evrec_str body = { out->data + start + sizeof(head), out->len - start - sizeof(head) };
 
 	head.len = (uint32_t)body.len;
-	head.sum = checksum(body);
+	head.sum = state_checksum(body);
 	memcpy(out->data + start, &head, sizeof(head));
 }
 
@@ -349,117 +295,4 @@ size_t state_take_all(struct state *s, uint64_t *cursor, size_t max, struct buf 
 	}
 	*cursor = cache * PLACES + place;
 	return n;
-}
-
-/* ---- and back ---- */
-
-struct found {
-	struct record record;
-	evrec_str key, value;
-};
-
-/* Takes the next record. False: there is none, or it is damaged. */
-static bool take_record(evrec_str *bytes, struct found *found)
-{
-	struct record_head head;
-	evrec_str rest = *bytes, body;
-
-	if (!restored_take(&rest, &head, sizeof(head)) || rest.len < head.len) {
-		return false;
-	}
-	body = (evrec_str){ rest.data, head.len };
-	if (checksum(body) != head.sum || !restored_take(&body, &found->record, sizeof(found->record)) ||
-	    found->record.key_len > body.len || found->record.cache >= CACHES) {
-		return false;
-	}
-	found->key = (evrec_str){ body.data, found->record.key_len };
-	found->value = (evrec_str){ body.data + found->record.key_len, body.len - found->record.key_len };
-	*bytes = (evrec_str){ rest.data + head.len, rest.len - head.len };
-	return true;
-}
-
-static int by_use(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-
-	if (x->record.used != y->record.used) {
-		return x->record.used < y->record.used ? -1 : 1;
-	}
-	return x->key.data < y->key.data ? -1 : x->key.data > y->key.data;
-}
-
-static enum restored restore(struct state *s, const struct found *found, int64_t now)
-{
-	struct key key = { .head = found->key, .hash = found->record.hash };
-	struct marks *m = &s->of[found->record.cache];
-	enum restored result;
-
-	if (m->cache == NULL) {
-		return RESTORED_INVALID;
-	}
-	switch ((enum cache)found->record.cache) {
-	case AGGREGATES:
-		result = aggregator_restore(s->caches.aggregator, &key, found->value);
-		break;
-	case OBSERVATIONS:
-		result = event_log_restore(s->caches.event_log, &key, found->value);
-		break;
-	case SERIES:
-		result = series_restore(s->series, &key, found->value, now);
-		break;
-	default:
-		result = spam_filter_restore(s->caches.spam_filter, &key, found->value);
-		break;
-	}
-	if (result == RESTORED && !mark_used(m, lru_place(key.handle), found->record.used, found->record.at)) {
-		result = RESTORED_NO_MEMORY;
-	}
-	return result;
-}
-
-/* All records before the first damaged one, the caller's, in the order of use. False: no memory. */
-static bool find_records(evrec_str bytes, struct buf *list, size_t *valid_len)
-{
-	evrec_str rest = bytes;
-	struct found found;
-
-	while (!list->failed && take_record(&rest, &found)) {
-		buf_put(list, &found, sizeof(found));
-	}
-	if (list->failed) {
-		return false;
-	}
-	*valid_len = bytes.len - rest.len;
-	if (list->len != 0) {
-		qsort(list->data, list->len / sizeof(found), sizeof(found), by_use);
-	}
-	return true;
-}
-
-bool state_load(struct state *s, evrec_str bytes, int64_t now, int64_t max_age, struct state_loaded *loaded)
-{
-	struct buf list = { 0 };
-	bool ok;
-
-	*loaded = (struct state_loaded){ 0 };
-	ok = find_records(bytes, &list, &loaded->valid_len);
-	for (size_t at = 0; ok && at < list.len; at += sizeof(struct found)) {
-		enum restored restored;
-		struct found found;
-
-		memcpy(&found, list.data + at, sizeof(found));
-		if (time_since(now, found.record.at) > max_age) {
-			loaded->old++;
-			continue;
-		}
-		restored = restore(s, &found, now);
-		ok = restored != RESTORED_NO_MEMORY;
-		loaded->records += restored == RESTORED;
-		s->uses = found.record.used > s->uses ? found.record.used : s->uses;
-	}
-	buf_free(&list);
-	if (s->series != NULL) {
-		series_tell_restored(s->series);
-	}
-	return ok;
 }

@@ -64,8 +64,8 @@ struct entry {
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
-	void *item;     /* what is sent; NULL once all was written or spooled, still there if some was dropped */
-	uint32_t count; /* occurrences in it; 0: all of them were silent */
+	void *item;       /* what is sent; NULL once all was written or spooled, still there if some was dropped */
+	uint32_t count;   /* occurrences in it; 0: all of them were silent */
 	uint32_t written; /* occurrences that were in it, and are written */
 	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
 	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
