@@ -470,12 +470,14 @@ typedef struct evrec_sink_options {
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
 	/*
-	 * The path of a file; unset: none. Only with EVREC_CORRELATE_RECORD: a constructor refuses it with series. The file
-	 * keeps what the correlator knows of events, so that a process that crashes and is started again goes on with their
-	 * counts and names, combines similar events as before, and has no new tokens. It is opened and read by the first
-	 * recording call, poll, flush or shutdown, which waits for the disk: a sink that was only started touches no file. It is
-	 * written by the sink's thread, or by poll, once a second if something has changed, and at the end. A process that is
-	 * killed loses about a second of it, a crash of the machine more. Entries that were not used for 12 h are not taken over.
+	 * The path of a file; unset: none. The file keeps what the correlator or the series know of events, so that a process
+	 * that crashes and is started again goes on with their counts and names, combines similar events as before, and has
+	 * no new tokens. A series goes on if it was seen within finish_time; it is Unknown until it is seen again. What a
+	 * killed process had only counted is written with the next occurrence, at the next heartbeat or at the end. The file is
+	 * opened and read by the first recording call, poll, flush or shutdown, which waits for the disk: a sink that was only
+	 * started touches no file. It is written by the sink's thread, or by poll, once a second if something has changed, and
+	 * at the end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
+	 * used for 12 h are not taken over.
 	 *
 	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
 	 * If another process or sink has it, or the disk fails, the sink goes on without. So if the workers of one server
@@ -542,7 +544,8 @@ typedef struct evrec_kubernetes_options {
 	 *
 	 * The account needs the right to list events in the whole cluster. If it lacks that, or no list comes within
 	 * 10 s, on_error gets "forbidden" or "resume", and series begin anew. At most 16 pairs of controllers and instances
-	 * are resumed, and 256 instances may be given, copied by the sink.
+	 * are resumed, and 256 instances may be given, copied by the sink. If a state_file has the event, too, its name holds,
+	 * and the larger count, unless it has been seen since.
 	 */
 	bool resume;
 	const evrec_str *resume_instances;
@@ -655,9 +658,9 @@ typedef struct evrec_broadcaster_options {
 	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
 	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
-	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
-	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
-	 * on_error of one that differs gets "share_refused" and the option, and its events wait until the owner ends; if the
+	 * timeout. If all name one state_file, the next owner takes them from there, also after a crash, or if nobody was
+	 * left. All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that
+	 * differs gets "share_refused" and the option, and its events wait until the owner ends; if the
 	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
 	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user, of root and of
 	 * `share_users` are talked to: on_error of either side gets "share_refused" with the process and its user, once, and

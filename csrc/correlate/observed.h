@@ -26,6 +26,7 @@ struct observed {
 	bool finishes; /* if nothing follows until `due`, the series is finished then */
 	uint32_t base; /* occurrences that earlier processes counted: the event has base + count */
 	bool merged;   /* the note differs from the one that the series had, and takes its place */
+	bool again;    /* an earlier process may have created the event under this name */
 };
 
 /* The event, with nothing changed yet. */

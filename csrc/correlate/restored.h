@@ -1,5 +1,5 @@
 /*
- * restored.h - what the three caches share that read entries of a state (state.h).
+ * restored.h - what the caches share that read entries of a state (state.h).
  */
 #ifndef EVREC_RESTORED_H
 #define EVREC_RESTORED_H
@@ -8,7 +8,12 @@
 
 #pragma GCC visibility push(hidden)
 
-enum restored { RESTORED, RESTORED_INVALID, RESTORED_NO_MEMORY };
+enum restored {
+	RESTORED,
+	RESTORED_NOT, /* it is over, or was removed */
+	RESTORED_INVALID,
+	RESTORED_NO_MEMORY,
+};
 
 /* Takes the next `size` bytes of `*bytes`. False: there are fewer. */
 static inline bool restored_take(evrec_str *bytes, void *to, size_t size)

@@ -117,15 +117,6 @@ static enum act act_of(const struct series *s, const struct series_entry *e)
 	return e->state == STATE_ONGOING ? ACT_DEFER : ACT_PATCH;
 }
 
-static void set_due(const struct series *s, struct observed *o)
-{
-	const int64_t heartbeat = series_next_tick(s, s->options.refresh_interval, s->now),
-		      end = series_finish_tick(s, s->now);
-
-	o->finishes = end <= heartbeat;
-	o->due = o->finishes ? end : heartbeat;
-}
-
 static void count(struct series_entry *e, const struct series *s, int64_t last)
 {
 	/* A clock that was set back sets it back too, as in client-go. */
@@ -151,9 +142,12 @@ static void commit(struct series *s, struct series_entry *e, enum act act, struc
 	}
 	o->why = act == ACT_CREATE ? EVREC_NEW : EVREC_SERIES;
 	o->patch = act != ACT_CREATE && !e->dropped;
+	o->again = !o->patch && e->again;
+	e->open++;
+	e->kept += s->for_others;
 	if (act == ACT_DEFER) {
 		e->deferred = e->dropped;
-		set_due(s, o);
+		o->due = series_due(s, s->now, &o->finishes);
 	} else {
 		e->dropped = false;
 	}
@@ -219,7 +213,7 @@ int series_observe(struct series *s, const evrec_fields *event, struct keys *key
 {
 	bool ok;
 
-	if (s->busy) {
+	if (!series_enter(s)) {
 		return EVREC_EINVALID;
 	}
 	s->busy = true;
@@ -228,6 +222,10 @@ int series_observe(struct series *s, const evrec_fields *event, struct keys *key
 	observed_init(o, event);
 	ok = observe(s, event, keys, o);
 	s->busy = false;
+	if (ok && s->watch != NULL) {
+		s->watch->observed(s->watch->ctx, o, now);
+	}
+	series_leave(s);
 	return ok ? 0 : EVREC_ENOMEM;
 }
 
@@ -237,13 +235,14 @@ void series_tick(struct series *s, int64_t now, size_t max)
 {
 	struct series_entry *oldest;
 
-	if (s->busy) {
+	if (!series_enter(s)) {
 		return;
 	}
 	series_set_now(s, now);
 	while (max-- > 0 && (oldest = lru_oldest(s->cache)) != NULL && series_entry_is_over(s, oldest)) {
 		series_entry_finish(s, oldest, false);
 	}
+	series_leave(s);
 }
 
 int64_t series_next_due(const struct series *s)
@@ -253,15 +252,10 @@ int64_t series_next_due(const struct series *s)
 	return oldest == NULL ? INT64_MAX : series_finish_tick(s, oldest->seen);
 }
 
-void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base)
+static void answered(struct series_entry *e, evrec_str name, uint32_t base)
 {
-	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
-
-	if (e == NULL) {
-		return;
-	}
 	e->on_server = true;
-	e->dropped = false;
+	e->dropped = e->stale = e->again = false;
 	e->base = base != 0 ? base : e->base;
 	if (name.len != 0 && !str_eq(name, evrec_event_fields(e->event)->name)) {
 		evrec_fields renamed = *evrec_event_fields(e->event);
@@ -277,16 +271,33 @@ void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t
 	}
 }
 
+void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base)
+{
+	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
+
+	if (e != NULL && series_enter(s)) {
+		answered(e, name, base);
+		series_changed(s, e);
+		series_leave(s);
+	}
+}
+
 void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now)
 {
 	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
 
-	if (e != NULL && !e->on_server) {
+	if (e == NULL || !series_enter(s)) {
+		return;
+	}
+	e->stale = true;
+	if (!e->on_server) {
 		e->dropped = true;
 		e->dropped_at = now;
 		e->refused = cause == EVREC_CAUSE_QUEUE_FULL || cause == EVREC_CAUSE_MEMORY;
 		e->deferred = false;
 	}
+	series_changed(s, e);
+	series_leave(s);
 }
 
 void series_released(struct series *s, uint64_t handle)
@@ -303,7 +314,26 @@ void series_released(struct series *s, uint64_t handle)
 	}
 }
 
-bool series_resume(struct series *s, const evrec_fields *event, int64_t now)
+/*
+ * A server has an event that a state has, too, and that was not observed since: the larger count holds, unless the state's
+ * leaves out what other processes record again.
+ */
+static void catch_up(struct series *s, struct series_entry *e, const evrec_fields *event, int32_t known)
+{
+	if (e->count != 0 || e->state == STATE_NEW || e->partial || known <= (int32_t)e->base ||
+	    !str_eq(event->name, evrec_event_fields(e->event)->name)) {
+		return;
+	}
+	e->base = (uint32_t)known;
+	e->last = event->series_last != EVREC_UNSET ? event->series_last : e->last;
+	e->stale = false;
+	if (e->state == STATE_SINGLE && known > 1) {
+		series_entry_begin(s, e, STATE_UNKNOWN);
+	}
+	series_changed(s, e);
+}
+
+static bool resume(struct series *s, const evrec_fields *event, int64_t now)
 {
 	const int32_t known = event->series_count > 0 ? event->series_count : event->count;
 	evrec_fields first = *event;
@@ -311,11 +341,16 @@ bool series_resume(struct series *s, const evrec_fields *event, int64_t now)
 	struct series_entry *e;
 	struct key key;
 
-	if (s->busy || !key_series(&key, &s->key, event, s->options.note_in_key)) {
+	if (!key_series(&key, &s->key, event, s->options.note_in_key)) {
 		return false;
 	}
 	series_set_now(s, now);
-	if (lru_find(s->cache, &key) != NULL || lru_len(s->cache) == s->options.max_series) {
+	e = lru_find(s->cache, &key);
+	if (e != NULL) {
+		catch_up(s, e, event, known);
+		return true;
+	}
+	if (lru_len(s->cache) == s->options.max_series) {
 		return true;
 	}
 	if (first.event_time == EVREC_UNSET) {
@@ -333,7 +368,20 @@ bool series_resume(struct series *s, const evrec_fields *event, int64_t now)
 	if (e->base > 1) {
 		series_entry_begin(s, e, STATE_UNKNOWN);
 	}
+	series_changed(s, e);
 	return true;
+}
+
+bool series_resume(struct series *s, const evrec_fields *event, int64_t now)
+{
+	bool ok;
+
+	if (!series_enter(s)) {
+		return false;
+	}
+	ok = resume(s, event, now);
+	series_leave(s);
+	return ok;
 }
 
 void series_get_stats(const struct series *s, evrec_series_stats *stats)

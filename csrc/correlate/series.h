@@ -42,7 +42,10 @@ struct series;
 /* A series that has ended, or an event that was taken over from an earlier process. Borrowed for the call. */
 struct series_told {
 	uint64_t handle;
-	/* The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". */
+	/*
+	 * The event, with series_count, series_last, event_time and series_state: "Ongoing", "Finished", "Unknown". Empty: an
+	 * event of one occurrence that an earlier process may not have written.
+	 */
 	const evrec_fields *event;
 	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
 	bool evicted;  /* before its time, to make room */
@@ -51,6 +54,12 @@ struct series_told {
 	 * (not an API server) is to be told by a write of its own.
 	 */
 	bool untold;
+	/*
+	 * Of "Unknown" or none: the earlier process may not have written this count. A write without an occurrence is due then; if
+	 * nothing follows until then, and `finishes`, the series is finished. 0: no write is.
+	 */
+	int64_t due;
+	bool finishes;
 };
 
 typedef void series_tell_func(void *ctx, const struct series_told *told);
@@ -93,8 +102,8 @@ void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, i
 void series_released(struct series *s, uint64_t handle);
 
 /*
- * Takes over an event that an earlier process wrote, with its name, event time and count, unless its key is known or
- * there are max_series. The state of a series is "Unknown", which is told, until it is observed; that of an event with
+ * Takes over an event that an earlier process wrote, with its name, event time and count, unless there are max_series. If
+ * its key is known and was not observed yet, the larger count of the same event holds. The state of a series is "Unknown", which is told, until it is observed; that of an event with
  * a count of 1 is not told. False: no memory.
  */
 bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
@@ -103,6 +112,31 @@ void series_get_stats(const struct series *s, evrec_series_stats *stats);
 
 /* Sets the keys and the tokens in *what, as correlator_explain does. `bucket` is that of a struct observed. */
 void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_suppressed *what);
+
+/* ---- for a state that outlives the process (state.h) ---- */
+
+/*
+ * What is observed from now on is kept by other processes until series_settled, and recorded again if this process is
+ * killed: a state has its count without these.
+ */
+void series_for_others(struct series *s, bool others);
+/* Likewise from the outbox: `n` occurrences have ended; `others` of them other processes do not keep any more. */
+void series_settled(struct series *s, uint64_t handle, uint32_t n, uint32_t others);
+
+/*
+ * Is told what changes in a series, each time between a `begin` and an `end`: what was observed, the handle of an entry that
+ * has changed otherwise, and the key of a series that is finished.
+ */
+struct series_watch {
+	void (*begin)(void *ctx);
+	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
+	void (*changed)(void *ctx, uint64_t handle);
+	void (*removed)(void *ctx, evrec_str key, uint64_t hash, int64_t now);
+	void (*end)(void *ctx);
+	void *ctx;
+};
+/* From now on; `watch` must outlive the series. */
+void series_set_watch(struct series *s, const struct series_watch *watch);
 
 #pragma GCC visibility pop
 

@@ -46,6 +46,15 @@ int64_t series_finish_tick(const struct series *s, int64_t seen)
 	return later(series_next_tick(s, s->options.finish_time, seen), s->options.finish_time);
 }
 
+int64_t series_due(const struct series *s, int64_t seen, bool *finishes)
+{
+	const int64_t heartbeat = series_next_tick(s, s->options.refresh_interval, s->now),
+		      end = series_finish_tick(s, seen);
+
+	*finishes = end <= heartbeat;
+	return *finishes ? end : heartbeat;
+}
+
 static bool unsee(void *ctx, evrec_str key, void *value)
 {
 	const struct series *s = ctx;
@@ -104,7 +113,7 @@ static bool is_series(const struct series_entry *e)
 static void tell(struct series *s, const struct series_entry *e, evrec_str state, bool evicted, bool untold)
 {
 	evrec_fields event = *evrec_event_fields(e->event);
-	const struct series_told told = {
+	struct series_told told = {
 		.handle = lru_handle(e),
 		.event = &event,
 		.base = e->base,
@@ -117,6 +126,9 @@ static void tell(struct series *s, const struct series_entry *e, evrec_str state
 	event.series_count = series_entry_total(e);
 	event.series_last = e->last;
 	event.series_state = state;
+	if (e->stale && (e->state == STATE_UNKNOWN || state.len == 0)) {
+		told.due = series_due(s, e->seen, &told.finishes);
+	}
 	s->busy = true;
 	s->tell(s->ctx, &told);
 	s->busy = busy;
@@ -129,7 +141,20 @@ void series_entry_begin(struct series *s, struct series_entry *e, enum series_st
 		s->stats.ongoing++;
 	}
 	e->state = state;
+	if (state == STATE_UNKNOWN && e->stale) {
+		(void)series_due(s, e->seen, &e->finishes);
+		e->release = s->release;
+	}
 	tell(s, e, state == STATE_ONGOING ? EVREC_STR("Ongoing") : EVREC_STR("Unknown"), false, false);
+}
+
+void series_entry_tell_restored(struct series *s, struct series_entry *e)
+{
+	if (e->state == STATE_SINGLE && e->base > 1) {
+		series_entry_begin(s, e, STATE_UNKNOWN);
+	} else if (e->state == STATE_SINGLE && e->stale) {
+		tell(s, e, (evrec_str){ NULL, 0 }, false, false);
+	}
 }
 
 void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
@@ -140,6 +165,9 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 		s->stats.evicted += evicted;
 		tell(s, e, EVREC_STR("Finished"), evicted,
 		     (!e->dropped || e->deferred) && (evicted || !e->finishes || e->release != s->release));
+		if (s->watch != NULL) {
+			s->watch->removed(s->watch->ctx, lru_key(e), lru_key_hash(e), s->now);
+		}
 	} else {
 		s->stats.evicted_singles += evicted;
 	}

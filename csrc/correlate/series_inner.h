@@ -27,6 +27,8 @@ struct series_entry {
 	uint64_t release;   /* of `struct series`, when it was observed last */
 	uint32_t count;     /* occurrences */
 	uint32_t base;      /* occurrences that earlier processes counted */
+	uint32_t open;      /* occurrences of `count` whose writes have not ended */
+	uint32_t kept; /* occurrences of `count` that other processes keep, and record again if this one is killed */
 	uint32_t notes_len;
 	uint32_t notes[NOTES_MAX]; /* hashes of distinct notes; none as long as all notes are equal */
 	enum series_state state;
@@ -35,6 +37,9 @@ struct series_entry {
 	bool dropped;   /* a write was dropped before any succeeded */
 	bool refused;   /* `dropped`: the outbox had no room or no memory for it */
 	bool deferred;  /* `dropped`: an occurrence is deferred since */
+	bool stale;     /* the last write was dropped, or may not have been made by an earlier process */
+	bool again;     /* an earlier process may have created it under its name; it is to be created */
+	bool partial;   /* the earlier process did not count in `base` what others kept */
 	bool finishes;  /* its deferred write will say that it is finished, unless that is released early */
 };
 
@@ -52,9 +57,35 @@ struct series {
 	struct buf custom;     /* the bytes of custom_key */
 	series_tell_func *tell;
 	void *ctx;
-	bool busy; /* a callback must not enter again */
+	bool busy;                        /* a callback must not enter again */
+	bool for_others;                  /* what is observed is kept by other processes */
+	const struct series_watch *watch; /* NULL: none */
 	evrec_series_stats stats;
 };
+
+/* The begin and the end of a change. False: from inside a callback, nothing is to be changed. */
+static inline bool series_enter(struct series *s)
+{
+	if (!s->busy && s->watch != NULL) {
+		s->watch->begin(s->watch->ctx);
+	}
+	return !s->busy;
+}
+
+static inline void series_leave(struct series *s)
+{
+	if (s->watch != NULL) {
+		s->watch->end(s->watch->ctx);
+	}
+}
+
+/* The entry has changed otherwise than by an event. */
+static inline void series_changed(struct series *s, const struct series_entry *e)
+{
+	if (s->watch != NULL) {
+		s->watch->changed(s->watch->ctx, lru_handle(e));
+	}
+}
 
 /* series key -> struct series_entry */
 extern const struct lru_type series_entry_type;
@@ -63,6 +94,8 @@ extern const struct lru_type series_entry_type;
 int64_t series_next_tick(const struct series *s, int64_t period, int64_t time);
 /* The tick that finishes what was observed last at `seen`: at an earlier one that was not longer ago than finish_time. */
 int64_t series_finish_tick(const struct series *s, int64_t seen);
+/* When a count of an event that was observed last at `seen` is to be written; *finishes: unless more follows, it is the end. */
+int64_t series_due(const struct series *s, int64_t seen, bool *finishes);
 /* Sets s->now. If the clock was set back, what was seen later than now counts as seen now. */
 void series_set_now(struct series *s, int64_t now);
 
@@ -75,6 +108,8 @@ bool series_entry_is_over(const struct series *s, const struct series_entry *e);
 int32_t series_entry_total(const struct series_entry *e); /* its count, with that of earlier processes */
 /* The entry becomes a series of this state, which is told. */
 void series_entry_begin(struct series *s, struct series_entry *e, enum series_state state);
+/* The entry, of an earlier process, is a series that is Unknown, or an event that may not be written yet. */
+void series_entry_tell_restored(struct series *s, struct series_entry *e);
 /* Removes the entry. The end of a series is told. */
 void series_entry_finish(struct series *s, struct series_entry *e, bool evicted);
 /* Makes room for the note, so that series_entry_take_note cannot fail. False: no memory. */

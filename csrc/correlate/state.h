@@ -1,11 +1,12 @@
 /*
- * state.h - the caches of a correlator as bytes, for a file that outlives the process: which entries have changed, their
+ * state.h - the caches of a correlator, or a series, as bytes, for a file that outlives the process: which entries have changed, their
  * bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a time.
  *
  *   state_observed, state_answered   note the entries that an event or an answer has changed: a few instructions
  *   state_note_all                   the same for all entries that there are
  *   state_take_changes               the entries that have changed until state_begin_changes and were not taken since
  *   state_take_all                   all entries, in portions: a file that begins with them needs nothing older
+ *   state_removed                    a series is finished
  *   state_load                       from such bytes into the caches
  *
  * Each entry is a record: its length, a checksum, which cache it is of, when it was used last, its key and its value. A
@@ -19,25 +20,33 @@
 #define EVREC_STATE_H
 
 #include "correlate/correlator.h"
+#include "correlate/series.h"
 
 #pragma GCC visibility push(hidden)
 
 /* Changes with each change of a record, of a key or of a key's hash. */
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 struct state;
 
 /* Of this correlator, which must outlive it. NULL: no memory. */
 struct state *state_new(evrec_correlator *correlator);
+/* Likewise, of a series. Its entries are one cache, and its buckets, if it limits the rate, another one. */
+struct state *state_new_of_series(struct series *series);
 void state_free(struct state *s); /* NULL is fine */
 
 /*
- * After correlator_observe was successful: its three entries have changed. If there is no memory to note that, the entry
+ * After correlator_observe or series_observe was successful: its entries have changed. If there is no memory to note that, the entry
  * is saved after its next change.
  */
 void state_observed(struct state *s, const struct observed *o, int64_t now);
-/* After correlator_answered. */
+/* After correlator_answered; or the entry of a series has changed otherwise than by an event. */
 void state_answered(struct state *s, uint64_t handle);
+/*
+ * The series with this key is finished. That is a record, too, for otherwise the next process would go on with it. If there
+ * is no memory for it, or more than a thousand or so wait to be taken, the next process may tell of its end once more.
+ */
+void state_removed(struct state *s, evrec_str key, uint64_t hash, int64_t now);
 
 /*
  * For a correlator that was not watched so far: notes the use of all its entries, in their order of use. None counts as
@@ -62,8 +71,8 @@ struct state_loaded {
 	size_t valid_len; /* the bytes before the first damaged record; all of them: none is */
 };
 /*
- * Puts the records before the first damaged one into the caches; none of them counts as changed. False: no memory for all
- * of them.
+ * Puts the records before the first damaged one into the caches; none of them counts as changed. Series are told as
+ * "Unknown". False: no memory for all of them.
  */
 bool state_load(struct state *s, evrec_str bytes, int64_t now, int64_t max_age, struct state_loaded *loaded);
 

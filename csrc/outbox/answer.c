@@ -141,7 +141,11 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		retry(ob, entry, outcome, now);
 		break;
 	case VERDICT_CREATE:
-		send_rest(ob, entry, entry->acked, VERB_CREATE);
+		if (entry->again && entry->count == 0) {
+			send_at_once(ob, entry, VERB_CREATE);
+		} else {
+			send_rest(ob, entry, entry->acked, VERB_CREATE);
+		}
 		break;
 	case VERDICT_ADOPT:
 		adopt(ob, entry, outcome);

@@ -64,13 +64,14 @@ struct entry {
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
-	void *item;     /* what is sent; NULL once all was written or spooled, still there if some was dropped */
-	uint32_t count; /* occurrences in it; 0: all of them were silent */
+	void *item;       /* what is sent; NULL once all was written or spooled, still there if some was dropped */
+	uint32_t count;   /* occurrences in it; 0: all of them were silent */
+	uint32_t written; /* occurrences that were in it, and are written */
 	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
 	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
 	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;            /* it has had its second name */
-	bool again;              /* another process may have created it under its name */
+	bool again;              /* another process may have created it under its name, or may not */
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;
@@ -87,6 +88,7 @@ struct entry {
 	size_t bytes;   /* the memory that it takes, as counted */
 	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
 	bool dropped;   /* ANSWERED, for `cause` */
+	bool forgone;   /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
 	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
 	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */

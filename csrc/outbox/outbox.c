@@ -114,6 +114,7 @@ static struct entry *make_deferred(struct outbox *ob, const struct occurrence *o
 	if (entry != NULL) {
 		entry->id = occurrence->id;
 		entry->verb = occurrence->verb;
+		entry->again = occurrence->again;
 		deferred_add(ob, entry, occurrence);
 		add_row(ob, entry, occurrence);
 	}

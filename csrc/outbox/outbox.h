@@ -69,9 +69,9 @@ struct occurrence {
 	 *   a time, and there is no such write, or one in flight without a follow-up: a write is deferred until then
 	 */
 	int64_t due;
-	bool *deferred;                   /* set if `due` is: whether the write is deferred; NULL: nobody asks */
-	bool again;                       /* of a new write: another process may have created it under its name */
-	bool silent;                      /* a write without an occurrence: the counters count none */
+	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
+	bool again;     /* of a new write: another process may have created it under its name; of a patch: or may not */
+	bool silent;    /* a write without an occurrence: the counters count none */
 	const struct receipt_id *receipt; /* NULL: none; not of a silent one */
 	const void *draft;
 };

@@ -43,6 +43,7 @@ void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occur
 	ob->stats.pending -= occurrences;
 	receipts_written(entry->receipts, occurrences == entry->count);
 	entry->count -= occurrences;
+	entry->written += occurrences;
 }
 
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
@@ -56,6 +57,7 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 	ob->uncollected[cause] += entry->count;
 	ob->stats.pending -= entry->count;
 	entry->dropped = entry->count != 0;
+	entry->forgone = entry->count == 0 && entry->written == 0;
 	entry->cause = cause;
 }
 

@@ -8,8 +8,9 @@
 
 struct kept_state {
 	pthread_mutex_t lock;
-	evrec_correlator *correlator;
+	struct kept of;
 	struct correlator_watch watch;
+	struct series_watch series_watch;
 	struct state *state;
 	struct state_file *file;
 	bool was_busy; /* the driver's: it has waited for the lock in vain, and not had it since */
@@ -68,7 +69,8 @@ static void free_state(void *ctx)
 	struct kept_state *kept = ctx;
 
 	(void)pthread_mutex_destroy(&kept->lock);
-	evrec_correlator_free(kept->correlator);
+	evrec_correlator_free(kept->of.correlator);
+	series_free(kept->of.series);
 	state_free(kept->state);
 	mem_free(kept);
 }
@@ -104,6 +106,38 @@ static void answered(void *ctx, uint64_t handle)
 
 	state_answered(kept->state, handle);
 	end(kept);
+}
+
+static void series_seen(void *ctx, const struct observed *o, int64_t now)
+{
+	state_observed(((struct kept_state *)ctx)->state, o, now);
+}
+
+static void series_changed(void *ctx, uint64_t handle)
+{
+	state_answered(((struct kept_state *)ctx)->state, handle);
+}
+
+static void series_removed(void *ctx, evrec_str key, uint64_t hash, int64_t now)
+{
+	state_removed(((struct kept_state *)ctx)->state, key, hash, now);
+}
+
+static void series_end(void *ctx)
+{
+	end(ctx);
+}
+
+static void watch(struct kept_state *kept)
+{
+	if (kept->of.series != NULL) {
+		kept->series_watch =
+			(struct series_watch){ begin, series_seen, series_changed, series_removed, series_end, kept };
+		series_set_watch(kept->of.series, &kept->series_watch);
+	} else {
+		kept->watch = (struct correlator_watch){ begin, observed, answered, kept };
+		correlator_set_watch(kept->of.correlator, &kept->watch);
+	}
 }
 
 static void report(struct outbox *ob, const char *what, const char *reason)
@@ -172,11 +206,11 @@ struct state_file *kept_state_open(evrec_str path)
 	return file;
 }
 
-struct state_file *kept_state_new(evrec_str path, struct state_file *file, evrec_correlator *correlator, int64_t now,
+struct state_file *kept_state_new(evrec_str path, struct state_file *file, const struct kept *of, int64_t now,
                                   struct outbox *ob, bool *in_use)
 {
 	struct kept_state *kept = mem_zalloc(sizeof(*kept));
-	struct state *state = state_new(correlator);
+	struct state *state = of->series != NULL ? state_new_of_series(of->series) : state_new(of->correlator);
 
 	file = file != NULL ? file : kept_state_open(path);
 	if (kept != NULL && state != NULL && file != NULL) {
@@ -184,10 +218,9 @@ struct state_file *kept_state_new(evrec_str path, struct state_file *file, evrec
 		kept->file = file;
 		if (load(kept, path, now, ob, in_use)) {
 			(void)pthread_mutex_init(&kept->lock, NULL);
-			kept->correlator = correlator;
+			kept->of = *of;
 			state_file_use(file, &source, kept);
-			kept->watch = (struct correlator_watch){ begin, observed, answered, kept };
-			correlator_set_watch(correlator, &kept->watch);
+			watch(kept);
 			return file;
 		}
 	} else {

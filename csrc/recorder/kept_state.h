@@ -1,5 +1,5 @@
 /*
- * kept_state.h - a correlator whose state is kept in a file (the option state_file), so that the next process counts on.
+ * kept_state.h - a correlator, or a series, whose state is kept in a file (the option state_file), so that the next process counts on.
  *
  * The embedder's thread observes, and the sender's driver reads what has changed, each with the lock. The driver holds it
  * for a few entries at a time, and never while it writes; the embedder's thread, while it observes one event. That may
@@ -10,6 +10,7 @@
 #define EVREC_KEPT_STATE_H
 
 #include "correlate/correlator.h"
+#include "correlate/series.h"
 #include "spool/state_file.h"
 
 #pragma GCC visibility push(hidden)
@@ -17,15 +18,21 @@
 /* An entry that was not used for so long is not taken over: a day's counts are not those of the day before. */
 #define KEPT_STATE_MAX_AGE (12 * 3600 * EVREC_SECOND)
 
+/* One of both is NULL. */
+struct kept {
+	evrec_correlator *correlator;
+	struct series *series;
+};
+
 /*
- * Takes the file's lock, reads it into the correlator, which must be new, and from now on notes what changes. The file
- * owns all of it from here on: state_file_free frees the correlator too. NULL, and then the correlator is the caller's:
+ * Takes the file's lock, reads it into the correlator or series, which must be new, and from now on notes what changes.
+ * The file owns all of it from here on: state_file_free frees that too. NULL, and then it is the caller's:
  * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state". If
  * another owner has the file, its counts are not read, and the file is this one's later; but if `in_use` is not NULL,
- * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again. `file` is owned from here on: what
- * kept_state_open returned for the path, or NULL.
+ * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again. `file` is owned from here
+ * on: what kept_state_open returned for the path, or NULL.
  */
-struct state_file *kept_state_new(evrec_str path, struct state_file *file, evrec_correlator *correlator, int64_t now,
+struct state_file *kept_state_new(evrec_str path, struct state_file *file, const struct kept *kept, int64_t now,
                                   struct outbox *ob, bool *in_use);
 /* Does what kept_state_new waits for the disk for. Any thread. NULL: no memory. */
 struct state_file *kept_state_open(evrec_str path);

@@ -64,11 +64,12 @@ static int observe(struct pipeline *pipeline, const evrec_fields *event, struct 
                    struct observed *observed)
 {
 	if (pipeline->series != NULL) {
+		series_for_others(pipeline->series, pipeline->receipt != NULL);
 		return series_observe(pipeline->series, event, keys, now, observed);
 	}
 	observed->due = 0;
 	observed->base = 0;
-	observed->finishes = observed->merged = false;
+	observed->finishes = observed->merged = observed->again = false;
 	return correlator_observe(pipeline->correlator, event, keys, now, observed);
 }
 
@@ -93,16 +94,17 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.verb = o->patch ? VERB_PATCH : VERB_CREATE,
 		.important = write_is_important(o->event),
 		.now = monotonic,
-		.due = pipeline_due(pipeline, o, now, monotonic),
+		.due = pipeline_due(pipeline, o->due, now, monotonic),
 		.deferred = &deferred,
 		.receipt = pipeline->receipt,
-		.again = pipeline->again && o->name.data == o->event->name.data,
+		.again = o->again || (pipeline->again && o->name.data == o->event->name.data),
 		.draft = &draft,
 	};
 	enum evrec_cause cause;
 
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
 		if (pipeline->series != NULL) {
+			series_settled(pipeline->series, o->handle, 1, pipeline->receipt != NULL);
 			series_dropped(pipeline->series, o->handle, cause, now);
 		}
 		drop(pipeline, o, keys, cause, now);

@@ -50,7 +50,7 @@ struct pipeline {
 	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
 	evrec_correlator *correlator;
 	struct series *series;
-	struct state_file *state; /* the sender's, which frees the correlator with it (option state_file); NULL: none */
+	struct state_file *state;       /* the sender's, which frees that with it (option state_file); NULL: none */
 	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
 	bool has_used_state;            /* pipeline_use_state was called, here or in the parent before the fork */
 	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
@@ -105,8 +105,10 @@ void pipeline_use_state(struct pipeline *pipeline);
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
 /* Ends at most `max` series that are finished by `now`. */
 void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
-/* When the occurrence is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
-int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic);
+/* When what is due by the pipeline's clock is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
+int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, int64_t monotonic);
+/* Tells the series that occurrences of the entry, which was collected, have ended. */
+void pipeline_settle_series(const struct pipeline *pipeline, const struct entry *entry);
 
 /* ---- pipeline_receipts.c ---- */
 

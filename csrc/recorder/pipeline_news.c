@@ -29,7 +29,7 @@ static void tell_correlator(const struct pipeline *pipeline, const struct entry 
 
 static void tell_series(const struct pipeline *pipeline, const struct entry *entry)
 {
-	if (entry->dropped) {
+	if (entry->dropped || entry->forgone) {
 		series_dropped(pipeline->series, entry->id, entry->cause, evrec_clock_now(pipeline->clock));
 	} else {
 		series_answered(pipeline->series, entry->id, str_from(entry->name), entry->base);
@@ -78,6 +78,9 @@ void pipeline_take_news(struct pipeline *pipeline, size_t max)
 
 	take_over(pipeline, max);
 	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
+		if (pipeline->series != NULL) {
+			pipeline_settle_series(pipeline, entry);
+		}
 		if (!entry->spooled) {
 			tell(pipeline, entry);
 		}

@@ -113,8 +113,10 @@ static void free_correlator(struct pipeline *pipeline)
 {
 	if (pipeline->state == NULL) {
 		evrec_correlator_free(pipeline->correlator);
+		series_free(pipeline->series);
 	}
 	pipeline->state = NULL;
+	pipeline->series = NULL;
 }
 
 void pipeline_free(struct pipeline *pipeline)
@@ -128,7 +130,6 @@ void pipeline_free(struct pipeline *pipeline)
 	if (pipeline->fork_generation == sender_fork_generation()) {
 		state_file_free(pipeline->state_ahead);
 	}
-	series_free(pipeline->series);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
 	fit_free(&pipeline->fit);
@@ -142,8 +143,6 @@ void pipeline_renew(struct pipeline *pipeline)
 {
 	free_correlator(pipeline);
 	pipeline->state_ahead = NULL; /* the parent's, which may have been at work on it */
-	series_free(pipeline->series);
-	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);
 	pipeline->received = pipeline->rate_limited = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));

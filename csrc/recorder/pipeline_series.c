@@ -5,12 +5,17 @@ static void get_event(const void *fields, evrec_fields *event)
 	*event = *(const evrec_fields *)fields;
 }
 
-/* The last write said "Ongoing": one more, of no occurrence, says "Finished". */
-static void write_finished(const struct pipeline *pipeline, const struct series_told *told)
+/*
+ * A write of no occurrence, deferred until `due`: no limit holds for it. `again`: an earlier process may have created the
+ * event, or not.
+ */
+static void write_told(const struct pipeline *pipeline, const struct series_told *told, bool finished, bool again,
+                       int64_t due)
 {
 	const struct write_draft draft = {
 		.new_style = true,
-		.finished = true,
+		.finished = finished,
+		.finishes = told->finishes,
 		.note = told->event->note,
 		.last = told->event->series_last,
 		.count = told->event->series_count - (int32_t)told->base,
@@ -18,14 +23,13 @@ static void write_finished(const struct pipeline *pipeline, const struct series_
 		.get_event = get_event,
 		.source = told->event,
 	};
-	const int64_t now = clock_coarse(pipeline->clock);
-	/* Deferred until now: no limit holds for it. */
 	const struct occurrence occurrence = {
 		.id = told->handle,
-		.verb = VERB_PATCH,
+		.verb = told->event->series_count > 1 ? VERB_PATCH : VERB_CREATE,
 		.important = write_is_important(told->event),
-		.now = now,
-		.due = now != 0 ? now : 1,
+		.now = clock_coarse(pipeline->clock),
+		.due = due,
+		.again = again,
 		.silent = true,
 		.draft = &draft,
 	};
@@ -33,6 +37,22 @@ static void write_finished(const struct pipeline *pipeline, const struct series_
 
 	/* It counts no occurrence, so none is lost with it. */
 	(void)outbox_submit(pipeline->outbox, &occurrence, &cause);
+}
+
+/* The last write said "Ongoing": one more says "Finished". */
+static void write_finished(const struct pipeline *pipeline, const struct series_told *told)
+{
+	const int64_t now = clock_coarse(pipeline->clock);
+
+	write_told(pipeline, told, true, false, now != 0 ? now : 1);
+}
+
+/* An earlier process may not have written the count. */
+static void write_restored(const struct pipeline *pipeline, const struct series_told *told)
+{
+	write_told(
+		pipeline, told, false, true,
+		pipeline_due(pipeline, told->due, evrec_clock_now(pipeline->clock), clock_monotonic(pipeline->clock)));
 }
 
 static void end(struct pipeline *pipeline, const struct series_told *told)
@@ -53,8 +73,12 @@ static void tell(void *ctx, const struct series_told *told)
 
 	if (str_eq(told->event->series_state, EVREC_STR("Finished"))) {
 		end(pipeline, told);
+	} else if (told->due != 0) {
+		write_restored(pipeline, told);
 	}
-	pipeline->listener->series(pipeline->listener->ctx, pipeline, told->event);
+	if (told->event->series_state.len != 0) {
+		pipeline->listener->series(pipeline->listener->ctx, pipeline, told->event);
+	}
 }
 
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now)
@@ -77,18 +101,18 @@ void pipeline_tick(struct pipeline *pipeline, int64_t now)
 	pipeline->ticked = true;
 }
 
-int64_t pipeline_due(const struct pipeline *pipeline, const struct observed *o, int64_t now, int64_t monotonic)
+int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, int64_t monotonic)
 {
-	int64_t due;
+	int64_t at;
 
 	/* A callback may have stopped the pipeline, whose deferred writes are all released by now. */
-	if (o->due == 0 || pipeline->phase != PIPELINE_RUNNING) {
+	if (due == 0 || pipeline->phase != PIPELINE_RUNNING) {
 		return 0;
 	}
-	if (__builtin_add_overflow(monotonic, time_since(o->due, now), &due)) {
-		due = INT64_MAX;
+	if (__builtin_add_overflow(monotonic, time_since(due, now), &at)) {
+		at = INT64_MAX;
 	}
-	return due != 0 ? due : 1;
+	return at != 0 ? at : 1;
 }
 
 void pipeline_release(struct pipeline *pipeline)
@@ -98,6 +122,18 @@ void pipeline_release(struct pipeline *pipeline)
 		outbox_release_all(pipeline->outbox, clock_monotonic(pipeline->clock));
 		series_released(pipeline->series, 0);
 	}
+}
+
+void pipeline_settle_series(const struct pipeline *pipeline, const struct entry *entry)
+{
+	/* What an owner that ends has not written stays with those who keep it. */
+	const bool is_left = entry->dropped && entry->cause == EVREC_CAUSE_CLOSED;
+	uint32_t others = 0;
+
+	for (const struct receipt *receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
+		others += receipt->written + (is_left ? 0 : receipt->n);
+	}
+	series_settled(pipeline->series, entry->id, entry->written + entry->count, others);
 }
 
 bool pipeline_has_series(const struct pipeline *pipeline)

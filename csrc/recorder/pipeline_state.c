@@ -10,8 +10,9 @@ static void open_state(struct pipeline *pipeline, bool *in_use)
 	if (path.len == 0 || pipeline->state != NULL) {
 		return;
 	}
-	pipeline->state = kept_state_new(path, pipeline->state_ahead, pipeline->correlator,
-	                                 evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
+	pipeline->state =
+		kept_state_new(path, pipeline->state_ahead, &(struct kept){ pipeline->correlator, pipeline->series },
+	                       evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
 	pipeline->state_ahead = NULL;
 	if (pipeline->state != NULL) {
 		sender_set_state(pipeline->sender, pipeline->state);
@@ -96,13 +97,18 @@ void pipeline_write_state_ahead(struct pipeline *pipeline)
 
 static bool hands_over(struct pipeline *pipeline)
 {
-	return pipeline_ready(pipeline) && pipeline->correlator != NULL && pipeline->sink->options.state_file.len == 0;
+	return pipeline_ready(pipeline) && pipeline->sink->options.state_file.len == 0;
+}
+
+static struct state *new_state(const struct pipeline *pipeline)
+{
+	return pipeline->series != NULL ? state_new_of_series(pipeline->series) : state_new(pipeline->correlator);
 }
 
 bool pipeline_save_state(struct pipeline *pipeline, struct buf *out)
 {
 	const uint32_t version = STATE_VERSION;
-	struct state *state = hands_over(pipeline) ? state_new(pipeline->correlator) : NULL;
+	struct state *state = hands_over(pipeline) ? new_state(pipeline) : NULL;
 	uint64_t cursor = 0;
 	bool ok;
 
@@ -125,7 +131,7 @@ void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes)
 	struct state *state = NULL;
 
 	if (bytes.len >= sizeof(own) && memcmp(bytes.data, &own, sizeof(own)) == 0 && hands_over(pipeline)) {
-		state = state_new(pipeline->correlator);
+		state = new_state(pipeline);
 	}
 	if (state != NULL) {
 		const evrec_str records = { bytes.data + sizeof(own), bytes.len - sizeof(own) };

@@ -58,7 +58,7 @@ struct share_ops {
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
 	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
 	void (*error)(void *ctx, const char *message, const char *name);
-	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
+	/* The state of a sink's correlator or series: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
 	void (*load_state)(void *ctx, size_t sink, evrec_str state);
 	/* An owner: appends what its sinks have suppressed of an object (NULL: of all objects), as explained.h has it. */

@@ -57,10 +57,6 @@ static int check_state_file(const evrec_sink_options *options, evrec_error *err)
 	if (!is_path(options->state_file)) {
 		return error_set(err, EVREC_EINVALID, "state_file: must be the name of a file");
 	}
-	if (options->state_file.len != 0 && sink_has_series(options)) {
-		return error_set(err, EVREC_EINVALID,
-		                 "state_file: only with correlate = \"record\"; a series has resume");
-	}
 	return 0;
 }
 

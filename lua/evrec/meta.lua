@@ -198,7 +198,7 @@ function evrec.correlator(options) end
 ---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
 ---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
 ---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
----@field state_file? string a file that keeps the correlator's counts for the next process; default: none
+---@field state_file? string a file that keeps counts and names of events, and series, for the next process; default: none
 ---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
 ---@field api? "v1"|"events.k8s.io/v1"|"auto" the API that events are written to; auto: events.k8s.io/v1, or core/v1 if
 ---the server lacks that or forbids it; default: `"v1"`

@@ -203,6 +203,14 @@ static void check_resume(struct series_fixture *f, struct model *m, int i, int c
 	event.count = count;
 	assert_true(series_resume(f->s, &event, now));
 	(void)model_oldest(m, &n);
+	if (e->known && e->count == 0 && count > e->base) {
+		e->base = count;
+		if (!e->begun) {
+			e->begun = e->unknown = true;
+			m->begun++;
+			model_tell(m, i, "Unknown", count, false);
+		}
+	}
 	if (e->known || n == m->max) {
 		return;
 	}

@@ -167,15 +167,20 @@ static void test_items_without_a_base(void **state)
 
 /* ---- writes without an occurrence ---- */
 
-static bool submit_silent(struct outbox *ob, unsigned count, int64_t due)
+static bool submit_silent_again(struct outbox *ob, enum verb verb, unsigned count, int64_t due, bool again)
 {
 	struct fake_write draft = { .name = "n1", .count = count };
 	const struct occurrence occurrence = {
-		.id = 1, .verb = VERB_PATCH, .silent = true, .due = due, .draft = &draft
+		.id = 1, .verb = verb, .silent = true, .due = due, .again = again, .draft = &draft
 	};
 	enum evrec_cause cause;
 
 	return outbox_submit(ob, &occurrence, &cause);
+}
+
+static bool submit_silent(struct outbox *ob, unsigned count, int64_t due)
+{
+	return submit_silent_again(ob, VERB_PATCH, count, due, false);
 }
 
 static struct outbox_stats stats_of(struct outbox *ob)
@@ -187,14 +192,19 @@ static struct outbox_stats stats_of(struct outbox *ob)
 }
 
 /* Takes the silent write, which gets an answer with this status. */
-static void try_silent(struct outbox *ob, int64_t now, int status)
+static void try_silent_as(struct outbox *ob, int64_t now, enum verb verb, int status)
 {
 	const evrec_answer answer = answer_with(status);
 	struct entry *entry = outbox_take(ob, now);
 
 	assert_non_null(entry);
-	assert_int_equal(entry->verb, VERB_PATCH);
+	assert_int_equal(entry->verb, verb);
 	answer_entry_as_kubernetes(ob, entry, &answer, now);
+}
+
+static void try_silent(struct outbox *ob, int64_t now, int status)
+{
+	try_silent_as(ob, now, VERB_PATCH, status);
 }
 
 static void test_silent_write_counts_nothing(void **state)
@@ -216,6 +226,46 @@ static void test_silent_write_counts_nothing(void **state)
 	assert_true(submit_silent(ob, 3, DUE));
 	try_silent(ob, DUE, 404);
 	assert_true(outbox_empty(ob));
+	checked_outbox_free(ob);
+}
+
+/* An earlier process has counted it, and may not have created it. */
+static void test_silent_write_of_an_earlier_process(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+
+	(void)state;
+	assert_true(submit_silent_again(ob, VERB_PATCH, 3, DUE, true));
+	try_silent(ob, DUE, 404);
+	assert_false(outbox_empty(ob));
+	try_silent_as(ob, DUE, VERB_CREATE, 201);
+	collect_written(ob, 1, "");
+	/* It exists: there is nothing more to be told. */
+	assert_true(submit_silent_again(ob, VERB_CREATE, 1, DUE, true));
+	try_silent_as(ob, DUE, VERB_CREATE, 409);
+	assert_true(outbox_empty(ob));
+	collect_written(ob, 1, "");
+	assert_counts(ob, 0, 0, 0, 0);
+	checked_outbox_free(ob);
+}
+
+/* Not written is not written, though no occurrence was dropped. */
+static void test_silent_write_that_is_forgone(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	assert_true(submit_silent(ob, 3, DUE));
+	try_silent(ob, DUE, 422);
+	entry = outbox_collect(ob);
+	assert_true(entry->forgone && !entry->dropped);
+	outbox_recycle(ob, entry);
+	assert_true(submit_silent(ob, 3, DUE));
+	try_silent(ob, DUE, 200);
+	entry = outbox_collect(ob);
+	assert_false(entry->forgone);
+	outbox_recycle(ob, entry);
 	checked_outbox_free(ob);
 }
 
@@ -321,6 +371,8 @@ int main(void)
 		cmocka_unit_test(test_without_memory_the_follow_up_stays),
 		cmocka_unit_test(test_items_without_a_base),
 		cmocka_unit_test(test_silent_write_counts_nothing),
+		cmocka_unit_test(test_silent_write_of_an_earlier_process),
+		cmocka_unit_test(test_silent_write_that_is_forgone),
 		cmocka_unit_test(test_silent_write_folds),
 		cmocka_unit_test(test_lost_silent_write_is_no_loss),
 		cmocka_unit_test(test_silent_write_has_no_row),

@@ -11,6 +11,8 @@
 #define LEAST 150
 
 static const char *path;
+static enum evrec_correlate correlate;
+static unsigned events; /* that the last process recorded; the next one records as many more */
 static unsigned failed_writes;
 
 static void answer(void *ctx, const evrec_event *event, evrec_answer *out)
@@ -41,6 +43,7 @@ static void start_sink(struct no_memory_recorder *f)
 
 	evrec_sink_options_init(&common);
 	common.state_file = str_from(path);
+	common.correlate = correlate;
 	sink = evrec_sink_new(&ops, NULL, &common, &err);
 	alloc_failure_check_error(sink != NULL, &err);
 	if (sink != NULL) {
@@ -89,9 +92,9 @@ static void live(unsigned n)
 
 static void scenario(void)
 {
-	live(20);
+	live(events);
 	alloc_failure_arm();
-	live(40);
+	live(2 * events);
 	alloc_failure_disarm();
 	/* The file is whole: on_error would tell. */
 	live(1);
@@ -101,14 +104,30 @@ static void scenario(void)
 static void test_every_allocation_fails_once(void **state)
 {
 	path = tmpdir_path(*state, "state");
+	correlate = EVREC_CORRELATE_RECORD;
+	events = 20;
+	failed_writes = 0;
 	alloc_failure_run(scenario, LEAST);
 	/* A state that could not be taken over is told of. */
 	assert_true(failed_writes > 0);
 }
 
+static void test_every_allocation_of_series_fails_once(void **state)
+{
+	path = tmpdir_path(*state, "state");
+	correlate = EVREC_CORRELATE_SERIES;
+	events = 4;
+	failed_writes = 0;
+	alloc_failure_run(scenario, LEAST / 2);
+	assert_true(failed_writes > 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TMPDIR_TEST(test_every_allocation_fails_once) };
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_every_allocation_fails_once),
+		TMPDIR_TEST(test_every_allocation_of_series_fails_once),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

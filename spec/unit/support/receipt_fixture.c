@@ -2,12 +2,14 @@
 
 #include "correlations.h"
 
-static void answer(void *ctx, const evrec_event *event, evrec_answer *out)
+static void answer_any(void *ctx, const evrec_event *event, evrec_answer *out)
 {
 	static const int statuses[] = { 201, 201, 201, 200, 503, 429, 422, 404, 409, 403, 0, 0 };
+	const evrec_fields *fields = evrec_event_fields(event);
 	struct receipt_fixture *f = ctx;
 
-	f->last_count = evrec_event_fields(event)->count;
+	f->last_count = fields->series_count > fields->count ? fields->series_count : fields->count;
+	(void)snprintf(f->last_name, sizeof(f->last_name), "%.*s", (int)fields->name.len, fields->name.data);
 	out->status = f->status;
 	out->unsent = f->status == 0;
 	if (f->random != NULL) {
@@ -16,10 +18,16 @@ static void answer(void *ctx, const evrec_event *event, evrec_answer *out)
 	}
 }
 
+static void answer(void *ctx, const evrec_event *event, evrec_answer *out)
+{
+	((struct receipt_fixture *)ctx)->creates++;
+	answer_any(ctx, event, out);
+}
+
 static void answer_patch(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *out)
 {
 	(void)patch;
-	answer(ctx, event, out);
+	answer_any(ctx, event, out);
 }
 
 static void on_dropped(void *ctx, const struct pipeline_drop *drop)

@@ -23,7 +23,9 @@ struct receipt_fixture {
 	unsigned open[RECEIPT_SOURCES][RECEIPT_NODES]; /* occurrences that were recorded and not settled */
 	uint64_t settled[SETTLED_DROPPED], dropped[EVREC_CAUSES];
 	int32_t last_count; /* of the last event that was written */
-	char error[256];    /* the last */
+	char last_name[64];
+	unsigned creates;
+	char error[256]; /* the last */
 };
 
 /* Options of a sink without a thread. */

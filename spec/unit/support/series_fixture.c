@@ -17,7 +17,9 @@ static void on_told(void *ctx, const struct series_told *told)
 		                      .event_time = told->event->event_time,
 		                      .last = told->event->series_last,
 		                      .evicted = told->evicted,
-		                      .untold = told->untold };
+		                      .untold = told->untold,
+		                      .due = told->due,
+		                      .finishes = told->finishes };
 	copy(note->object, sizeof(note->object), told->event->regarding.name);
 	copy(note->name, sizeof(note->name), told->event->name);
 	copy(note->note, sizeof(note->note), told->event->note);

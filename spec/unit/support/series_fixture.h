@@ -13,8 +13,8 @@ struct series_note {
 	uint64_t handle;
 	char object[32], name[64], note[64], state[16];
 	int32_t count;
-	int64_t event_time, last;
-	bool evicted, untold;
+	int64_t event_time, last, due;
+	bool evicted, untold, finishes;
 };
 
 struct series_fixture {

@@ -6,9 +6,9 @@ static void answer_event(struct state_life *life, const evrec_event *event, evre
 {
 	const evrec_fields *fields = evrec_event_fields(event);
 
-	life->count = fields->count;
+	life->count = fields->series_count > fields->count ? fields->series_count : fields->count;
 	(void)snprintf(life->name, sizeof(life->name), "%.*s", (int)fields->name.len, fields->name.data);
-	answer->status = 200;
+	answer->status = life->fails ? 503 : 200;
 	if (life->written != NULL) {
 		life->written(fields);
 	}
@@ -40,7 +40,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 	(void)snprintf(life->error_name, sizeof(life->error_name), "%s", name);
 }
 
-static evrec_sink *make_sink(struct state_life *life, const char *path)
+static evrec_sink *make_sink_with(struct state_life *life, const char *path, enum evrec_correlate correlate)
 {
 	static const evrec_sink_ops ops = { .create = sink_create, .patch = sink_patch };
 	evrec_sink_options options;
@@ -48,9 +48,15 @@ static evrec_sink *make_sink(struct state_life *life, const char *path)
 
 	evrec_sink_options_init(&options);
 	options.state_file = str_from(path);
+	options.correlate = correlate;
 	sink = evrec_sink_new(&ops, life, &options, NULL);
 	assert_non_null(sink);
 	return sink;
+}
+
+static evrec_sink *make_sink(struct state_life *life, const char *path)
+{
+	return make_sink_with(life, path, EVREC_CORRELATE_BY_API);
 }
 
 static void start(struct state_life *life, evrec_sink *sink)
@@ -96,6 +102,12 @@ void state_life_begin(struct state_life *life, const char *path, int64_t now)
 {
 	*life = (struct state_life){ 0 };
 	state_life_begin_with(life, make_sink(life, path), now);
+}
+
+void state_life_begin_series(struct state_life *life, const char *path, int64_t now)
+{
+	*life = (struct state_life){ 0 };
+	state_life_begin_with(life, make_sink_with(life, path, EVREC_CORRELATE_SERIES), now);
 }
 
 void state_life_start(struct state_life *life, const char *path, int64_t now)

@@ -15,13 +15,16 @@ struct state_life {
 	evrec_recorder *r;
 	unsigned creates, patches, errors;
 	int32_t count; /* of the last event that was written */
+	bool fails;    /* the sink answers 503 */
 	char name[64], error[256], error_name[32];
 	void (*written)(const evrec_fields *event); /* NULL: nobody asks */
 };
 
 /* Begins a life at `now` with such a sink. */
 void state_life_begin(struct state_life *life, const char *path, int64_t now);
-/* The same without a poll: the sink is started, and not used. */
+/* The same with a sink that combines events by series. */
+void state_life_begin_series(struct state_life *life, const char *path, int64_t now);
+/* As state_life_begin, without a poll: the sink is started, and not used. */
 void state_life_start(struct state_life *life, const char *path, int64_t now);
 /* Begins a life with another sink, of which it takes the reference. */
 void state_life_begin_with(struct state_life *life, evrec_sink *sink, int64_t now);
