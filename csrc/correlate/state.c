@@ -135,7 +135,9 @@ void state_observed(struct state *s, const struct observed *o, int64_t now)
 	s->uses++;
 	note(&s->of[AGGREGATES], o->aggregate, s->uses, now);
 	note(&s->of[OBSERVATIONS], o->handle, s->uses, now);
-	note(&s->of[BUCKETS], o->bucket, s->uses, now);
+	if (o->bucket != 0) {
+		note(&s->of[BUCKETS], o->bucket, s->uses, now);
+	}
 }
 
 void state_answered(struct state *s, uint64_t handle)

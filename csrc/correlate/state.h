@@ -23,7 +23,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Changes with each change of a record, of a key or of a key's hash. */
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 struct state;
 
@@ -32,7 +32,7 @@ struct state *state_new(evrec_correlator *correlator);
 void state_free(struct state *s); /* NULL is fine */
 
 /*
- * After correlator_observe was successful: its three entries have changed. If there is no memory to note that, the entry
+ * After correlator_observe was successful: its entries have changed. If there is no memory to note that, the entry
  * is saved after its next change.
  */
 void state_observed(struct state *s, const struct observed *o, int64_t now);

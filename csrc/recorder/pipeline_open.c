@@ -141,7 +141,7 @@ void pipeline_renew(struct pipeline *pipeline)
 	series_free(pipeline->series);
 	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);
-	pipeline->received = pipeline->rate_limited = 0;
+	pipeline->received = pipeline->rate_limited = pipeline->unsure = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));
 	(void)open_parts(pipeline, NULL);
 }

@@ -38,8 +38,13 @@ enum frame_type {
 };
 
 /* Of frame.flags. */
-#define FRAME_AGAIN 1 /* event: an earlier owner may have written it under this name */
-#define FRAME_HEIR 1  /* bye: the receiver is to be the next owner; it has the state, if there is one */
+#define FRAME_AGAIN 1   /* event: an earlier owner may have written it under this name */
+#define FRAME_RESENT 2  /* event, more: all these occurrences were sent over an earlier connection */
+#define FRAME_UNSURE 4  /* event, more: its owner did not end in order */
+#define FRAME_HEIR 1    /* bye: the receiver is to be the next owner; it has the state, if there is one */
+#define FRAME_CLOSING 1 /* flush: the worker is about to end, and is to be no owner */
+/* event, more: these occurrences have ended for the i-th sink. */
+#define FRAME_ENDED(i) (0x100u << (i))
 
 /* An option that all processes must have alike: its name, and a hash of its value. */
 struct frame_option {

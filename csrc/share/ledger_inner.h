@@ -18,6 +18,7 @@ struct node {
 	uint32_t slot;              /* the event's id */
 	uint32_t unsent;            /* occurrences */
 	uint32_t left[FRAME_SINKS]; /* occurrences, unsent ones too, that have not ended for the sink */
+	uint32_t resend[FRAME_SINKS]; /* of the unsent ones, the first, which were sent over an earlier connection */
 	int64_t first, last;        /* of the unsent occurrences */
 	int64_t first_sent;         /* of the occurrences that were sent and not acknowledged */
 	struct buf name;            /* empty: not made yet */
@@ -66,6 +67,8 @@ void nodes_remove(struct list *list, struct node *node);
 size_t node_size(const struct node *node);
 /* Occurrences that have not ended for every sink. */
 uint32_t node_left(const struct node *node);
+/* Occurrences that are to be sent again. */
+uint32_t node_resend(const struct node *node);
 struct node *node_find(const struct ledger *l, uint64_t hash, evrec_str bytes);
 /* A node without occurrences, which is neither busy nor idle yet. NULL: no memory. */
 struct node *node_new(struct ledger *l, uint64_t hash, evrec_str bytes);

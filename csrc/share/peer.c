@@ -139,14 +139,15 @@ static int broken(evrec_error *err, const char *reason)
 }
 
 static void record(struct share *s, const struct peer *peer, const struct frame_times *times, evrec_str name,
-                   bool again)
+                   uint16_t flags)
 {
 	const struct share_event event = {
 		.source = peer->number,
 		.node = times->id,
 		.event = &peer->nodes[times->id]->event,
+		.process = peer->process,
 		.name = name,
-		.again = again,
+		.flags = flags,
 		.n = times->n,
 		.first = times->first,
 		.last = times->last,
@@ -228,7 +229,7 @@ static int take_event(struct share *s, struct peer *peer, const struct frame *f,
 	}
 	code = set_node(s, peer, f->times.id, (evrec_str){ in.at, in.left }, err);
 	if (code == 0) {
-		record(s, peer, &f->times, name, f->flags == FRAME_AGAIN);
+		record(s, peer, &f->times, name, f->flags);
 	}
 	/* Most events are small: a long one does not keep its memory. */
 	buf_free(&peer->line.parts.whole);
@@ -245,7 +246,7 @@ static int take_more(struct share *s, struct peer *peer, const struct frame *f, 
 		} else if (times.id >= peer->nodes_len || peer->nodes[times.id] == NULL || times.n > LEDGER_SEND_MAX) {
 			return broken(err, "an unknown event");
 		} else {
-			record(s, peer, &times, (evrec_str){ NULL, 0 }, false);
+			record(s, peer, &times, (evrec_str){ NULL, 0 }, f->flags);
 		}
 	}
 	return 0;
@@ -275,6 +276,7 @@ static void greet(struct share *s, struct peer *peer, const struct frame *hello)
 	ok = equal && frame_hello(&peer->line.out, s->instance, s->same, s->same_len);
 	share_unlock(s);
 	peer->greeted = ok;
+	peer->process = share_process(hello->instance);
 	if (!equal) {
 		refuse(peer, EVREC_STR("options"), text);
 	}
@@ -296,6 +298,7 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 	if (f->type == FRAME_MORE) {
 		return take_more(s, peer, f, err);
 	}
+	peer->closing = peer->closing || f->flags == FRAME_CLOSING;
 	s->ops->flush(s->ctx);
 	return 0;
 }

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #define RETRY (100 * MS)          /* until the next try, if nobody could be connected to */
+#define RETRY_HEIR (20 * MS)      /* if an heir is about to be there */
 #define RETRY_FAILED EVREC_SECOND /* if the system refuses */
+#define CLOSING_LAST (500 * MS)   /* before a process that is about to end becomes the owner */
 
 /* ---- making ---- */
 
@@ -59,7 +61,7 @@ struct share *share_new(const struct share_options *options, const struct share_
 		s->options.name = (evrec_str){ NULL, 0 };
 		s->ops = ops;
 		s->ctx = ctx;
-		s->next_try = INT64_MIN;
+		s->next_try = s->bind_from = s->bound_at = INT64_MIN;
 		s->most_events = options->limits.max_events;
 		make_instance(s);
 		if (copy_users(s)) {
@@ -227,6 +229,17 @@ void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink,
 	}
 }
 
+bool share_has_source(struct share *s, uint64_t source)
+{
+	const struct peer *peer;
+
+	share_lock(s);
+	for (peer = s->peers; peer != NULL && peer->number != source; peer = peer->next) {
+	}
+	share_unlock(s);
+	return peer != NULL && !peer->failed;
+}
+
 bool share_mark(struct share *s)
 {
 	bool holds = false;
@@ -248,6 +261,12 @@ void share_release(struct share *s)
 	}
 	share_unlock(s);
 	share_wake(s);
+}
+
+void share_close(struct share *s)
+{
+	atomic_store(&s->closing, true);
+	share_flush(s);
 }
 
 void share_flush(struct share *s)
@@ -299,14 +318,38 @@ static void try_connect(struct share *s, int64_t now)
 		s->next_try = now + RETRY_FAILED;
 		break;
 	default:
-		s->next_try = now + RETRY;
+		s->next_try = now + (now < s->bind_from || s->closing_since != 0 ? RETRY_HEIR : RETRY);
 	}
+}
+
+static bool may_bind(struct share *s, int64_t now)
+{
+	if (!atomic_load(&s->may_own) || now < s->bind_from) {
+		return false;
+	}
+	if (!atomic_load(&s->closing) || s->is_heir || !s->was_worker) {
+		return true;
+	}
+	if (s->closing_since == 0) {
+		s->closing_since = now;
+	}
+	return now - s->closing_since >= CLOSING_LAST;
+}
+
+static enum endpoint_result bind_endpoint(struct share *s, evrec_error *err)
+{
+	const enum endpoint_result result = endpoint_bind(&s->endpoint, err);
+
+	if (result == ENDPOINT_OK && s->was_worker) {
+		s->bound_at = clock_monotonic(evrec_clock_real());
+	}
+	return result;
 }
 
 static void elect(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
-	enum endpoint_result result = atomic_load(&s->may_own) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
+	enum endpoint_result result = may_bind(s, now) ? bind_endpoint(s, &err) : ENDPOINT_IN_USE;
 
 	if (result == ENDPOINT_OK) {
 		s->told[0] = '\0';
@@ -420,11 +463,13 @@ static bool drop_next(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
-	if (s->endpoint.fd >= 0) {
-		owner_end(s, timeout);
-	}
+	evrec_error err = { 0 };
+
 	if (s->link.phase != LINK_NONE) {
-		worker_end(s, INT64_MAX);
+		worker_leave(s);
+	}
+	if (s->endpoint.fd >= 0 || (s->is_heir && bind_endpoint(s, &err) == ENDPOINT_OK)) {
+		owner_end(s, timeout);
 	}
 	s->next_try = INT64_MAX;
 	share_lock(s);
