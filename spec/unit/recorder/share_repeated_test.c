@@ -26,6 +26,7 @@ struct world {
 	char paths[SINKS][280], states[SINKS][280];
 	bool has_states;
 	size_t sinks;
+	int64_t deadline;
 	struct side owner, worker;
 };
 
@@ -53,6 +54,7 @@ static struct world *make(void **state, bool has_states, size_t sinks)
 	}
 	w->has_states = has_states;
 	w->sinks = sinks;
+	w->deadline = unit_mono() + SOON;
 	return w;
 }
 
@@ -155,6 +157,18 @@ static void let_write(const struct world *w, const struct side *side)
 	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
 }
 
+static void poll_one(const struct world *w, const struct side *side)
+{
+	assert_true(unit_mono() < w->deadline);
+	evrec_broadcaster_poll(side->b);
+}
+
+static void poll_both(const struct world *w)
+{
+	poll_one(w, &w->owner);
+	poll_one(w, &w->worker);
+}
+
 /* ---- another process is the owner, and is killed ---- */
 
 static bool state_has_all(const struct side *side)
@@ -168,6 +182,7 @@ static void own_until_killed(struct world *w, int ready)
 {
 	struct side *side = &w->owner;
 
+	(void)alarm(60); /* the test may have failed meanwhile */
 	open_side(w, side, "owner");
 	while (role(side) != EVREC_SHARE_OWNER) {
 		evrec_broadcaster_poll(side->b);
@@ -197,11 +212,11 @@ static void hand_over_and_kill(struct world *w)
 	open_side(w, &w->worker, "worker");
 	record(&w->worker, MANY);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		evrec_broadcaster_poll(w->worker.b);
+		poll_one(w, &w->worker);
 	}
 	assert_true(WIFSIGNALED(status));
 	while (role(&w->worker) != EVREC_SHARE_OWNER) {
-		evrec_broadcaster_poll(w->worker.b);
+		poll_one(w, &w->worker);
 	}
 }
 
@@ -225,7 +240,7 @@ static void test_what_may_be_counted_twice_is_told(void **state)
 
 	hand_over_and_kill(w);
 	while (w->worker.errors == 0) {
-		evrec_broadcaster_poll(w->worker.b);
+		poll_one(w, &w->worker);
 	}
 	assert_non_null(strstr(w->worker.error, "was killed: 20 occurrences at most are counted twice"));
 	let_write(w, &w->worker);
@@ -235,12 +250,6 @@ static void test_what_may_be_counted_twice_is_told(void **state)
 }
 
 /* ---- the owner lives ---- */
-
-static void poll_both(struct world *w)
-{
-	evrec_broadcaster_poll(w->owner.b);
-	evrec_broadcaster_poll(w->worker.b);
-}
 
 static void start_both(struct world *w)
 {
@@ -317,7 +326,7 @@ static void check_ended(void **state, bool has_states)
 	assert_int_equal(stats(&w->worker, 1).pending, MANY);
 	(void)evrec_broadcaster_shutdown(w->owner.b, 0, NULL);
 	while (role(&w->worker) != EVREC_SHARE_OWNER) {
-		evrec_broadcaster_poll(w->worker.b);
+		poll_one(w, &w->worker);
 	}
 	record(&w->worker, 1);
 	let_write(w, &w->worker);
