@@ -62,11 +62,13 @@ static void open_side(const struct world *w, struct side *side, const char *name
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("lb") };
 	evrec_broadcaster_options options;
+	char own[sizeof(w->share) + 16];
 
+	(void)snprintf(own, sizeof(own), "%s of %s", name, w->share);
 	*side = (struct side){ .errors = 0 };
 	evrec_broadcaster_options_init(&options);
 	options.share = str_from(w->share);
-	options.name = str_from(name);
+	options.name = str_from(own);
 	options.drive = EVREC_DRIVE_POLL;
 	options.on_error = on_error;
 	options.ctx = side;
