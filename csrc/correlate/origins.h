@@ -12,10 +12,11 @@
 
 /* Who has recorded an occurrence. */
 struct origin {
-	uint64_t process;    /* a random number */
-	uint64_t connection; /* by which it came, never used again by this process; 0: nobody waits for an acknowledgement */
-	bool again;          /* it was recorded before, over another connection, here or in an earlier process */
-	bool unsure;         /* the earlier one may have counted it without leaving a note of that */
+	uint64_t process; /* a random number */
+	uint64_t
+		connection; /* by which it came, never used again by this process; 0: nobody waits for an acknowledgement */
+	bool again;         /* it was recorded before, over another connection, here or in an earlier process */
+	bool unsure;        /* the earlier one may have counted it without leaving a note of that */
 };
 
 struct origins; /* NULL: none */

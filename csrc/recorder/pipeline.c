@@ -191,8 +191,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		record_new_style(pipeline, event, keys, now);
 		return;
 	}
-	if (keys == NULL || observe(pipeline, event, keys, now, &observed) != 0 ||
-	    !bound_note(pipeline, &observed)) {
+	if (keys == NULL || observe(pipeline, event, keys, now, &observed) != 0 || !bound_note(pipeline, &observed)) {
 		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}

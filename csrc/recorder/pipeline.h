@@ -34,7 +34,7 @@ enum settled_as {
 struct pipeline_settled {
 	struct receipt_id receipt;
 	uint64_t handle; /* of the correlator's entry; 0: none */
-	uint32_t n; /* occurrences; others of the same id may be settled otherwise, and later */
+	uint32_t n;      /* occurrences; others of the same id may be settled otherwise, and later */
 	enum settled_as as;
 	enum evrec_cause cause; /* of SETTLED_DROPPED */
 };

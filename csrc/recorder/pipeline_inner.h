@@ -66,7 +66,7 @@ struct pipeline {
 	const struct origin *origin;      /* of that; NULL: none */
 	bool again;                       /* another process may have created that under its name */
 	uint64_t received, rate_limited;
-	uint64_t unsure; /* pipeline_unsure */
+	uint64_t unsure;                /* pipeline_unsure */
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;
 };

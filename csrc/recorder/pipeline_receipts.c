@@ -20,8 +20,8 @@ void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *
 	const struct receipt *receipt;
 
 	for (receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
-		settle(pipeline, &(struct pipeline_settled){ receipt->id, entry->id, receipt->written, SETTLED_WRITTEN,
-		                                             0 });
+		settle(pipeline,
+		       &(struct pipeline_settled){ receipt->id, entry->id, receipt->written, SETTLED_WRITTEN, 0 });
 		settle(pipeline, &(struct pipeline_settled){ receipt->id, entry->id, receipt->n, as, entry->cause });
 	}
 }

@@ -46,7 +46,7 @@ struct sharing {
 	uint64_t unsure;               /* occurrences that may be counted twice, at the last look; when that changed */
 	int64_t unsure_at;
 	uint64_t unsure_told; /* of these */
-	int64_t state_until;           /* when the wait for the last owner's state file ends; 0: it has not begun */
+	int64_t state_until;  /* when the wait for the last owner's state file ends; 0: it has not begun */
 	struct keys keys;
 };
 

@@ -43,7 +43,7 @@ void ledger_drop(struct ledger *l, enum evrec_cause cause);
 /* Occurrences that are to be sent, or an event that the owner may forget (times.n is 0). */
 struct ledger_item {
 	struct frame_times times;
-	bool known; /* the owner has the event */
+	bool known;     /* the owner has the event */
 	uint16_t flags; /* of its frame: FRAME_AGAIN, FRAME_RESENT, FRAME_ENDED */
 	evrec_str
 		name; /* for the event, if it is a new one for the owner. Valid until the ledger changes, as `bytes` is */

@@ -15,15 +15,15 @@ struct node {
 	struct node *next_of_hash;
 	struct node *next, *prev; /* in the queue or among the idle ones */
 	uint64_t hash;
-	uint32_t slot;              /* the event's id */
-	uint32_t unsent;            /* occurrences */
-	uint32_t left[FRAME_SINKS]; /* occurrences, unsent ones too, that have not ended for the sink */
+	uint32_t slot;                /* the event's id */
+	uint32_t unsent;              /* occurrences */
+	uint32_t left[FRAME_SINKS];   /* occurrences, unsent ones too, that have not ended for the sink */
 	uint32_t resend[FRAME_SINKS]; /* of the unsent ones, the first, which were sent over an earlier connection */
-	int64_t first, last;        /* of the unsent occurrences */
-	int64_t first_sent;         /* of the occurrences that were sent and not acknowledged */
-	struct buf name;            /* empty: not made yet */
-	bool known;                 /* the owner has the event */
-	bool again;                 /* an earlier owner had occurrences that it has not acknowledged */
+	int64_t first, last;          /* of the unsent occurrences */
+	int64_t first_sent;           /* of the occurrences that were sent and not acknowledged */
+	struct buf name;              /* empty: not made yet */
+	bool known;                   /* the owner has the event */
+	bool again;                   /* an earlier owner had occurrences that it has not acknowledged */
 	size_t len;
 	char bytes[];
 };

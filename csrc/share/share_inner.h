@@ -44,10 +44,10 @@ struct peer_node {
 struct peer {
 	struct peer *next;
 	struct line_to line;
-	uint64_t number; /* of all connections of the process, from 1 */
+	uint64_t number;  /* of all connections of the process, from 1 */
 	uint64_t process; /* of its instance */
 	bool greeted, dead;
-	bool closing; /* it is about to end */
+	bool closing;             /* it is about to end */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
 	/* Under the lock. */
@@ -77,9 +77,9 @@ struct share {
 	atomic_bool may_own;
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
-	char *in;         /* FRAME_MAX bytes, for frames that are read */
-	char told[256];   /* the last error, which is told once */
-	int64_t next_try; /* to bind or to connect */
+	char *in;              /* FRAME_MAX bytes, for frames that are read */
+	char told[256];        /* the last error, which is told once */
+	int64_t next_try;      /* to bind or to connect */
 	int64_t bind_from;     /* not to bind before that: another process is the heir */
 	int64_t closing_since; /* a process that is about to end looks for an owner; 0: it has not begun to */
 	int64_t bound_at;      /* in place of the last owner, by the real clock; INT64_MIN: there was none */

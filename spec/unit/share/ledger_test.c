@@ -236,8 +236,7 @@ static void test_each_sink_gets_again_what_it_has_not_acknowledged(void **state)
 		/* Also over an owner that got nothing, or a part. */
 		assert_true(next(w));
 		assert_int_equal(w->item.times.n, 2);
-		assert_int_equal(w->item.flags & ~FRAME_AGAIN,
-		                 FRAME_RESENT | (0xff00 & ~(unsigned)FRAME_ENDED(1)));
+		assert_int_equal(w->item.flags & ~FRAME_AGAIN, FRAME_RESENT | (0xff00 & ~(unsigned)FRAME_ENDED(1)));
 		ledger_disconnect(w->l);
 	}
 	assert_true(next(w));
