@@ -134,6 +134,10 @@ void owner_step(struct share *s)
 {
 	check_changed(s);
 	accept_all(s);
+	/* First: if the process is killed now, what was acknowledged too late is counted twice. */
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		(void)peer_send(s, peer);
+	}
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
 		peer_receive(s, peer);
 		(void)peer_send(s, peer);
