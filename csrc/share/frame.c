@@ -123,9 +123,8 @@ static unsigned known_flags(enum frame_type type)
 	case FRAME_MORE:
 		return 0xff00 | FRAME_AGAIN | FRAME_RESENT | FRAME_UNSURE;
 	case FRAME_BYE:
-		return FRAME_HEIR;
 	case FRAME_FLUSH:
-		return FRAME_CLOSING;
+		return FRAME_HEIR | FRAME_CLOSING;
 	default:
 		return 0;
 	}
