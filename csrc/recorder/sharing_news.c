@@ -349,7 +349,7 @@ static void tell_unsure(struct hub *hub)
 		sh->unsure_at = now;
 	} else if (n > sh->unsure_told && now - sh->unsure_at >= UNSURE_WAIT) {
 		(void)snprintf(message, sizeof(message),
-		               "share: the process that wrote for all was killed: %" PRIu64
+		               "the process that wrote for all did not end in order: %" PRIu64
 		               " occurrences at most are counted twice",
 		               n - sh->unsure_told);
 		sh->unsure_told = n;
