@@ -658,7 +658,7 @@ typedef struct evrec_broadcaster_options {
 	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
 	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
 	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
-	 * A broadcaster without a name has that of the share.
+	 * A broadcaster without a name has that of the share. evrec_explanation_new asks the owner.
 	 */
 	evrec_str share;
 	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */
@@ -973,7 +973,7 @@ const char *evrec_stage_name(enum evrec_stage stage);
 /* A key is a callback's, whole; or the source, object and type in an evrec_suppressed; or was forgotten since. */
 enum evrec_key { EVREC_KEY_DEFAULT, EVREC_KEY_CUSTOM, EVREC_KEY_UNKNOWN };
 
-/* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed for the callback. */
+/* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed. */
 typedef struct evrec_suppressed {
 	enum evrec_stage stage;
 	enum evrec_cause cause;    /* of EVREC_STAGE_DROPPED; else EVREC_CAUSES */
@@ -998,10 +998,35 @@ typedef struct evrec_suppressed {
  * Objects are compared by kind, namespace and name, and by uid and apiVersion if `object` has them; NULL: all objects.
  * The latest 128 of each stage and cause are remembered. If callbacks chose more than one key for an entry, it has the
  * last one. Events that were refused before any sink are not told: the recording call said so. `func` must not call the
- * broadcaster.
+ * broadcaster. Of this process alone: in a worker of a `share` use evrec_explanation_new.
  */
 void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t number, const evrec_reference *object,
                                bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx);
+
+/* A sink, and its suppressed events in the order of evrec_broadcaster_explain. */
+typedef struct evrec_explained_sink {
+	size_t number;
+	evrec_str name;
+	const evrec_suppressed *suppressed;
+	size_t suppressed_len;
+} evrec_explained_sink;
+typedef struct evrec_explanation {
+	const evrec_explained_sink *sinks; /* in the order of their start */
+	size_t sinks_len;
+} evrec_explanation;
+/*
+ * What evrec_broadcaster_explain tells of all sinks. In a worker of a `share` it is what the owner tells, of the events of
+ * all processes: asks the owner, behind all that this process has recorded, and waits up to `timeout` ns of real time, in
+ * which an embedder's event loop stands still. Never waits in the owner, or without a `share`.
+ *
+ * The explanation is a copy, which never changes, and is the caller's: evrec_explanation_free, in any thread. NULL, with
+ * *err set: EVREC_ETIMEOUT (no owner was found, or it did not answer in time: it polls too rarely, or hangs), EVREC_ENOMEM
+ * (of this process or of the owner; or an answer of more than 64 MiB), EVREC_ECLOSED (after the shutdown of a worker), or
+ * EVREC_EINVALID: a worker asks from inside a callback, or a field of `object` is too long.
+ */
+const evrec_explanation *evrec_explanation_new(evrec_broadcaster *b, const evrec_reference *object, int64_t timeout,
+                                               evrec_error *err);
+void evrec_explanation_free(const evrec_explanation *explanation); /* NULL is fine */
 
 /* Counts a callback that failed, and calls on_error with `message` and the name "callback": for bindings. */
 void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message);

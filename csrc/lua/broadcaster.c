@@ -108,6 +108,7 @@ int broadcaster_new(lua_State *L)
 	evrec_broadcaster_options_init(&settings.options);
 	evrec_correlator_options_init(&settings.correlator);
 	settings.silent = false;
+	drive_refuse_thread(L, NAME, "there is none; use the option 'drive'");
 	lua_newtable(L);
 	options_read(L, 1, NAME, rows, &settings, 2);
 	b = box_new(L, &broadcaster_type, sizeof(*b));

@@ -1,6 +1,7 @@
 #include "lua/reference.h"
 
 #include "lua/reference_cache.h"
+#include "lua/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +165,53 @@ bool reference_read(lua_State *L, int index, const char *argument, const evrec_p
 	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, argument, &r->field_path, err));
 }
 
+/* The fields of a reference that is no whole object; those of an owner's reference are read by nobody. */
+static const char *const reference_names[] = { "kind",       "apiVersion",         "name",      "namespace",
+	                                       "uid",        "resourceVersion",    "fieldPath", "metadata",
+	                                       "controller", "blockOwnerDeletion", NULL };
+
+static bool is_known(lua_State *L, int index)
+{
+	size_t len, i;
+	const char *name = lua_tolstring(L, index, &len);
+
+	for (i = 0; reference_names[i] != NULL && (strcmp(reference_names[i], name) != 0 || strlen(name) != len); i++) {
+	}
+	return reference_names[i] != NULL;
+}
+
+/* Raises for the key at the top of the stack. */
+static void refuse_key(lua_State *L)
+{
+	struct suggestion s;
+	size_t i;
+
+	if (lua_type(L, -1) != LUA_TSTRING) {
+		luaL_error(L, "evrec.reference: object: unknown field: a %s", luaL_typename(L, -1));
+	}
+	s = suggest_begin(lua_tostring(L, -1));
+	for (i = 0; reference_names[i] != NULL; i++) {
+		suggest_consider(&s, reference_names[i]);
+	}
+	suggest_push(L, &s, "");
+	luaL_error(L, "evrec.reference: object: unknown field '%s'%s", s.word, lua_tostring(L, -1));
+}
+
+/* Raises if the table at stack index 1 is no whole object, and has a field that no reference has. */
+static void check_names(lua_State *L)
+{
+	lua_getfield(L, 1, "metadata");
+	if (!lua_istable(L, -1)) {
+		for (lua_pushnil(L); lua_next(L, 1) != 0; lua_pop(L, 1)) {
+			if (lua_type(L, -2) != LUA_TSTRING || !is_known(L, -2)) {
+				lua_pop(L, 1);
+				refuse_key(L);
+			}
+		}
+	}
+	lua_pop(L, 1);
+}
+
 /* The upvalues behind those of reference_read. */
 enum { UP_CACHE = UP_REFERENCE_LAST + 1, UP_KEPT };
 
@@ -186,6 +234,7 @@ static int reference_new(lua_State *L)
 		lua_pushvalue(L, 1);
 		return 1;
 	}
+	check_names(L);
 	place = reference_cache_find(L, cache, lua_upvalueindex(UP_KEPT), &reference);
 	if (place.found) {
 		return 1;

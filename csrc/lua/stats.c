@@ -193,7 +193,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 
 bool stats_push(lua_State *L, const struct broadcaster *b)
 {
-	const struct snapshot *snapshot = snapshot_push(L, b, NULL, is_rate_limited);
+	const struct snapshot *snapshot = snapshot_push(L, b, is_rate_limited);
 
 	if (snapshot == NULL) {
 		return false;

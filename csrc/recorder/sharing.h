@@ -52,6 +52,13 @@ void sharing_poll(struct hub *hub, bool flushes);
 bool sharing_is_settled(struct hub *hub);
 /* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
 int64_t sharing_poll_delay(struct hub *hub);
+/*
+ * Asks the owner what its sinks have suppressed of an object (NULL: of all objects), and waits up to `timeout` ns. 0:
+ * `answer` has it, as share/explained.h tells; or *owns is set: this process is the owner. EVREC_ETIMEOUT, EVREC_ECLOSED,
+ * EVREC_ENOMEM or EVREC_EINVALID.
+ */
+int sharing_ask(struct hub *hub, const evrec_reference *object, int64_t timeout, struct buf *answer, bool *owns,
+                evrec_error *err);
 /* Waits a moment for acknowledgements. */
 void sharing_wait(int64_t deadline);
 /*

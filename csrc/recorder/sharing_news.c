@@ -1,3 +1,4 @@
+#include "recorder/explanation.h"
 #include "recorder/sharing_inner.h"
 
 #include <inttypes.h>
@@ -287,6 +288,11 @@ static void on_load_state(void *ctx, size_t sink, evrec_str state)
 	hub_unlock(hub);
 }
 
+static void on_explain(void *ctx, const evrec_reference *object, struct buf *out)
+{
+	explanation_write(ctx, object, out);
+}
+
 const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
@@ -295,6 +301,7 @@ const struct share_ops sharing_ops = {
 	.error = on_error,
 	.save_state = on_save_state,
 	.load_state = on_load_state,
+	.explain = on_explain,
 };
 
 /* ---- answers ---- */

@@ -37,6 +37,7 @@ void peer_free(struct peer *peer)
 		forget(peer, i);
 	}
 	mem_free(peer->nodes);
+	buf_free(&peer->answer.whole);
 	buf_free(&peer->acks);
 	buf_free(&peer->held);
 	mem_free(peer);
@@ -93,7 +94,7 @@ bool peer_is_full(struct share *s, const struct peer *peer)
 	bool full;
 
 	share_lock(s);
-	full = peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
+	full = peer->answer.sends || peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
 	share_unlock(s);
 	return full;
 }
@@ -124,6 +125,9 @@ bool peer_send(struct share *s, struct peer *peer)
 {
 	while (!peer->dead && line_send(&peer->line, &peer->dead)) {
 		make_acks(s, peer);
+		if (peer->line.out.len == 0) {
+			answer_put(peer);
+		}
 		if (peer->line.out.len == 0) {
 			return true;
 		}
@@ -289,8 +293,12 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 		greet(s, peer, f);
 		return 0;
 	}
-	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH)) {
+	if (!peer->greeted ||
+	    (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH && f->type != FRAME_ASK)) {
 		return broken(err, "a frame out of its turn");
+	}
+	if (f->type == FRAME_ASK) {
+		return answer_make(s, peer, f, err);
 	}
 	if (f->type == FRAME_EVENT) {
 		return take_event(s, peer, f, err);

@@ -89,6 +89,7 @@ void share_free(struct share *s)
 	close_copy(s->wake_fd);
 	share_forget_state(s);
 	ledger_free(s->ledger);
+	ask_free(&s->ask);
 	buf_free(&s->scratch);
 	mem_free(s->same);
 	mem_free(s->names);

@@ -7,6 +7,8 @@
  *   recorder ---------> ledger ------------> owner ------------> its pipelines
  *                          ^       ack         |                     |
  *                          +-------------------+<--------------------+ share_settled
+ *              share_ask                  ask              explain
+ *   explain ------------------------------> owner ----------> its pipelines
  *
  * Roles are found out in steps. share_step is driven by a thread of the embedder's of this file, or by polls: by one
  * thread at a time. All other functions may be called by any thread at any time, unless they say more. The share has a
@@ -57,6 +59,8 @@ struct share_ops {
 	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
 	void (*load_state)(void *ctx, size_t sink, evrec_str state);
+	/* An owner: appends what its sinks have suppressed of an object (NULL: of all objects), as explained.h has it. */
+	void (*explain)(void *ctx, const evrec_reference *object, struct buf *out);
 };
 
 /*
@@ -134,6 +138,21 @@ bool share_is_settled(struct share *s);
 void share_end(struct share *s, int64_t timeout);
 
 void share_count(struct share *s, size_t sink, struct ledger_counts *counts);
+
+/*
+ * A worker asks the owner which events of an object (NULL: of all objects) it has suppressed, behind all that waits here.
+ * The present owner, or the next one if this one goes. There is one question at a time. False: another one was asked
+ * first; or see *err, whose code is 0 in that case: EVREC_ENOMEM or EVREC_EINVALID (a field of the object is too long).
+ */
+bool share_ask(struct share *s, const evrec_reference *object, evrec_error *err);
+/*
+ * SHARE_ANSWERED: `answer` is replaced by the owner's, which nobody has read yet, as explained.h has it. SHARE_REFUSED:
+ * there was no memory for an answer, at either side, or it would be too long. In both cases nothing is asked any more.
+ */
+enum share_answer { SHARE_ASKED, SHARE_ANSWERED, SHARE_REFUSED };
+enum share_answer share_take_answer(struct share *s, struct buf *answer);
+/* The question was asked by this caller, who wants no answer any more. */
+void share_forget_question(struct share *s);
 
 #pragma GCC visibility pop
 

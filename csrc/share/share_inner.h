@@ -6,6 +6,7 @@
  *   worker.c      the connection to the owner
  *   owner.c       the connections of the workers
  *   peer.c        what one worker has sent, and the acknowledgements that it is to get
+ *   ask.c         a worker's question to the owner, and the answer
  *   share_line.c  one connection
  */
 #ifndef EVREC_SHARE_INNER_H
@@ -35,6 +36,29 @@ struct line_to {
 	struct frame_parts parts;
 };
 
+/* A worker's question to the owner (share_ask). Under the lock. */
+enum ask_phase {
+	ASK_NONE,
+	ASK_WAITS, /* is to be sent */
+	ASK_SENT,
+	ASK_ANSWERED,
+	ASK_REFUSED, /* the owner has no answer */
+};
+struct ask {
+	enum ask_phase phase;
+	uint32_t number;           /* of the last question */
+	struct buf object;         /* as bytes */
+	struct frame_parts answer; /* as far as it has come */
+};
+
+/* An owner's answer that is being sent to a worker. */
+struct answer {
+	bool sends;
+	uint32_t question;
+	struct buf whole; /* empty: there is none */
+	size_t sent;      /* bytes of it */
+};
+
 /* An event that a worker has sent. `event` lies in `bytes`. */
 struct peer_node {
 	struct frame_event event;
@@ -51,6 +75,7 @@ struct peer {
 	bool closing;             /* it is about to end */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
+	struct answer answer;
 	/* Under the lock. */
 	struct buf acks; /* records to be sent */
 	struct buf held; /* records that wait for share_release; the first `marked` bytes are in the state */
@@ -107,6 +132,7 @@ struct share {
 	bool flushes;
 	_Atomic size_t most_events; /* of all limits that were set */
 	bool records_own;           /* an event was taken out of the ledger, and is not recorded yet */
+	struct ask ask;
 };
 
 static inline void share_lock(struct share *s)
@@ -171,8 +197,22 @@ bool peer_send(struct share *s, struct peer *peer);
 /* With the lock held. */
 void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack);
 void peer_release(struct peer *peer);
-/* So many acknowledgements wait that no more events are read. */
+/* So many acknowledgements wait, or an answer, that no more events are read. */
 bool peer_is_full(struct share *s, const struct peer *peer);
+
+/* ---- ask.c ---- */
+
+/* With the lock held: makes the question's frame in line.out, if one is to be sent. */
+void ask_put(struct share *s);
+/* With the lock held: the connection has ended. A question without an answer is asked again. */
+void ask_disconnect(struct share *s);
+/* A part of an answer has come. */
+int ask_take(struct share *s, const struct frame *f, evrec_error *err);
+void ask_free(struct ask *ask);
+/* An owner: a question has come. */
+int answer_make(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err);
+/* Makes the answer's next frame in line.out, if one is to be sent. */
+void answer_put(struct peer *peer);
 
 #pragma GCC visibility pop
 

@@ -34,6 +34,7 @@ void worker_end(struct share *s, int64_t next_try)
 	s->next_try = next_try;
 	share_lock(s);
 	ledger_disconnect(s->ledger);
+	ask_disconnect(s);
 	atomic_store(&s->role, SHARE_UNKNOWN);
 	share_unlock(s);
 }
@@ -113,6 +114,9 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 	}
 	if (f->type == FRAME_STATE && ready) {
 		return take_state(s, f, err) == 0;
+	}
+	if (f->type == FRAME_ANSWER && ready) {
+		return ask_take(s, f, err) == 0;
 	}
 	if (f->type == FRAME_BYE) {
 		s->link.unsure = false;
@@ -218,6 +222,8 @@ static void take_next(struct share *s)
 		}
 	} else if (s->flushes) {
 		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, atomic_load(&s->closing) ? FRAME_CLOSING : 0);
+	} else {
+		ask_put(s);
 	}
 	share_unlock(s);
 }

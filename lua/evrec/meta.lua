@@ -13,7 +13,8 @@ local evrec = {}
 
 -- ---- events, references, clocks ----
 
----An object reference. evrec ignores other fields. nil and lua-cjson's null mean that a field is unset.
+---An object reference. Recording calls ignore other fields, `evrec.reference` refuses them. nil and lua-cjson's null
+---mean that a field is unset.
 ---@class evrec.ReferenceTable
 ---@field kind string
 ---@field apiVersion? string
@@ -36,7 +37,8 @@ local evrec = {}
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
 ---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
----get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse: also for a field that no
+---reference has, unless the table has `metadata`, and so is a whole object.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -377,10 +379,15 @@ function Broadcaster:stats() end
 ---Returns which events of an object each sink suppressed lately, by which stage and key, how often, and when the next
 ---token comes. Objects are compared by kind, namespace and name, and by `uid` and `apiVersion` if `object` has them.
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
+---
+---With `share` the owner of the share is asked, for up to `timeout` seconds: an event loop stands still meanwhile.
 ---@param object? evrec.Object nil: all objects
+---@param timeout? number default: 1
 ---@return evrec.Explained[]? sinks in the order of start, without the ended ones
----@return string? message, string? name `"closed"`
-function Broadcaster:explain(object) end
+---@return string? message
+---@return string? name `"closed"`; `"timeout"`: no owner was found, or it did not answer; `"memory"`; `"invalid"`: in a
+---callback of a process that is not the owner
+function Broadcaster:explain(object, timeout) end
 
 ---@class evrec.MetricsOptions
 ---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause`,
