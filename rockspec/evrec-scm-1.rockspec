@@ -74,6 +74,7 @@ build = {
 				"csrc/correlate/aggregator.c",
 				"csrc/correlate/correlator.c",
 				"csrc/correlate/event_log.c",
+				"csrc/correlate/origins.c",
 				"csrc/correlate/series.c",
 				"csrc/correlate/series_entry.c",
 				"csrc/correlate/series_state.c",

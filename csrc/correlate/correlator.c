@@ -212,13 +212,13 @@ static void prefetch(const evrec_correlator *c, const struct keys *keys)
 
 /* Out of line, the watch costs others nothing. */
 static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
-                                                     int64_t now, struct observed *o)
+                                                     int64_t now, const struct origin *origin, struct observed *o)
 {
 	int code;
 
 	c->watch->begin(c->watch->ctx);
 	c->mode = IDLE;
-	code = correlator_observe(c, event, keys, now, o);
+	code = correlator_observe(c, event, keys, now, origin, o);
 	c->mode = WATCHED;
 	c->watch->observed(c->watch->ctx, code == 0 ? o : NULL, now);
 	return code;
@@ -226,13 +226,13 @@ static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const 
 
 /* Else the compiler splits it, for the sake of observe_watched, and each call jumps once more. */
 __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
-                                                 int64_t now, struct observed *o)
+                                                 int64_t now, const struct origin *origin, struct observed *o)
 {
 	bool combined, known, ok;
 	struct key *key;
 
 	if (c->mode != IDLE) {
-		return c->mode == BUSY ? EVREC_EINVALID : observe_watched(c, event, keys, now, o);
+		return c->mode == BUSY ? EVREC_EINVALID : observe_watched(c, event, keys, now, origin, o);
 	}
 	c->mode = BUSY;
 	/* The keys of a repeated event already know their entries. */
@@ -240,11 +240,14 @@ __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evre
 		prefetch(c, keys);
 	}
 	observed_init(o, event);
-	ok = aggregate(c, keys, o, now, &key, &combined) && event_log_observe(&c->event_log, key, o, now, &known) &&
-	     limit(c, keys, o, now);
+	ok = aggregate(c, keys, o, now, &key, &combined) &&
+	     event_log_observe(&c->event_log, key, origin, o, now, &known) && (o->repeated || limit(c, keys, o, now));
 	c->mode = IDLE;
 	if (!ok) {
 		return EVREC_ENOMEM;
+	}
+	if (origin != NULL) {
+		event_log_note(&c->event_log, o->handle, origin, o->skip);
 	}
 	o->patch = known && !o->skip;
 	o->why = o->skip ? EVREC_RATE_LIMITED : combined ? EVREC_AGGREGATED : known ? EVREC_DUPLICATE : EVREC_NEW;
@@ -264,7 +267,7 @@ int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, i
 	if (!keys_are_of(&c->keys, event) && !keys_make(&c->keys, event)) {
 		return EVREC_ENOMEM;
 	}
-	code = correlator_observe(c, event, &c->keys, now, &observed);
+	code = correlator_observe(c, event, &c->keys, now, NULL, &observed);
 	if (code == 0) {
 		observed_fields(&observed, &result->event);
 		result->handle = observed.handle;
@@ -303,6 +306,17 @@ void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, e
 void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
 {
 	correlator_answered(c, handle, name, resource_version);
+}
+
+void correlator_acknowledge(evrec_correlator *c, uint64_t handle, uint64_t connection, bool limited, uint32_t n)
+{
+	if (c->watch != NULL) {
+		c->watch->begin(c->watch->ctx);
+	}
+	event_log_acknowledge(&c->event_log, handle, connection, limited, n);
+	if (c->watch != NULL) {
+		c->watch->answered(c->watch->ctx, handle);
+	}
 }
 
 void correlator_set_watch(evrec_correlator *c, const struct correlator_watch *watch)

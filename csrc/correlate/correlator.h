@@ -6,6 +6,7 @@
 #define EVREC_CORRELATOR_H
 
 #include "correlate/observed.h"
+#include "correlate/origins.h"
 #include "event/key.h"
 
 #pragma GCC visibility push(hidden)
@@ -13,10 +14,16 @@
 /*
  * Decides what becomes of an event: 0. `keys` are the event's, made by keys_make; the correlator keeps in them where it
  * found its entries. *observed borrows from `event` and from the correlator, until the next call. Errors: EVREC_ENOMEM;
- * EVREC_EINVALID from inside a callback of this correlator.
+ * EVREC_EINVALID from inside a callback of this correlator. `origin` is who has recorded it, NULL if that is this process.
  */
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
-                       struct observed *observed);
+                       const struct origin *origin, struct observed *observed);
+/*
+ * `n` occurrences of the entry with this handle, which came over this connection (struct origin), are acknowledged: they
+ * will not be recorded again. `limited`: they had no token.
+ */
+void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited,
+                            uint32_t n);
 
 /* The checks of evrec_correlator_new. */
 int correlator_check_options(const evrec_correlator_options *options, evrec_error *err);
@@ -26,7 +33,7 @@ void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_st
 
 /*
  * Is told what changes in a correlator: `begin` before correlator_observe and correlator_answered, and then one of the
- * other two: *observed, NULL if that failed, or the handle of the entry.
+ * other two: *observed, NULL if that failed, or the handle of the entry. So for correlator_acknowledge, by `answered`.
  */
 struct correlator_watch {
 	void (*begin)(void *ctx);

@@ -7,6 +7,7 @@ struct observation {
 	struct buf text; /* name, then resource version */
 	uint32_t name_len;
 	int32_t count; /* 0: the entry was just made, and has no name yet */
+	struct origins *origins;
 };
 
 static void recycle(void *value)
@@ -16,11 +17,16 @@ static void recycle(void *value)
 	buf_clear(&o->text);
 	o->name_len = 0;
 	o->count = 0;
+	mem_free(o->origins);
+	o->origins = NULL;
 }
 
 static void fini(void *value)
 {
-	buf_free(&((struct observation *)value)->text);
+	struct observation *o = value;
+
+	buf_free(&o->text);
+	mem_free(o->origins);
 }
 
 static const struct lru_type cache_type = { sizeof(struct observation), recycle, fini };
@@ -93,7 +99,8 @@ static bool observe_new(struct event_log *l, struct observation *o, struct obser
 	return true;
 }
 
-bool event_log_observe(struct event_log *l, struct key *key, struct observed *observed, int64_t now, bool *known)
+bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
+                       int64_t now, bool *known)
 {
 	bool fresh;
 	struct observation *o = lru_put(l->cache, key, &fresh);
@@ -106,7 +113,8 @@ bool event_log_observe(struct event_log *l, struct key *key, struct observed *ob
 	if (!*known) {
 		return observe_new(l, o, observed, now);
 	}
-	if (o->count < INT32_MAX) {
+	observed->repeated = origin != NULL && origins_take(o->origins, origin, &observed->skip);
+	if (!observed->repeated && o->count < INT32_MAX) {
 		o->count++;
 	}
 	observed->name = name_of(o);
@@ -114,6 +122,24 @@ bool event_log_observe(struct event_log *l, struct key *key, struct observed *ob
 	observed->first = o->first;
 	observed->count = o->count;
 	return true;
+}
+
+void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		origins_add(&o->origins, origin, limited);
+	}
+}
+
+void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		origins_acknowledge(&o->origins, connection, limited, n);
+	}
 }
 
 /* An answer without a name leaves the entry its name. */
@@ -190,7 +216,7 @@ bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fi
 	return true;
 }
 
-/* The numbers of an observation as they are saved; name and resource version follow. */
+/* The numbers of an observation as they are saved; its origins, name and resource version follow. */
 struct saved {
 	int64_t first;
 	uint32_t name_len;
@@ -204,6 +230,7 @@ bool event_log_save(const void *value, struct buf *out)
 
 	if (o->count > 0) {
 		buf_put(out, &saved, sizeof(saved));
+		origins_save(o->origins, out);
 		buf_put_str(out, buf_str(&o->text));
 	}
 	return o->count > 0;
@@ -211,17 +238,26 @@ bool event_log_save(const void *value, struct buf *out)
 
 enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str value)
 {
+	struct origins *origins = NULL;
 	struct observation *o;
+	enum restored restored;
 	struct saved saved;
 	bool fresh;
 
-	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1 || saved.name_len > value.len) {
+	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1) {
 		return RESTORED_INVALID;
 	}
-	o = lru_put(l->cache, key, &fresh);
-	if (o == NULL) {
-		return RESTORED_NO_MEMORY;
+	restored = origins_restore(&origins, &value);
+	if (restored == RESTORED && saved.name_len > value.len) {
+		restored = RESTORED_INVALID;
 	}
+	o = restored == RESTORED ? lru_put(l->cache, key, &fresh) : NULL;
+	if (o == NULL) {
+		mem_free(origins);
+		return restored == RESTORED ? RESTORED_NO_MEMORY : restored;
+	}
+	mem_free(o->origins);
+	o->origins = origins;
 	if (!set_text(l, o, (evrec_str){ value.data, saved.name_len },
 	              (evrec_str){ value.data + saved.name_len, value.len - saved.name_len })) {
 		return RESTORED_NO_MEMORY;

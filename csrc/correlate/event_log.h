@@ -6,7 +6,7 @@
 #define EVREC_EVENT_LOG_H
 
 #include "correlate/observed.h"
-#include "correlate/restored.h"
+#include "correlate/origins.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -23,9 +23,15 @@ void event_log_destroy(struct event_log *l);
 /*
  * Counts an event by its key. Sets the name, resource version, first timestamp, count and handle in *observed to those
  * of the key's entry; the strings are valid until the next call. A new event gets a name if it has none, and a count of
- * at least 1. Sets *known to whether the event was seen before. False: no memory.
+ * at least 1. Sets *known to whether the event was seen before. False: no memory. If another process has recorded it
+ * (`origin` is not NULL), it may be counted already: then sets observed->repeated, and observed->skip as it was then.
  */
-bool event_log_observe(struct event_log *l, struct key *key, struct observed *observed, int64_t now, bool *known);
+bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
+                       int64_t now, bool *known);
+/* Notes the origin of an occurrence that was observed just now. */
+void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited);
+/* As origins_acknowledge. Does nothing if the entry was evicted. */
+void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n);
 
 /*
  * Takes the server's answer about an entry, at any later time: sets the name, unless that is empty, and the resource

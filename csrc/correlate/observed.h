@@ -20,6 +20,7 @@ struct observed {
 	uint64_t aggregate; /* in the aggregator */
 	uint64_t bucket;    /* in the spam filter */
 	bool patch, skip;
+	bool repeated; /* another process has recorded it again, and it is counted already */
 	enum evrec_why why;
 	/* Of a series alone: */
 	int64_t due;   /* when the occurrence is to be written; 0: at once */
@@ -40,6 +41,7 @@ static inline void observed_init(struct observed *o, const evrec_fields *event)
 	o->last = event->last;
 	o->count = event->count;
 	o->aggregate = o->bucket = 0;
+	o->repeated = false;
 }
 
 /* Sets *fields to the whole event, with its changes. */

@@ -36,8 +36,8 @@ struct state *state_new_of_series(struct series *series);
 void state_free(struct state *s); /* NULL is fine */
 
 /*
- * After correlator_observe or series_observe was successful: its entries have changed. If there is no memory to note that, the entry
- * is saved after its next change.
+ * After correlator_observe or series_observe was successful: its entries have changed. If there is no memory to note
+ * that, the entry is saved after its next change.
  */
 void state_observed(struct state *s, const struct observed *o, int64_t now);
 /* After correlator_answered; or the entry of a series has changed otherwise than by an event. */

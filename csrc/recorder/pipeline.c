@@ -18,7 +18,7 @@ static void drop(struct pipeline *pipeline, const struct observed *o, struct key
 		observed_fields(o, &event);
 		pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
 	}
-	pipeline_settle_now(pipeline, SETTLED_DROPPED, cause);
+	pipeline_settle_now(pipeline, o->handle, SETTLED_DROPPED, cause);
 }
 
 /* The event, as it was observed, had no token. */
@@ -52,6 +52,7 @@ static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event
 	pipeline->received++;
 	pipeline->dropped[cause]++;
 	observed_init(&observed, event);
+	observed.handle = 0;
 	drop(pipeline, &observed, keys, cause, now);
 }
 
@@ -60,8 +61,8 @@ static void get_event(const void *observed, evrec_fields *event)
 	observed_fields(observed, event);
 }
 
-static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                   struct observed *observed)
+static int observe_once(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                        struct observed *observed)
 {
 	if (pipeline->series != NULL) {
 		series_for_others(pipeline->series, pipeline->receipt != NULL);
@@ -70,7 +71,19 @@ static int observe(struct pipeline *pipeline, const evrec_fields *event, struct 
 	observed->due = 0;
 	observed->base = 0;
 	observed->finishes = observed->merged = observed->again = false;
-	return correlator_observe(pipeline->correlator, event, keys, now, observed);
+	return correlator_observe(pipeline->correlator, event, keys, now, pipeline->origin, observed);
+}
+
+static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                   struct observed *observed)
+{
+	const int code = observe_once(pipeline, event, keys, now, observed);
+	const struct origin *origin = pipeline->origin;
+
+	if (code == 0 && origin != NULL && origin->again && origin->unsure && !observed->repeated) {
+		pipeline->unsure++;
+	}
+	return code;
 }
 
 static void submit_new_style(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
@@ -125,7 +138,7 @@ static void limit(struct pipeline *pipeline, const struct observed *o, struct ke
 	pipeline->rate_limited++;
 	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
 	tell_limited(pipeline, o);
-	pipeline_settle_now(pipeline, SETTLED_RATE_LIMITED, 0);
+	pipeline_settle_now(pipeline, o->handle, SETTLED_RATE_LIMITED, 0);
 }
 
 static void record_new_style(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
@@ -180,8 +193,7 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 		record_new_style(pipeline, event, keys, now);
 		return;
 	}
-	if (keys == NULL || correlator_observe(pipeline->correlator, event, keys, now, &observed) != 0 ||
-	    !bound_note(pipeline, &observed)) {
+	if (keys == NULL || observe(pipeline, event, keys, now, &observed) != 0 || !bound_note(pipeline, &observed)) {
 		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}

@@ -9,6 +9,7 @@
 #ifndef EVREC_PIPELINE_H
 #define EVREC_PIPELINE_H
 
+#include "correlate/origins.h"
 #include "event/key.h"
 #include "outbox/receipt.h"
 #include "sink/sink.h"
@@ -32,7 +33,8 @@ enum settled_as {
 
 struct pipeline_settled {
 	struct receipt_id receipt;
-	uint32_t n; /* occurrences; others of the same id may be settled otherwise, and later */
+	uint64_t handle; /* of the correlator's entry; 0: none */
+	uint32_t n;      /* occurrences; others of the same id may be settled otherwise, and later */
 	enum settled_as as;
 	enum evrec_cause cause; /* of SETTLED_DROPPED */
 };
@@ -71,11 +73,17 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
 /*
  * The same for one occurrence that another process has recorded: `settled` of the listener tells what becomes of it, maybe
  * before this returns. An occurrence that a pipeline holds when it is freed is never settled, nor are those of the parent in
- * a forked child. A `receipt` of NULL: nobody asks. `again`: an earlier owner may have created the event under its name; if
- * it has, the event is patched. False: the pipeline was stopped, and nothing will be told.
+ * a forked child. A `receipt` of NULL: nobody asks. `origin`: who has recorded it; if it is counted already, the event is
+ * written with its present count. NULL: it was not recorded before. `again`: an earlier owner may have created the event
+ * under its name; if it has, the event is patched. False: the pipeline was stopped, and nothing will be told.
  */
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                         const struct receipt_id *receipt, bool again);
+                         const struct receipt_id *receipt, const struct origin *origin, bool again);
+/* Occurrences of which it is unsure whether they were counted before: the counts exceed by so many at most. */
+uint64_t pipeline_unsure(const struct pipeline *pipeline);
+/* `n` occurrences that came over this connection (struct origin) are acknowledged; `handle` and `as` are how they settled. */
+void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
+                          uint32_t n);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*

@@ -64,8 +64,10 @@ struct pipeline {
 	struct buf note;                  /* an aggregate's note, if it had to be cleaned or cut */
 	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
 	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
+	const struct origin *origin;      /* of that; NULL: none */
 	bool again;                       /* another process may have created that under its name */
 	uint64_t received, rate_limited;
+	uint64_t unsure;                /* pipeline_unsure */
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	unsigned fork_generation;
 };
@@ -112,8 +114,8 @@ void pipeline_settle_series(const struct pipeline *pipeline, const struct entry 
 
 /* ---- pipeline_receipts.c ---- */
 
-/* The occurrence that is recorded now comes no further. `cause` is that of SETTLED_DROPPED. */
-void pipeline_settle_now(const struct pipeline *pipeline, enum settled_as as, enum evrec_cause cause);
+/* The occurrence that is recorded now comes no further. `handle` and `cause` are those of struct pipeline_settled. */
+void pipeline_settle_now(const struct pipeline *pipeline, uint64_t handle, enum settled_as as, enum evrec_cause cause);
 /* The entry was collected. */
 void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *entry);
 

@@ -144,7 +144,7 @@ void pipeline_renew(struct pipeline *pipeline)
 	free_correlator(pipeline);
 	pipeline->state_ahead = NULL; /* the parent's, which may have been at work on it */
 	suppressed_free(&pipeline->suppressed);
-	pipeline->received = pipeline->rate_limited = 0;
+	pipeline->received = pipeline->rate_limited = pipeline->unsure = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));
 	(void)open_parts(pipeline, NULL);
 }

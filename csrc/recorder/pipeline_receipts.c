@@ -7,10 +7,10 @@ static void settle(const struct pipeline *pipeline, const struct pipeline_settle
 	}
 }
 
-void pipeline_settle_now(const struct pipeline *pipeline, enum settled_as as, enum evrec_cause cause)
+void pipeline_settle_now(const struct pipeline *pipeline, uint64_t handle, enum settled_as as, enum evrec_cause cause)
 {
 	if (pipeline->receipt != NULL) {
-		settle(pipeline, &(struct pipeline_settled){ *pipeline->receipt, 1, as, cause });
+		settle(pipeline, &(struct pipeline_settled){ *pipeline->receipt, handle, 1, as, cause });
 	}
 }
 
@@ -20,21 +20,37 @@ void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *
 	const struct receipt *receipt;
 
 	for (receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
-		settle(pipeline, &(struct pipeline_settled){ receipt->id, receipt->written, SETTLED_WRITTEN, 0 });
-		settle(pipeline, &(struct pipeline_settled){ receipt->id, receipt->n, as, entry->cause });
+		settle(pipeline,
+		       &(struct pipeline_settled){ receipt->id, entry->id, receipt->written, SETTLED_WRITTEN, 0 });
+		settle(pipeline, &(struct pipeline_settled){ receipt->id, entry->id, receipt->n, as, entry->cause });
 	}
 }
 
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                         const struct receipt_id *receipt, bool again)
+                         const struct receipt_id *receipt, const struct origin *origin, bool again)
 {
 	if (pipeline->phase != PIPELINE_RUNNING) {
 		return false;
 	}
 	pipeline->receipt = receipt;
+	pipeline->origin = origin;
 	pipeline->again = again;
 	pipeline_record(pipeline, event, keys, now);
 	pipeline->receipt = NULL;
+	pipeline->origin = NULL;
 	pipeline->again = false;
 	return true;
+}
+
+uint64_t pipeline_unsure(const struct pipeline *pipeline)
+{
+	return pipeline->unsure;
+}
+
+void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
+                          uint32_t n)
+{
+	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
+		correlator_acknowledge(pipeline->correlator, handle, connection, as == SETTLED_RATE_LIMITED, n);
+	}
 }

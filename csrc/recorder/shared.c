@@ -129,6 +129,9 @@ bool shared_close(evrec_broadcaster *b)
 	broadcaster_enter_phase(b, BROADCASTER_CLOSED);
 	last = --hub->open == 0 && !hub->ended;
 	hub->ended = hub->ended || last;
+	if (last) {
+		sharing_close(hub);
+	}
 	shared_leave(b);
 	return last;
 }

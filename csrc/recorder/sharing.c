@@ -66,6 +66,7 @@ void sharing_free(struct hub *hub)
 	if (hub->sharing != NULL) {
 		share_free(hub->sharing->share);
 		keys_free(&hub->sharing->keys);
+		buf_free(&hub->sharing->settled);
 		mem_free(hub->sharing);
 		hub->sharing = NULL;
 	}
@@ -182,6 +183,13 @@ int64_t sharing_silent_for(const struct hub *hub)
 	return since == 0 ? 0 : sharing_mono() - since;
 }
 
+void sharing_close(const struct hub *hub)
+{
+	if (hub->sharing != NULL && hub->sharing->share != NULL) {
+		share_close(hub->sharing->share);
+	}
+}
+
 enum evrec_share_role sharing_role(const struct hub *hub)
 {
 	static const enum evrec_share_role roles[] = {
@@ -222,6 +230,8 @@ void sharing_renew(struct hub *hub)
 		atomic_store(&sh->told, false);
 		sh->unsettled = 0;
 		sh->marked = false;
+		buf_clear(&sh->settled);
+		sh->unsure = sh->unsure_told = 0;
 		sh->state_until = 0;
 	}
 }

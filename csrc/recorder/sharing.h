@@ -32,6 +32,8 @@ void sharing_add_sink(struct hub *hub);
 bool sharing_forward(struct hub *hub, const evrec_fields *event);
 /* Whether the pipelines are to be driven: this process is the owner, or there is nothing to share. */
 bool sharing_owns(const struct hub *hub);
+/* The last handle was closed. */
+void sharing_close(const struct hub *hub);
 /* evrec_broadcaster_may_own. */
 void sharing_may_own(struct hub *hub);
 enum evrec_share_role sharing_role(const struct hub *hub);

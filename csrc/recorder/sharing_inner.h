@@ -43,7 +43,11 @@ struct sharing {
 	uint64_t unsettled;         /* occurrences of workers in the pipelines of this process, for each sink */
 	bool marked;                /* share_mark was called */
 	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
-	int64_t state_until;           /* when the wait for the last owner's state file ends; 0: it has not begun */
+	struct buf settled;            /* what has settled since then */
+	uint64_t unsure;               /* occurrences that may be counted twice, at the last look; when that changed */
+	int64_t unsure_at;
+	uint64_t unsure_told; /* of these */
+	int64_t state_until;  /* when the wait for the last owner's state file ends; 0: it has not begun */
 	struct keys keys;
 };
 

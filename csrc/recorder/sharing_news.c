@@ -1,11 +1,14 @@
 #include "recorder/explanation.h"
 #include "recorder/sharing_inner.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
 #define BUSY_MAX (EVREC_SECOND / 4)   /* a wait for answers, if none comes for a while */
 #define AT_ONCE 256                   /* occurrences that are recorded while a recording call may have to wait */
+#define UNSURE_WAIT EVREC_SECOND      /* after the last occurrence that may be counted twice, until that is told */
 #define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
 
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
@@ -45,8 +48,10 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
                       struct keys *keys, int64_t now)
 {
 	const struct receipt_id receipt = { e->source, e->node };
+	const struct origin origin = { e->process, e->source, (e->flags & FRAME_RESENT) != 0,
+		                       (e->flags & FRAME_UNSURE) != 0 };
 	evrec_watch *watch = sharing_sink_at(sh->hub, i);
-	const bool again = e->again && event->name.len != 0;
+	const bool again = (e->flags & FRAME_AGAIN) != 0 && event->name.len != 0;
 	struct chosen chosen;
 
 	if (watch == NULL || watch->phase != WATCH_RUNNING) {
@@ -56,10 +61,10 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 	choose(e, i, &chosen);
 	watch->chosen = &chosen;
 	if (e->source == 0) {
-		(void)pipeline_record_for(watch->pipeline, event, keys, now, NULL, again);
+		(void)pipeline_record_for(watch->pipeline, event, keys, now, NULL, &origin, again);
 	} else {
 		sh->unsettled++;
-		if (!pipeline_record_for(watch->pipeline, event, keys, now, &receipt, again)) {
+		if (!pipeline_record_for(watch->pipeline, event, keys, now, &receipt, &origin, again)) {
 			sh->unsettled--;
 			settle(sh, e, i, EVREC_CAUSE_CLOSED, 1);
 		}
@@ -87,8 +92,10 @@ static void on_record(void *ctx, const struct share_event *e)
 		event.first = event.last = n == 0 ? e->first : e->last;
 		event.name = n == 0 ? e->name : (evrec_str){ NULL, 0 };
 		keys = keys_make(&sh->keys, &event) ? &sh->keys : NULL;
-		for (size_t i = 0; i < hub->last_number; i++) {
-			record_to(sh, e, i, &event, keys, now);
+		for (unsigned i = 0; i < hub->last_number; i++) {
+			if ((e->flags & FRAME_ENDED(i)) == 0) {
+				record_to(sh, e, i, &event, keys, now);
+			}
 		}
 	}
 	hub_unlock(hub);
@@ -98,6 +105,71 @@ static void on_record(void *ctx, const struct share_event *e)
 static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled *s)
 {
 	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops);
+}
+
+/* ---- which counts the next owner is not to be told of again ---- */
+
+/* Occurrences that settled, and whose acknowledgements are held. */
+struct settled {
+	size_t sink;
+	struct pipeline_settled as;
+};
+
+static void forget_one(struct sharing *sh, const struct settled *s)
+{
+	const evrec_watch *watch = sharing_sink_at(sh->hub, s->sink);
+
+	/* Who is not connected any more records them again. */
+	if (watch != NULL && s->as.handle != 0 && share_has_source(sh->share, s->as.receipt.source)) {
+		pipeline_acknowledge(watch->pipeline, s->as.receipt.source, s->as.handle, s->as.as, s->as.n);
+	}
+}
+
+/* The state that is written from now on leaves them out. */
+static void forget_settled(struct sharing *sh)
+{
+	for (size_t at = 0; at < sh->settled.len; at += sizeof(struct settled)) {
+		struct settled s;
+
+		memcpy(&s, sh->settled.data + at, sizeof(s));
+		forget_one(sh, &s);
+	}
+	buf_clear(&sh->settled);
+}
+
+static bool add_to_last(const struct buf *settled, const struct settled *s)
+{
+	struct settled last;
+
+	if (settled->len == 0) {
+		return false;
+	}
+	memcpy(&last, settled->data + settled->len - sizeof(last), sizeof(last));
+	if (last.sink != s->sink || last.as.handle != s->as.handle || last.as.as != s->as.as ||
+	    last.as.receipt.source != s->as.receipt.source || last.as.n > UINT32_MAX - s->as.n) {
+		return false;
+	}
+	last.as.n += s->as.n;
+	memcpy(settled->data + settled->len - sizeof(last), &last, sizeof(last));
+	return true;
+}
+
+static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_settled *as)
+{
+	const struct settled s = { sink, *as };
+
+	if (!add_to_last(&sh->settled, &s)) {
+		buf_put(&sh->settled, &s, sizeof(s));
+	}
+	if (sh->settled.failed) {
+		/* Too early is better than never: then a count exceeds. */
+		sh->settled.failed = false;
+		forget_one(sh, &s);
+	}
+	if (atomic_load(&sh->stops)) {
+		/* When the sinks end, the states are written once more. */
+		forget_settled(sh);
+	}
 }
 
 void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pipeline_settled *s)
@@ -120,6 +192,7 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 			}
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
 			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
+			note_settled(hub->sharing, watch->number - 1, s);
 			return;
 		}
 	}
@@ -274,9 +347,10 @@ static void acknowledge(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
 
-	if (!sh->marked && share_mark(sh->share)) {
-		sh->marked = true;
-		for (size_t i = 0; i < FRAME_SINKS; i++) {
+	if (!sh->marked) {
+		sh->marked = share_mark(sh->share);
+		forget_settled(sh);
+		for (size_t i = 0; sh->marked && i < FRAME_SINKS; i++) {
 			const evrec_watch *watch = sharing_sink_at(hub, i);
 
 			sh->changes[i] = watch == NULL ? 0 : pipeline_state_changes(watch->pipeline);
@@ -285,6 +359,32 @@ static void acknowledge(struct hub *hub)
 	if (sh->marked && has_states(hub)) {
 		sh->marked = false;
 		share_release(sh->share);
+	}
+}
+
+/* Tells how many occurrences may be counted twice, once no more come for a while. */
+static void tell_unsure(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+	const int64_t now = sharing_mono();
+	char message[160];
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		const evrec_watch *watch = sharing_sink_at(hub, i);
+
+		n += watch == NULL ? 0 : pipeline_unsure(watch->pipeline);
+	}
+	if (n != sh->unsure) {
+		sh->unsure = n;
+		sh->unsure_at = now;
+	} else if (n > sh->unsure_told && now - sh->unsure_at >= UNSURE_WAIT) {
+		(void)snprintf(message, sizeof(message),
+		               "the process that wrote for all did not end in order: %" PRIu64
+		               " occurrences at most are counted twice",
+		               n - sh->unsure_told);
+		sh->unsure_told = n;
+		hub_tell_error(hub, message, "share", NULL);
 	}
 }
 
@@ -310,6 +410,7 @@ int64_t sharing_take_answers(struct hub *hub)
 			(void)pipeline_take_all_news(hub->sinks.items[i]->pipeline);
 		}
 		acknowledge(hub);
+		tell_unsure(hub);
 		wait = sh->unsettled != 0 || sh->marked ? wait_for_answers(sh) : IDLE;
 	} else if (sh->state_until != 0) {
 		wait = SHARING_BUSY;

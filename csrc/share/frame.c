@@ -138,6 +138,21 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 	return broken(err, "a frame of an unknown type");
 }
 
+static unsigned known_flags(enum frame_type type)
+{
+	switch (type) {
+	case FRAME_EVENT:
+	case FRAME_MORE:
+		return 0xff00 | FRAME_AGAIN | FRAME_RESENT | FRAME_UNSURE;
+	case FRAME_BYE:
+	case FRAME_FLUSH:
+	case FRAME_ANSWER:
+		return FRAME_HEIR | FRAME_CLOSING | FRAME_NONE;
+	default:
+		return 0;
+	}
+}
+
 int frame_read(evrec_str message, struct frame *f, evrec_error *err)
 {
 	struct bytes in = bytes_of(message);
@@ -148,7 +163,7 @@ int frame_read(evrec_str message, struct frame *f, evrec_error *err)
 		return broken(err, "no frame");
 	}
 	*f = (struct frame){ .type = (enum frame_type)head.type, .flags = head.flags, .seq = head.seq };
-	return head.flags > 1 ? broken(err, "an unknown flag") : read_body(&in, f, err);
+	return (head.flags & ~known_flags(f->type)) != 0 ? broken(err, "an unknown flag") : read_body(&in, f, err);
 }
 
 size_t frame_times_len(const struct frame *f)

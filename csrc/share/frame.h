@@ -43,9 +43,14 @@ enum frame_type {
 };
 
 /* Of frame.flags. */
-#define FRAME_AGAIN 1 /* event: an earlier owner may have written it under this name */
-#define FRAME_HEIR 1  /* bye: the receiver is to be the next owner; it has the state, if there is one */
-#define FRAME_NONE 1  /* answer: the owner has none, for want of memory, or as it would be too long */
+#define FRAME_AGAIN 1   /* event: an earlier owner may have written it under this name */
+#define FRAME_RESENT 2  /* event, more: all these occurrences were sent over an earlier connection */
+#define FRAME_UNSURE 4  /* event, more: its owner did not end in order */
+#define FRAME_HEIR 1    /* bye: the receiver is to be the next owner; it has the state, if there is one */
+#define FRAME_CLOSING 1 /* flush: the worker is about to end, and is to be no owner */
+#define FRAME_NONE 1    /* answer: the owner has none, for want of memory, or as it would be too long */
+/* event, more: these occurrences have ended for the i-th sink. */
+#define FRAME_ENDED(i) (0x100u << (i))
 
 /* An option that all processes must have alike: its name, and a hash of its value. */
 struct frame_option {

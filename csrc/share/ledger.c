@@ -145,15 +145,54 @@ static bool make_name(struct ledger *l, struct node *node)
 	return true;
 }
 
-static struct ledger_item item_of(const struct node *node, uint32_t n)
+static struct ledger_item item_of(const struct node *node, uint32_t n, unsigned flags)
 {
 	return (struct ledger_item){
 		.times = { node->slot, n, node->first, node->last },
 		.known = node->known,
-		.again = node->again,
+		.flags = (uint16_t)(flags | (node->again && !node->known ? FRAME_AGAIN : 0)),
 		.name = buf_str(&node->name),
 		.bytes = { node->bytes, node->len },
 	};
+}
+
+/* The next occurrences, all of which are to end for the same sinks. */
+static struct ledger_item next_of(const struct node *node)
+{
+	const uint32_t most = node_resend(node);
+	unsigned flags = 0;
+	uint32_t n = node->unsent, less = 0;
+
+	if (most != 0) {
+		flags = FRAME_RESENT;
+		for (unsigned i = 0; i < FRAME_SINKS; i++) {
+			if (node->resend[i] < most) {
+				flags |= FRAME_ENDED(i);
+				less = node->resend[i] > less ? node->resend[i] : less;
+			}
+		}
+		n = most - less;
+	}
+	return item_of(node, n < LEDGER_SEND_MAX ? n : LEDGER_SEND_MAX, flags);
+}
+
+/* The item of next_of is no more to be sent. */
+static void went(struct ledger *l, struct node *node, uint32_t n)
+{
+	const uint32_t most = node_resend(node);
+
+	for (size_t i = 0; i < FRAME_SINKS && most != 0; i++) {
+		node->resend[i] = node->resend[i] < most - n ? node->resend[i] : most - n;
+	}
+	node->unsent -= n;
+	node->first = node->last;
+	if (node->unsent == 0) {
+		nodes_remove(&l->queue, node);
+	} else if (most == n) {
+		/* Others have some to be sent again. */
+		nodes_remove(&l->queue, node);
+		nodes_push(&l->queue, node);
+	}
 }
 
 bool ledger_next(struct ledger *l, struct ledger_item *item)
@@ -169,8 +208,8 @@ bool ledger_next(struct ledger *l, struct ledger_item *item)
 		return false;
 	}
 	l->next_id = node->slot;
-	l->next_n = node->unsent < LEDGER_SEND_MAX ? node->unsent : LEDGER_SEND_MAX;
-	*item = item_of(node, l->next_n);
+	*item = next_of(node);
+	l->next_n = item->times.n;
 	return true;
 }
 
@@ -188,10 +227,7 @@ void ledger_sent(struct ledger *l)
 	}
 	node_end_waiting(l, node);
 	node->known = true;
-	node->unsent -= l->next_n;
-	if (node->unsent == 0) {
-		nodes_remove(&l->queue, node);
-	}
+	went(l, node, l->next_n);
 }
 
 /* ---- the answers ---- */
@@ -228,10 +264,13 @@ uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *by
 
 static void disconnect_node(struct ledger *l, struct node *node)
 {
-	const uint32_t left = node_left(node);
+	const uint32_t left = node_left(node), fresh = node->unsent - node_resend(node);
 
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		node->resend[i] = node->left[i] < fresh ? 0 : node->left[i] - fresh;
+	}
 	if (left == node->unsent) {
-		if (node->known) {
+		if (node->known && left == fresh) {
 			/* All that was sent is acknowledged: the next owner makes another event of what comes. */
 			node->again = false;
 			node->name.len = 0;
@@ -251,6 +290,24 @@ static void disconnect_node(struct ledger *l, struct node *node)
 	node->unsent = left;
 }
 
+/* Nodes that have something to be sent again come first. */
+static void order_queue(struct ledger *l)
+{
+	struct list queue = l->queue;
+	struct node *node, *next;
+
+	l->queue = (struct list){ NULL, NULL, 0 };
+	for (int again = 1; again >= 0; again--) {
+		for (node = queue.head; node != NULL; node = next) {
+			next = node->next;
+			if ((node_resend(node) != 0) == again) {
+				nodes_remove(&queue, node);
+				nodes_push(&l->queue, node);
+			}
+		}
+	}
+}
+
 void ledger_disconnect(struct ledger *l)
 {
 	while (l->idle.head != NULL) {
@@ -264,12 +321,14 @@ void ledger_disconnect(struct ledger *l)
 			disconnect_node(l, l->slots[i].node);
 		}
 	}
+	order_queue(l);
 }
 
 /* ---- the end ---- */
 
 static void take_node(struct ledger *l, struct node *node)
 {
+	node->known = false;
 	nodes_remove(&l->queue, node);
 	l->busy--;
 	l->busy_bytes -= node_size(node);
@@ -287,8 +346,16 @@ bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event 
 	    frame_event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
 		return false;
 	}
-	*item = item_of(node, node->unsent);
-	take_node(l, node);
+	*item = next_of(node);
+	if (item->times.n == node->unsent) {
+		take_node(l, node);
+		return true;
+	}
+	for (unsigned i = 0; i < FRAME_SINKS; i++) {
+		node->left[i] -= (item->flags & FRAME_ENDED(i)) == 0 ? item->times.n : 0;
+	}
+	went(l, node, item->times.n);
+	node->known = true;
 	return true;
 }
 
@@ -302,7 +369,7 @@ bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_it
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
 		l->ended[i].dropped[cause] += node->left[i];
 	}
-	*item = item_of(node, node->unsent);
+	*item = item_of(node, node->unsent, 0);
 	take_node(l, node);
 	return true;
 }

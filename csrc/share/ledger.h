@@ -3,7 +3,7 @@
  *
  * There is one node for each different event, with numbers of occurrences: a repeated event takes no memory. A node whose
  * occurrences are all acknowledged is idle; some idle ones are kept, so that the next occurrence need not send the event
- * again. If the owner goes away, all that it has not acknowledged is to be sent again, to the next one.
+ * again. If the owner goes away, all that it has not acknowledged is to be sent again, to the next one, before all else.
  *
  *   recorded ---> unsent ---> sent ---> acknowledged for each sink
  *                   ^          |
@@ -51,8 +51,8 @@ void ledger_drop(struct ledger *l, enum evrec_cause cause);
 /* Occurrences that are to be sent, or an event that the owner may forget (times.n is 0). */
 struct ledger_item {
 	struct frame_times times;
-	bool known; /* the owner has the event */
-	bool again; /* an earlier owner may have written it, under this name */
+	bool known;     /* the owner has the event */
+	uint16_t flags; /* of its frame: FRAME_AGAIN, FRAME_RESENT, FRAME_ENDED */
 	evrec_str
 		name; /* for the event, if it is a new one for the owner. Valid until the ledger changes, as `bytes` is */
 	evrec_str bytes; /* of the event */
@@ -72,9 +72,9 @@ uint32_t ledger_ack(struct ledger *l, const struct frame_ack *ack, evrec_str *by
 void ledger_disconnect(struct ledger *l);
 
 /*
- * Takes an event with all its occurrences out of a ledger that is disconnected and then no longer counts them: this
- * process is to write them itself. The item, and the event, which the caller frees with frame_event_destroy, are valid until the
- * next call. False: there is none, or no memory.
+ * Takes the next item out of a ledger that is disconnected and then no longer counts it: this process is to write it itself.
+ * `known`: a part of the event was taken before. The item, and the event, which the caller frees with frame_event_destroy,
+ * are valid until the next call. False: there is none, or no memory.
  */
 bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event);
 /* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */

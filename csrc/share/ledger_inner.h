@@ -15,16 +15,17 @@ struct node {
 	struct node *next_of_hash;
 	struct node *next, *prev; /* in the queue or among the idle ones */
 	uint64_t hash;
-	uint32_t slot;              /* the event's id */
-	uint32_t unsent;            /* occurrences */
-	uint32_t left[FRAME_SINKS]; /* occurrences, unsent ones too, that have not ended for the sink */
-	int64_t first, last;        /* of the unsent occurrences */
-	int64_t first_sent;         /* of the occurrences that were sent and not acknowledged */
-	struct buf name;            /* empty: not made yet */
-	bool known;                 /* the owner has the event */
-	bool again;                 /* an earlier owner had occurrences that it has not acknowledged */
-	bool important;             /* a Warning */
-	bool waits;                 /* nothing was sent: it may be dropped */
+	uint32_t slot;                /* the event's id */
+	uint32_t unsent;              /* occurrences */
+	uint32_t left[FRAME_SINKS];   /* occurrences, unsent ones too, that have not ended for the sink */
+	uint32_t resend[FRAME_SINKS]; /* of the unsent ones, the first, which were sent over an earlier connection */
+	int64_t first, last;          /* of the unsent occurrences */
+	int64_t first_sent;           /* of the occurrences that were sent and not acknowledged */
+	struct buf name;              /* empty: not made yet */
+	bool known;                   /* the owner has the event */
+	bool again;                   /* an earlier owner had occurrences that it has not acknowledged */
+	bool important;               /* a Warning */
+	bool waits;                   /* nothing was sent: it may be dropped */
 	struct node *waits_next, *waits_prev;
 	size_t len;
 	char bytes[];
@@ -89,6 +90,8 @@ bool ledger_make_room(struct ledger *l, size_t len, bool important);
 size_t node_size(const struct node *node);
 /* Occurrences that have not ended for every sink. */
 uint32_t node_left(const struct node *node);
+/* Occurrences that are to be sent again. */
+uint32_t node_resend(const struct node *node);
 struct node *node_find(const struct ledger *l, uint64_t hash, evrec_str bytes);
 /* A node without occurrences, which is neither busy nor idle yet. NULL: no memory. */
 struct node *node_new(struct ledger *l, uint64_t hash, evrec_str bytes);

@@ -42,14 +42,24 @@ size_t node_size(const struct node *node)
 	return sizeof(*node) + node->len + node->name.cap;
 }
 
-uint32_t node_left(const struct node *node)
+static uint32_t most_of(const uint32_t sinks[FRAME_SINKS])
 {
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
-		most = node->left[i] > most ? node->left[i] : most;
+		most = sinks[i] > most ? sinks[i] : most;
 	}
 	return most;
+}
+
+uint32_t node_left(const struct node *node)
+{
+	return most_of(node->left);
+}
+
+uint32_t node_resend(const struct node *node)
+{
+	return most_of(node->resend);
 }
 
 static struct node **bucket(const struct ledger *l, uint64_t hash)

@@ -6,6 +6,7 @@
 
 #define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
 #define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
+#define AWAIT_MS 10                      /* between two looks for a worker */
 
 /* ---- becoming the owner ---- */
 
@@ -23,8 +24,15 @@ static bool record_own(struct share *s)
 	if (!ok) {
 		return false;
 	}
-	s->ops->record(s->ctx, &(struct share_event){ 0, 0, &event, item.name, item.again, item.times.n,
-	                                              item.times.first, item.times.last });
+	s->ops->record(s->ctx, &(struct share_event){
+				       .event = &event,
+				       .process = share_process(s->instance),
+				       .name = item.known ? (evrec_str){ NULL, 0 } : item.name,
+				       .flags = (uint16_t)(item.flags | (s->link.unsure ? FRAME_UNSURE : 0)),
+				       .n = item.times.n,
+				       .first = item.times.first,
+				       .last = item.times.last,
+			       });
 	frame_event_destroy(&event);
 	share_lock(s);
 	s->records_own = false;
@@ -90,7 +98,7 @@ static void accept_some(struct share *s, int64_t now)
 	struct endpoint_peer peer;
 	evrec_error err = { 0 };
 
-	for (size_t i = 0; i < FRAMES_A_STEP && s->next_accept <= now; i++) {
+	for (size_t i = 0; i < FRAMES_A_STEP && s->next_accept <= now && !s->alone; i++) {
 		const int fd = endpoint_accept(&s->endpoint, &peer, &err);
 
 		if (fd >= 0) {
@@ -146,8 +154,10 @@ void owner_step(struct share *s, int64_t now)
 	size_t work;
 
 	check_changed(s);
-	if (!s->alone) {
-		accept_some(s, now);
+	accept_some(s, now);
+	/* First: if the process is killed now, what was acknowledged too late is counted twice. */
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		(void)peer_send(s, peer);
 	}
 	work = WORK_A_STEP / (s->peers_len + 1);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
@@ -216,7 +226,10 @@ static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 
 	for (size_t i = 0; i < s->sinks && !heir->dead; i++) {
 		buf_clear(&state);
-		if (s->ops->save_state(s->ctx, i, &state) && !state.failed && state.len <= FRAME_STATE_MAX) {
+		if (s->state[i].len != 0) {
+			/* The last owner's, which was not taken up yet. */
+			send_state(heir, i, buf_str(&s->state[i]), deadline);
+		} else if (s->ops->save_state(s->ctx, i, &state) && !state.failed && state.len <= FRAME_STATE_MAX) {
 			send_state(heir, i, buf_str(&state), deadline);
 		}
 	}
@@ -224,17 +237,56 @@ static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 	return !heir->dead;
 }
 
+/* Greets the processes that have connected. False: there is no worker. */
+static bool greet_all(struct share *s)
+{
+	bool any = false;
+
+	accept_some(s, mono());
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		if (!peer->greeted) {
+			peer_receive(s, peer, WORK_A_PEER);
+		}
+		any = any || (peer->greeted && !peer->dead);
+	}
+	return any;
+}
+
+/* The workers of the last owner are about to come. */
+static void await_workers(struct share *s, int64_t deadline)
+{
+	const int64_t last = s->bound_at == INT64_MIN ? INT64_MIN : s->bound_at + HEIR_FIRST;
+	struct pollfd polled = { .fd = s->endpoint.fd, .events = POLLIN };
+
+	while (!greet_all(s) && mono() < last && mono() < deadline) {
+		(void)poll(&polled, 1, AWAIT_MS);
+	}
+}
+
+/* NULL: nobody is left. */
+static struct peer *find_heir(struct share *s, bool closing, int64_t deadline)
+{
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		if (!peer->dead && peer->closing == closing && bequeath(s, peer, deadline)) {
+			return peer;
+		}
+	}
+	return NULL;
+}
+
 void owner_end(struct share *s, int64_t timeout)
 {
 	const int64_t deadline = mono() + timeout;
-	struct peer *peer, *heir = NULL;
+	struct peer *peer, *heir;
 
+	await_workers(s, deadline);
 	for (peer = s->peers; peer != NULL; peer = peer->next) {
 		peer->dead = peer->dead || !peer->greeted;
 		send_acks(s, peer, deadline);
-		if (heir == NULL && !peer->dead && bequeath(s, peer, deadline)) {
-			heir = peer;
-		}
+	}
+	heir = find_heir(s, false, deadline);
+	if (heir == NULL) {
+		heir = find_heir(s, true, deadline);
 	}
 	/* Not before: another process would be the owner before the heir has the state. */
 	endpoint_close(&s->endpoint);

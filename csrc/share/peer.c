@@ -146,7 +146,7 @@ static int broken(evrec_error *err, const char *reason)
 }
 
 /* As many as may be in this step, but one at least. *times is then the rest, for later steps. */
-static void record(struct share *s, struct peer *peer, struct frame_times *times, evrec_str name, bool again)
+static void record(struct share *s, struct peer *peer, struct frame_times *times, evrec_str name, uint16_t flags)
 {
 	const size_t most = peer->work > 0 ? peer->work : 1;
 	const uint32_t n = times->n < most ? times->n : (uint32_t)most;
@@ -154,8 +154,9 @@ static void record(struct share *s, struct peer *peer, struct frame_times *times
 		.source = peer->number,
 		.node = times->id,
 		.event = &peer->nodes[times->id]->event,
+		.process = peer->process,
 		.name = name,
-		.again = again,
+		.flags = flags,
 		.n = n,
 		.first = times->first,
 		.last = times->last,
@@ -219,10 +220,30 @@ static bool is_id(const struct share *s, uint32_t id)
 	return id < 2 * (s->most_events + 1024);
 }
 
-static int put_rest(struct peer *peer, evrec_str times, evrec_error *err)
+/* Occurrences that are to be recorded in later steps. */
+struct rest {
+	struct frame_times times;
+	uint16_t flags;
+};
+
+static int put_rest(struct peer *peer, const struct frame_times *times, uint16_t flags, evrec_error *err)
 {
-	buf_put_str(&peer->rest, times);
+	const struct rest rest = { .times = *times, .flags = flags };
+
+	buf_put(&peer->rest, (const char *)&rest, sizeof(rest));
 	return peer->rest.failed ? error_set(err, EVREC_ENOMEM, "no memory") : 0;
+}
+
+static int put_more(struct peer *peer, const struct frame *f, evrec_error *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < frame_times_len(f) && code == 0; i++) {
+		const struct frame_times times = frame_times_at(f, i);
+
+		code = put_rest(peer, &times, f->flags, err);
+	}
+	return code;
 }
 
 static int take_event(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
@@ -248,9 +269,9 @@ static int take_event(struct share *s, struct peer *peer, const struct frame *f,
 	if (code == 0) {
 		struct frame_times times = f->times;
 
-		record(s, peer, &times, name, f->flags == FRAME_AGAIN);
+		record(s, peer, &times, name, f->flags);
 		if (times.n != 0) {
-			code = put_rest(peer, (evrec_str){ (const char *)&times, sizeof(times) }, err);
+			code = put_rest(peer, &times, f->flags, err);
 		}
 	}
 	/* Most events are small: a long one does not keep its memory. */
@@ -260,22 +281,24 @@ static int take_event(struct share *s, struct peer *peer, const struct frame *f,
 
 static int take_rest(struct share *s, struct peer *peer, evrec_error *err)
 {
-	struct frame_times times;
-
 	while (peer->work > 0 && peer->rest_at < peer->rest.len) {
 		char *at = peer->rest.data + peer->rest_at;
+		struct frame_times *times;
+		struct rest rest;
 
-		memcpy(&times, at, sizeof(times));
-		if (times.n == 0) {
-			forget(peer, times.id);
+		memcpy(&rest, at, sizeof(rest));
+		times = &rest.times;
+		if (times->n == 0) {
+			forget(peer, times->id);
 			peer->work--;
-		} else if (times.id >= peer->nodes_len || peer->nodes[times.id] == NULL || times.n > LEDGER_SEND_MAX) {
+		} else if (times->id >= peer->nodes_len || peer->nodes[times->id] == NULL ||
+		           times->n > LEDGER_SEND_MAX) {
 			return broken(err, "an unknown event");
 		} else {
-			record(s, peer, &times, (evrec_str){ NULL, 0 }, false);
+			record(s, peer, times, (evrec_str){ NULL, 0 }, rest.flags);
 		}
-		memcpy(at, &times, sizeof(times));
-		peer->rest_at += times.n == 0 ? sizeof(times) : 0;
+		memcpy(at, &rest, sizeof(rest));
+		peer->rest_at += times->n == 0 ? sizeof(rest) : 0;
 	}
 	if (peer->rest_at == peer->rest.len) {
 		buf_free(&peer->rest);
@@ -308,6 +331,7 @@ static void greet(struct share *s, struct peer *peer, const struct frame *hello)
 	ok = equal && frame_hello(&peer->line.out, s->instance, s->same, s->same_len);
 	share_unlock(s);
 	peer->greeted = ok;
+	peer->process = share_process(hello->instance);
 	if (!equal) {
 		refuse(peer, EVREC_STR("options"), text);
 	}
@@ -331,12 +355,13 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 		return take_event(s, peer, f, err);
 	}
 	if (f->type == FRAME_MORE) {
-		return put_rest(peer, f->records, err);
+		return put_more(peer, f, err);
 	}
 	if (f->type == FRAME_PING) {
 		peer->pinged = true;
 		return 0;
 	}
+	peer->closing = peer->closing || f->flags == FRAME_CLOSING;
 	s->ops->flush(s->ctx);
 	return 0;
 }

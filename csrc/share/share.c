@@ -58,6 +58,7 @@ struct share *share_new(const struct share_options *options, const struct share_
 		s->next_try = s->next_accept = s->next_refusal = s->silence.told = NEVER;
 		s->refused_user = geteuid();
 		silence_end(s);
+		s->bind_from = s->bound_at = INT64_MIN;
 		s->most_events = options->limits.max_events;
 		make_instance(s);
 		if (copy_users(s)) {
@@ -259,6 +260,19 @@ void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink,
 	}
 }
 
+bool share_has_source(struct share *s, uint64_t source)
+{
+	const struct peer *peer;
+	bool has;
+
+	share_lock(s);
+	for (peer = s->peers; peer != NULL && peer->number != source; peer = peer->next) {
+	}
+	has = peer != NULL && !peer->failed;
+	share_unlock(s);
+	return has;
+}
+
 bool share_mark(struct share *s)
 {
 	bool holds = false;
@@ -280,6 +294,12 @@ void share_release(struct share *s)
 	}
 	share_unlock(s);
 	share_wake(s);
+}
+
+void share_close(struct share *s)
+{
+	atomic_store(&s->closing, true);
+	share_flush(s);
 }
 
 void share_flush(struct share *s)

@@ -37,8 +37,9 @@ struct share_event {
 	uint64_t source,
 		node; /* for share_settled; source is 0 if this process has recorded them: nobody waits for their end */
 	const struct frame_event *event;
-	evrec_str name; /* for the event, if it is a new one; empty: it needs one of its own */
-	bool again;     /* an earlier owner may have created it under this name */
+	uint64_t process; /* the random number of the process that has recorded them */
+	evrec_str name;   /* for the event, if it is a new one; empty: it needs one of its own */
+	uint16_t flags;   /* of the frame */
 	uint32_t n;
 	int64_t first, last;
 };
@@ -124,6 +125,8 @@ evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
+/* Whether the source of a share_event is connected: else it will record again all that was not acknowledged. */
+bool share_has_source(struct share *s, uint64_t source);
 /*
  * An owner that holds acknowledgements: the state that is saved from now on has all that was settled until now. False:
  * nothing is held.
@@ -137,6 +140,11 @@ void share_release(struct share *s);
  * time of CLOCK_MONOTONIC, in ns.
  */
 void share_step(struct share *s, int64_t now, int64_t timeout);
+/*
+ * The process is about to end, and goes on with steps until then. It is to be no owner, unless there is no other process: the
+ * owner learns that, and this one first looks for another one for a while.
+ */
+void share_close(struct share *s);
 /* Ends the wait of a step, the present one or the next one. */
 void share_wake(struct share *s);
 /* A worker asks the owner to write all that it has. */
@@ -145,8 +153,9 @@ void share_flush(struct share *s);
 bool share_is_settled(struct share *s);
 /*
  * Ends in order, within `timeout` ns, instead of further steps: an owner has written what it could by now, sends
- * acknowledgements, and hands its state to one worker, which is to be the next owner. A worker drops what is left, for the
- * cause "closed".
+ * acknowledgements, and hands its state to one worker, which is to be the next owner; one that has become the owner just now
+ * waits for the workers of the last one. A worker drops what is left, for the cause "closed", and passes on the state if
+ * it was made the next owner.
  */
 void share_end(struct share *s, int64_t timeout);
 

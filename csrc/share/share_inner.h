@@ -29,6 +29,7 @@
 /* Frames and occurrences that an owner takes in one step: the same part from each worker, but at least the latter. */
 #define WORK_A_STEP 10000
 #define WORK_A_PEER 64
+#define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
 /* A connection, at either side. Only the thread that steps uses it. */
 struct line_to {
@@ -72,9 +73,11 @@ struct peer_node {
 struct peer {
 	struct peer *next;
 	struct line_to line;
-	uint64_t number; /* of all connections of the process, from 1 */
+	uint64_t number;  /* of all connections of the process, from 1 */
+	uint64_t process; /* of its instance */
 	bool greeted, dead;
 	bool pinged;              /* and it got no answer yet */
+	bool closing;             /* it is about to end */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
 	size_t work;     /* frames and occurrences that may be taken in this step */
@@ -97,6 +100,7 @@ struct link {
 	size_t sent;              /* bytes of it */
 	struct frame_times times; /* of it */
 	uint16_t flags;           /* of it */
+	bool unsure;              /* the last connection did not end in order */
 };
 
 /* Whether the owner answers. Times are those of steps; NEVER: not so. */
@@ -119,9 +123,15 @@ struct share {
 	bool alone;         /* an owner without an endpoint */
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
-	char *in;         /* FRAME_MAX bytes, for frames that are read */
-	char told[256];   /* the last error, which is told once */
-	int64_t next_try; /* to bind or to connect */
+	char *in;              /* FRAME_MAX bytes, for frames that are read */
+	char told[256];        /* the last error, which is told once */
+	int64_t next_try;      /* to bind or to connect */
+	int64_t bind_from;     /* not to bind before that: another process is the heir */
+	int64_t closing_since; /* a process that is about to end looks for an owner; 0: it has not begun to */
+	int64_t bound_at;      /* in place of the last owner, by the real clock; INT64_MIN: there was none */
+	bool was_worker;       /* there was an owner that has gone since */
+	bool is_heir;          /* of that one */
+	atomic_bool closing;
 	struct link link;
 	struct silence silence;
 	_Atomic int64_t silent_since; /* share_silent_since */
@@ -160,6 +170,14 @@ static inline void share_unlock(struct share *s)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+static inline uint64_t share_process(const unsigned char instance[FRAME_ID_SIZE])
+{
+	uint64_t process;
+
+	memcpy(&process, instance, sizeof(process));
+	return process;
+}
+
 void share_forget_state(struct share *s);
 
 /* ---- share_step.c ---- */
@@ -180,6 +198,8 @@ int line_receive(struct share *s, struct line_to *line, struct frame *frame, evr
 
 void worker_begin(struct share *s, int fd, int64_t now);
 void worker_end(struct share *s, int64_t next_try);
+/* Instead of further steps: takes what the owner has said until now. */
+void worker_leave(struct share *s);
 /* Reads and sends what can be at once. */
 void worker_step(struct share *s, int64_t now);
 

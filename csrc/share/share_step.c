@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #define RETRY (100 * MS)          /* until the next try, if nobody could be connected to */
+#define RETRY_HEIR (20 * MS)      /* if an heir is about to be there */
 #define RETRY_FAILED EVREC_SECOND /* if the system refuses */
+#define CLOSING_LAST (500 * MS)   /* before a process that is about to end becomes the owner */
 
 void share_tell(struct share *s, const char *message, const char *name)
 {
@@ -34,7 +36,7 @@ static void try_connect(struct share *s, int64_t now)
 		s->next_try = now + RETRY_FAILED;
 		break;
 	default:
-		s->next_try = now + RETRY;
+		s->next_try = now + (now < s->bind_from || s->closing_since != 0 ? RETRY_HEIR : RETRY);
 		if (atomic_load(&s->may_own)) {
 			/* Else it could have been bound. */
 			silence_step(s, now);
@@ -42,10 +44,34 @@ static void try_connect(struct share *s, int64_t now)
 	}
 }
 
+static bool may_bind(struct share *s, int64_t now)
+{
+	if (!atomic_load(&s->may_own) || now < s->bind_from) {
+		return false;
+	}
+	if (!atomic_load(&s->closing) || s->is_heir || !s->was_worker) {
+		return true;
+	}
+	if (s->closing_since == 0) {
+		s->closing_since = now;
+	}
+	return now - s->closing_since >= CLOSING_LAST;
+}
+
+static enum endpoint_result bind_endpoint(struct share *s, evrec_error *err)
+{
+	const enum endpoint_result result = endpoint_bind(&s->endpoint, err);
+
+	if (result == ENDPOINT_OK && s->was_worker) {
+		s->bound_at = clock_monotonic(evrec_clock_real());
+	}
+	return result;
+}
+
 static void elect(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
-	enum endpoint_result result = atomic_load(&s->may_own) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
+	enum endpoint_result result = may_bind(s, now) ? bind_endpoint(s, &err) : ENDPOINT_IN_USE;
 
 	if (result == ENDPOINT_OK) {
 		s->told[0] = '\0';
@@ -170,11 +196,13 @@ static bool drop_next(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
-	if (s->endpoint.fd >= 0 || s->alone) {
-		owner_end(s, timeout);
-	}
+	evrec_error err = { 0 };
+
 	if (s->link.phase != LINK_NONE) {
-		worker_end(s, INT64_MAX);
+		worker_leave(s);
+	}
+	if (s->endpoint.fd >= 0 || s->alone || (s->is_heir && bind_endpoint(s, &err) == ENDPOINT_OK)) {
+		owner_end(s, timeout);
 	}
 	s->next_try = INT64_MAX;
 	share_lock(s);

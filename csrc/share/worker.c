@@ -3,10 +3,10 @@
 #include "share/bytes.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 
 #define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
 #define RETRY_REFUSED EVREC_SECOND
-#define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
 void worker_begin(struct share *s, int fd, int64_t now)
 {
@@ -96,6 +96,9 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 	if (f->type == FRAME_HELLO && !ready) {
 		s->link.phase = LINK_READY;
 		s->refused = false;
+		s->was_worker = true;
+		s->is_heir = false;
+		s->closing_since = 0;
 		s->told[0] = '\0';
 		/* Of an owner that has gone since: this one counts on without it. */
 		share_forget_state(s);
@@ -123,7 +126,10 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		return ask_take(s, f, err) == 0;
 	}
 	if (f->type == FRAME_BYE) {
-		worker_end(s, f->flags == FRAME_HEIR ? now : now + HEIR_FIRST);
+		s->link.unsure = false;
+		s->is_heir = f->flags == FRAME_HEIR;
+		s->bind_from = s->is_heir ? now : now + HEIR_FIRST;
+		worker_end(s, now);
 		return false;
 	}
 	(void)error_set(err, EVREC_EINVALID, "the peer sent a frame out of its turn");
@@ -139,6 +145,7 @@ static void lose(struct share *s, int64_t now, const evrec_error *err)
 	if (s->link.phase == LINK_NONE) {
 		return;
 	}
+	s->link.unsure = s->link.unsure || s->link.phase == LINK_READY;
 	worker_end(s, now + (err->message[0] == '\0' ? wait : RETRY_REFUSED));
 	if (err->message[0] != '\0') {
 		(void)snprintf(message, sizeof(message), "share: %.240s", err->message);
@@ -169,6 +176,11 @@ static void receive(struct share *s, int64_t now)
 
 /* ---- what the worker says ---- */
 
+static uint16_t flags_of(const struct link *link, const struct ledger_item *item)
+{
+	return item->flags | ((item->flags & FRAME_RESENT) != 0 && link->unsure ? FRAME_UNSURE : 0);
+}
+
 /* The name, and the event's bytes. False: no memory. */
 static bool begin_event(struct link *link, const struct ledger_item *item)
 {
@@ -181,16 +193,17 @@ static bool begin_event(struct link *link, const struct ledger_item *item)
 	}
 	link->sent = 0;
 	link->times = item->times;
-	link->flags = item->again ? FRAME_AGAIN : 0;
+	link->flags = flags_of(link, item);
 	return true;
 }
 
-/* Occurrences of events that the owner knows. */
-static void put_more(struct ledger *ledger, struct ledger_item *item, struct buf *out)
+/* Occurrences, with the same flags, of events that the owner knows. */
+static void put_more(const struct link *link, struct ledger *ledger, struct ledger_item *item, struct buf *out)
 {
-	bool next = frame_begin(out, FRAME_MORE, 0);
+	const uint16_t flags = item->flags;
+	bool next = frame_begin(out, FRAME_MORE, flags_of(link, item));
 
-	while (next && item->known && frame_has_room(out)) {
+	while (next && item->known && item->flags == flags && frame_has_room(out)) {
 		frame_add_times(out, &item->times);
 		if (out->failed) {
 			break;
@@ -217,12 +230,12 @@ static void take_next(struct share *s)
 	share_lock(s);
 	if (ledger_next(s->ledger, &item)) {
 		if (item.known) {
-			put_more(s->ledger, &item, &link->line.out);
+			put_more(link, s->ledger, &item, &link->line.out);
 		} else if (begin_event(link, &item)) {
 			ledger_sent(s->ledger);
 		}
 	} else if (s->flushes) {
-		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, 0);
+		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, atomic_load(&s->closing) ? FRAME_CLOSING : 0);
 	} else {
 		ask_put(s);
 	}
@@ -276,6 +289,7 @@ static bool has_changed(struct share *s)
 void worker_step(struct share *s, int64_t now)
 {
 	if (has_changed(s)) {
+		s->link.unsure = true;
 		worker_end(s, now);
 		return;
 	}
@@ -284,5 +298,20 @@ void worker_step(struct share *s, int64_t now)
 	if (s->link.phase != LINK_NONE) {
 		silence_step(s, now);
 		transmit(s, now);
+	}
+}
+
+void worker_leave(struct share *s)
+{
+	evrec_error err = { 0 };
+	struct frame f;
+
+	/* From here on the owner cannot make it the heir unseen. */
+	(void)shutdown(s->link.line.fd, SHUT_RD);
+	while (s->link.phase != LINK_NONE && line_receive(s, &s->link.line, &f, &err) > 0 &&
+	       take_frame(s, &f, INT64_MAX - HEIR_FIRST, &err)) {
+	}
+	if (s->link.phase != LINK_NONE) {
+		worker_end(s, INT64_MAX);
 	}
 }

@@ -31,7 +31,7 @@ static struct observed observe(struct life *life, const evrec_fields *event, int
 	struct observed o;
 
 	assert_true(keys_make(&life->keys, event));
-	assert_int_equal(correlator_observe(life->c, event, &life->keys, now, &o), 0);
+	assert_int_equal(correlator_observe(life->c, event, &life->keys, now, NULL, &o), 0);
 	state_observed(life->state, &o, now);
 	return o;
 }
@@ -372,7 +372,7 @@ static void run_world(struct world *w)
 		name_event(&event, name, step);
 		a = observe(&life, &event, w->now);
 		assert_true(keys_make(&keys, &event));
-		assert_int_equal(correlator_observe(eternal, &event, &keys, w->now, &b), 0);
+		assert_int_equal(correlator_observe(eternal, &event, &keys, w->now, NULL, &b), 0);
 		check_same(&a, &b);
 		answer_both(w, &life, eternal, &a, &b);
 		live_on(w, &life);

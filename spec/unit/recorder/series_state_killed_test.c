@@ -225,7 +225,7 @@ static void record(struct owner *p, unsigned object, unsigned worker, bool named
 		event.name = str_from(node->name);
 	}
 	assert_true(keys_make(&p->keys, &event));
-	assert_true(pipeline_record_for(p->pipeline, &event, &p->keys, w->now, object == OWN ? NULL : &receipt,
+	assert_true(pipeline_record_for(p->pipeline, &event, &p->keys, w->now, object == OWN ? NULL : &receipt, NULL,
 	                                named && node->sent));
 	node->sent = node->sent || named;
 }

@@ -71,7 +71,7 @@ static void observe(struct fixture *f)
 	struct observed o;
 
 	assert_true(keys_make(&keys, &event));
-	assert_int_equal(correlator_observe(f->correlator, &event, &keys, T0, &o), 0);
+	assert_int_equal(correlator_observe(f->correlator, &event, &keys, T0, NULL, &o), 0);
 	keys_free(&keys);
 }
 

@@ -99,7 +99,7 @@ static void test_repeated_event_is_folded_and_sent_once(void **state)
 	assert_true(add(w, 1, T0) && add(w, 1, T0 + 1) && add(w, 1, T0 + 2));
 	assert_int_equal(ledger_events(w->l), 1);
 	assert_true(next(w));
-	assert_false(w->item.known || w->item.again);
+	assert_false(w->item.known || (w->item.flags & FRAME_AGAIN) != 0);
 	assert_int_equal(w->item.times.n, 3);
 	assert_int_equal(w->item.times.first, T0);
 	assert_int_equal(w->item.times.last, T0 + 2);
@@ -185,12 +185,15 @@ static void test_next_owner_gets_what_the_last_one_has_not_acknowledged(void **s
 	assert_int_equal(ack(w, id, 1, 0, FRAME_FORWARDED), 1);
 	ledger_disconnect(w->l);
 	assert_true(next(w));
-	assert_true(w->item.again && !w->item.known);
-	assert_int_equal(w->item.times.n, 2);
+	assert_true((w->item.flags & FRAME_AGAIN) != 0 && !w->item.known);
+	assert_int_equal(w->item.times.n, 1);
 	assert_int_equal(w->item.times.first, T0);
-	assert_int_equal(w->item.times.last, T0 + 2);
 	assert_int_equal(w->item.name.len, strlen(name));
 	assert_memory_equal(w->item.name.data, name, strlen(name));
+	ledger_sent(w->l);
+	assert_true(next(w));
+	assert_int_equal(w->item.times.n, 1);
+	assert_int_equal(w->item.times.last, T0 + 2);
 	(void)send_all(w);
 	check_counts(w, 0, 1, 2);
 }
@@ -213,6 +216,48 @@ static void test_sink_that_has_acknowledged_is_not_counted_twice(void **state)
 	check_counts(w, 1, 1, 0);
 }
 
+/* Two sinks have acknowledged different numbers: each gets again what it has not, before what is new. */
+static void test_each_sink_gets_again_what_it_has_not_acknowledged(void **state)
+{
+	struct world *w = *state;
+	uint32_t id;
+
+	ledger_set_sinks(w->l, 2);
+	for (unsigned i = 0; i < 5; i++) {
+		(void)add(w, 1, T0);
+	}
+	id = send_all(w);
+	(void)ack(w, id, 3, 0, FRAME_FORWARDED);
+	(void)ack(w, id, 1, 1, FRAME_FORWARDED);
+	(void)add(w, 2, T0);
+	(void)add(w, 1, T0 + 1);
+	ledger_disconnect(w->l);
+	for (unsigned i = 0; i < 2; i++) {
+		/* Also over an owner that got nothing, or a part. */
+		assert_true(next(w));
+		assert_int_equal(w->item.times.n, 2);
+		assert_int_equal(w->item.flags & ~FRAME_AGAIN, FRAME_RESENT | (0xff00 & ~(unsigned)FRAME_ENDED(1)));
+		ledger_disconnect(w->l);
+	}
+	assert_true(next(w));
+	ledger_sent(w->l);
+	assert_true(next(w));
+	assert_int_equal(w->item.times.n, 2);
+	assert_int_equal(w->item.flags, FRAME_RESENT | (0xff00 & ~(unsigned)(FRAME_ENDED(0) | FRAME_ENDED(1))));
+	ledger_sent(w->l);
+	assert_true(next(w));
+	assert_true(str_eq(w->item.bytes, bytes_of(w, 2)));
+	assert_int_equal(w->item.flags, 0);
+	ledger_sent(w->l);
+	assert_true(next(w));
+	assert_int_equal(w->item.times.n, 1);
+	assert_int_equal(w->item.times.first, T0 + 1);
+	ledger_sent(w->l);
+	assert_false(next(w));
+	assert_int_equal(ack(w, id, 9, 0, FRAME_FORWARDED), 3);
+	assert_int_equal(ack(w, id, 9, 1, FRAME_FORWARDED), 5);
+}
+
 /* An event that the last owner has acknowledged is nothing that the next one could have written. */
 static void test_event_that_was_acknowledged_is_a_new_one_for_the_next_owner(void **state)
 {
@@ -228,7 +273,7 @@ static void test_event_that_was_acknowledged_is_a_new_one_for_the_next_owner(voi
 	(void)ack(w, id, 1, 0, FRAME_FORWARDED);
 	ledger_disconnect(w->l);
 	assert_true(next(w));
-	assert_false(w->item.again || w->item.known);
+	assert_false((w->item.flags & FRAME_AGAIN) != 0 || w->item.known);
 	assert_int_equal(w->item.times.n, 1);
 	assert_true(w->item.name.len != 0);
 	assert_memory_not_equal(w->item.name.data, name, strlen(name));
@@ -246,7 +291,7 @@ static void test_name_stays_over_an_owner_that_got_nothing(void **state)
 	(void)send_all(w);
 	ledger_disconnect(w->l);
 	ledger_disconnect(w->l);
-	assert_true(next(w) && w->item.again);
+	assert_true(next(w) && (w->item.flags & FRAME_AGAIN) != 0);
 	assert_memory_equal(w->item.name.data, name, strlen(name));
 	/* The second owner acknowledges it: the third can only make another event. */
 	(void)ack(w, send_all(w), 1, 0, FRAME_FORWARDED);
@@ -255,7 +300,7 @@ static void test_name_stays_over_an_owner_that_got_nothing(void **state)
 	(void)add(w, 1, T0 + 1);
 	(void)ack(w, 0, 1, 0, FRAME_FORWARDED);
 	ledger_disconnect(w->l);
-	assert_true(next(w) && !w->item.again);
+	assert_true(next(w) && (w->item.flags & FRAME_AGAIN) == 0);
 	assert_memory_not_equal(w->item.name.data, name, strlen(name));
 }
 
@@ -377,11 +422,11 @@ static void test_new_owner_takes_its_own_events(void **state)
 	ledger_disconnect(w->l);
 	assert_true(ledger_take(w->l, &w->item, &event));
 	frame_event_destroy(&event);
-	assert_true(!w->item.again && w->item.times.n == 1 && w->item.name.len != 0);
+	assert_true((w->item.flags & FRAME_AGAIN) != 0 && w->item.times.n == 1);
+	assert_true(str_eq(w->item.bytes, bytes_of(w, 1)));
 	assert_true(ledger_take(w->l, &w->item, &event));
 	frame_event_destroy(&event);
-	assert_true(w->item.again && w->item.times.n == 1);
-	assert_true(str_eq(w->item.bytes, bytes_of(w, 1)));
+	assert_true((w->item.flags & FRAME_AGAIN) == 0 && w->item.times.n == 1 && w->item.name.len != 0);
 	assert_false(ledger_take(w->l, &w->item, &event));
 	assert_true(ledger_is_empty(w->l));
 	check_counts(w, 0, 1, 0);
@@ -500,6 +545,7 @@ int main(void)
 		TEST(test_each_sink_acknowledges),
 		TEST(test_next_owner_gets_what_the_last_one_has_not_acknowledged),
 		TEST(test_sink_that_has_acknowledged_is_not_counted_twice),
+		TEST(test_each_sink_gets_again_what_it_has_not_acknowledged),
 		TEST(test_event_that_was_acknowledged_is_a_new_one_for_the_next_owner),
 		TEST(test_name_stays_over_an_owner_that_got_nothing),
 		TEST(test_limits_drop_new_events_and_fold_known_ones),

@@ -55,7 +55,9 @@ static void on_record(void *ctx, const struct share_event *e)
 	if (p->recorded_len < KEPT) {
 		struct recorded *r = &p->recorded[p->recorded_len++];
 
-		*r = (struct recorded){ .source = e->source, .node = e->node, .again = e->again, .n = e->n };
+		*r = (struct recorded){
+			.source = e->source, .node = e->node, .again = (e->flags & FRAME_AGAIN) != 0, .n = e->n
+		};
 		copy(r->object, sizeof(r->object), e->event->fields.regarding.name);
 		copy(r->name, sizeof(r->name), e->name);
 	}

@@ -97,7 +97,7 @@ void receipt_record(struct receipt_fixture *f, const char *object, const char *n
 	event.controller = f->controller != NULL ? str_from(f->controller) : event.controller;
 	keys = keys_make(&f->keys, &event) ? &f->keys : NULL;
 	f->open[receipt.source][receipt.node]++;
-	assert_true(pipeline_record_for(f->pipeline, &event, keys, evrec_clock_now(f->clock), &receipt, false));
+	assert_true(pipeline_record_for(f->pipeline, &event, keys, evrec_clock_now(f->clock), &receipt, NULL, false));
 }
 
 void receipt_advance(struct receipt_fixture *f, int64_t ns)
@@ -126,7 +126,7 @@ void receipt_end(struct receipt_fixture *f)
 
 	pipeline_end(f->pipeline);
 	pipeline_join(f->pipeline, unit_mono() + EVREC_SECOND / 50);
-	assert_false(pipeline_record_for(f->pipeline, &event, NULL, T0, &receipt, false));
+	assert_false(pipeline_record_for(f->pipeline, &event, NULL, T0, &receipt, NULL, false));
 	assert_int_equal(receipt_open(f), 0);
 	pipeline_get_stats(f->pipeline, &s);
 	assert_int_equal(f->settled[SETTLED_WRITTEN], s.created + s.patched + s.coalesced);

@@ -1,0 +1,188 @@
+#include "correlate/origins.h"
+
+#define ORIGINS_MAX 64 /* processes of one event; of more, the one that was noted first is forgotten */
+
+enum { WITH_TOKEN, LIMITED, KINDS };
+
+struct mark {
+	uint64_t process, connection;
+	uint32_t n[KINDS];      /* over this connection */
+	uint32_t before[KINDS]; /* over an earlier one: expected again */
+};
+
+struct origins {
+	uint32_t len, room;
+	struct mark marks[];
+};
+
+struct saved {
+	uint64_t process;
+	uint32_t n[KINDS];
+};
+
+static struct mark *find(struct origins *origins, uint64_t process)
+{
+	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
+		if (origins->marks[i].process == process) {
+			return &origins->marks[i];
+		}
+	}
+	return NULL;
+}
+
+static uint32_t add(uint32_t a, uint32_t b)
+{
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
+static uint32_t subtract(uint32_t a, uint32_t b)
+{
+	return a < b ? 0 : a - b;
+}
+
+/* What came over an earlier connection is expected again. */
+static void come_by(struct mark *mark, uint64_t connection)
+{
+	if (mark->connection == connection) {
+		return;
+	}
+	for (int kind = 0; kind < KINDS; kind++) {
+		mark->before[kind] = add(mark->before[kind], mark->n[kind]);
+		mark->n[kind] = 0;
+	}
+	mark->connection = connection;
+}
+
+bool origins_take(struct origins *origins, const struct origin *from, bool *limited)
+{
+	struct mark *mark = from->again ? find(origins, from->process) : NULL;
+
+	if (mark == NULL) {
+		return false;
+	}
+	come_by(mark, from->connection);
+	/* Those that had a token first, so that the event is written with its count. */
+	for (int kind = 0; kind < KINDS; kind++) {
+		if (mark->before[kind] != 0) {
+			mark->before[kind]--;
+			*limited = kind == LIMITED;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A place for the marks of one more process. NULL: no memory. */
+static struct mark *make(struct origins **origins)
+{
+	const uint32_t len = *origins == NULL ? 0 : (*origins)->len;
+	const uint32_t room = *origins == NULL ? 0 : (*origins)->room;
+	struct origins *grown;
+
+	if (len == ORIGINS_MAX) {
+		memmove((*origins)->marks, (*origins)->marks + 1, (len - 1) * sizeof(struct mark));
+		return &(*origins)->marks[len - 1];
+	}
+	if (len == room) {
+		const uint32_t more = room == 0 ? 1 : 2 * room;
+
+		grown = mem_realloc(*origins, sizeof(*grown) + more * sizeof(struct mark));
+		if (grown == NULL) {
+			return NULL;
+		}
+		grown->len = len;
+		grown->room = more;
+		*origins = grown;
+	}
+	return &(*origins)->marks[(*origins)->len++];
+}
+
+void origins_add(struct origins **origins, const struct origin *from, bool limited)
+{
+	struct mark *mark;
+
+	if (from->connection == 0) {
+		return;
+	}
+	mark = find(*origins, from->process);
+	if (mark == NULL) {
+		mark = make(origins);
+		if (mark == NULL) {
+			return;
+		}
+		*mark = (struct mark){ .process = from->process, .connection = from->connection };
+	}
+	come_by(mark, from->connection);
+	if (!from->again) {
+		/* What is recorded again comes before all else. */
+		memset(mark->before, 0, sizeof(mark->before));
+	}
+	mark->n[limited] = add(mark->n[limited], 1);
+}
+
+static bool is_empty(const struct mark *mark)
+{
+	return (mark->n[WITH_TOKEN] | mark->n[LIMITED] | mark->before[WITH_TOKEN] | mark->before[LIMITED]) == 0;
+}
+
+void origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+{
+	struct origins *all = *origins;
+
+	for (uint32_t i = 0; all != NULL && i < all->len; i++) {
+		struct mark *mark = &all->marks[i];
+
+		if (mark->connection == connection) {
+			mark->n[limited] = subtract(mark->n[limited], n);
+			if (is_empty(mark)) {
+				*mark = all->marks[--all->len];
+			}
+			break;
+		}
+	}
+	if (all != NULL && all->len == 0) {
+		mem_free(all);
+		*origins = NULL;
+	}
+}
+
+/* ---- as bytes ---- */
+
+void origins_save(const struct origins *origins, struct buf *out)
+{
+	const uint32_t len = origins == NULL ? 0 : origins->len;
+
+	buf_put(out, &len, sizeof(len));
+	for (uint32_t i = 0; i < len; i++) {
+		const struct mark *mark = &origins->marks[i];
+		const struct saved saved = { mark->process,
+			                     { add(mark->n[WITH_TOKEN], mark->before[WITH_TOKEN]),
+			                       add(mark->n[LIMITED], mark->before[LIMITED]) } };
+
+		buf_put(out, &saved, sizeof(saved));
+	}
+}
+
+enum restored origins_restore(struct origins **origins, evrec_str *bytes)
+{
+	uint32_t len;
+
+	if (!restored_take(bytes, &len, sizeof(len)) || len > ORIGINS_MAX) {
+		return RESTORED_INVALID;
+	}
+	while (len-- > 0) {
+		struct saved saved;
+		struct mark *mark;
+
+		if (!restored_take(bytes, &saved, sizeof(saved))) {
+			return RESTORED_INVALID;
+		}
+		mark = make(origins);
+		if (mark == NULL) {
+			return RESTORED_NO_MEMORY;
+		}
+		*mark = (struct mark){ .process = saved.process };
+		memcpy(mark->before, saved.n, sizeof(saved.n));
+	}
+	return RESTORED;
+}

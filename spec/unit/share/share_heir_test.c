@@ -1,0 +1,277 @@
+/* Who becomes the next owner, and gets the state of the last one, if processes end one after the other. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "share/share.h"
+
+#define PROCESSES 3
+
+struct process {
+	struct share *share;
+	const char *state; /* to be handed over */
+	char loaded[64];
+	pthread_t thread; /* of drive */
+	atomic_bool stops;
+};
+
+struct world {
+	char name[64];
+	int64_t now;
+	struct process processes[PROCESSES];
+};
+
+/* ---- what a share calls ---- */
+
+static void on_record(void *ctx, const struct share_event *e)
+{
+	(void)ctx;
+	(void)e;
+}
+
+static void on_flush(void *ctx)
+{
+	(void)ctx;
+}
+
+static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
+{
+	(void)ctx;
+	(void)event;
+	(void)sink;
+	(void)end;
+	(void)n;
+}
+
+static void on_error(void *ctx, const char *message, const char *name)
+{
+	(void)ctx;
+	(void)name;
+	fail_msg("%s", message);
+}
+
+static bool on_save(void *ctx, size_t sink, struct buf *out)
+{
+	const struct process *p = ctx;
+
+	(void)sink;
+	buf_put_str(out, str_from(p->state));
+	return p->state != NULL;
+}
+
+/* It has the state from now on. */
+static void on_load(void *ctx, size_t sink, evrec_str state)
+{
+	struct process *p = ctx;
+
+	(void)sink;
+	(void)snprintf(p->loaded, sizeof(p->loaded), "%.*s", (int)state.len, state.data);
+	p->state = p->loaded;
+}
+
+static bool on_begin(void *ctx, bool alone)
+{
+	(void)alone;
+	(void)ctx;
+	return true;
+}
+
+static const struct share_ops ops = {
+	.record = on_record,
+	.flush = on_flush,
+	.begin = on_begin,
+	.lost = on_lost,
+	.error = on_error,
+	.save_state = on_save,
+	.load_state = on_load,
+};
+
+/* ---- the world ---- */
+
+static struct process *start(struct world *w, size_t i)
+{
+	const struct share_options options = { .name = str_from(w->name), .limits = { 1000, 1 << 24 } };
+	const struct frame_option same = { { "qps", 3 }, 1 };
+	struct process *p = &w->processes[i];
+
+	p->share = share_new(&options, &ops, p, NULL);
+	assert_non_null(p->share);
+	assert_true(share_set_options(p->share, &same, 1, 1));
+	return p;
+}
+
+static void step(struct world *w, size_t times)
+{
+	while (times-- > 0) {
+		for (size_t i = 0; i < PROCESSES; i++) {
+			if (w->processes[i].share != NULL) {
+				share_step(w->processes[i].share, w->now, 0);
+			}
+		}
+	}
+}
+
+static void end(struct process *p)
+{
+	share_end(p->share, EVREC_SECOND);
+	share_free(p->share);
+	p->share = NULL;
+}
+
+/* An owner with a state, and workers. */
+static struct process *start_all(struct world *w, size_t n)
+{
+	struct process *owner = start(w, 0);
+
+	owner->state = "the state";
+	step(w, 1);
+	for (size_t i = 1; i < n; i++) {
+		(void)start(w, i);
+		step(w, 4);
+		assert_int_equal(share_role(w->processes[i].share), SHARE_WORKER);
+	}
+	return owner;
+}
+
+static int setup(void **state)
+{
+	static unsigned number;
+	struct world *w = calloc(1, sizeof(*w));
+
+	(void)snprintf(w->name, sizeof(w->name), "@evrec-heir-test-%ld-%u", (long)getpid(), number++);
+	w->now = T0;
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < PROCESSES; i++) {
+		share_free(w->processes[i].share);
+	}
+	free(w);
+	return 0;
+}
+
+/* ---- a process of its own: a thread ---- */
+
+static void *drive(void *ctx)
+{
+	struct process *p = ctx;
+
+	while (!atomic_load(&p->stops)) {
+		share_step(p->share, unit_mono(), EVREC_SECOND / 100);
+	}
+	return NULL;
+}
+
+static void begin_thread(struct process *p)
+{
+	assert_int_equal(pthread_create(&p->thread, NULL, drive, p), 0);
+}
+
+static void end_thread(struct process *p)
+{
+	const int64_t deadline = unit_mono() + SOON;
+
+	while (share_role(p->share) != SHARE_OWNER && unit_mono() < deadline) {
+		(void)usleep(1000);
+	}
+	atomic_store(&p->stops, true);
+	share_wake(p->share);
+	assert_int_equal(pthread_join(p->thread, NULL), 0);
+}
+
+/* ---- tests ---- */
+
+static void test_process_that_is_about_to_end_is_not_the_heir(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 3), *stays = &w->processes[1], *ends = &w->processes[2];
+
+	share_close(ends->share);
+	step(w, 3);
+	end(owner);
+	step(w, 5);
+	assert_int_equal(share_role(stays->share), SHARE_OWNER);
+	assert_string_equal(stays->loaded, "the state");
+	assert_int_equal(share_role(ends->share), SHARE_WORKER);
+}
+
+static void test_process_that_is_about_to_end_is_the_heir_if_there_is_no_other(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *last = &w->processes[1];
+
+	share_close(last->share);
+	step(w, 3);
+	end(owner);
+	step(w, 3);
+	assert_int_equal(share_role(last->share), SHARE_OWNER);
+	assert_string_equal(last->loaded, "the state");
+}
+
+/* A killed owner names no heir: a process that is about to end leaves it to others, for a while. */
+static void test_process_that_is_about_to_end_binds_last(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *ends = &w->processes[1];
+
+	share_close(ends->share);
+	step(w, 3);
+	share_free(owner->share);
+	owner->share = NULL;
+	step(w, 3);
+	assert_int_equal(share_role(ends->share), SHARE_UNKNOWN);
+	w->now += EVREC_SECOND;
+	step(w, 3);
+	assert_int_equal(share_role(ends->share), SHARE_OWNER);
+}
+
+/* It was made the heir, and learns that when it ends. */
+static void test_heir_that_ends_before_it_owns_passes_the_state_on(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 3), *stays = &w->processes[1], *heir = &w->processes[2];
+
+	end(owner);
+	begin_thread(stays);
+	end(heir);
+	end_thread(stays);
+	assert_string_equal(stays->loaded, "the state");
+}
+
+/* It owns already, but the workers of the last owner have not come yet. */
+static void test_heir_that_ends_at_once_waits_for_the_others(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 3), *stays = &w->processes[1], *heir = &w->processes[2];
+
+	end(owner);
+	share_step(heir->share, w->now, 0);
+	share_step(heir->share, w->now, 0);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	begin_thread(stays);
+	end(heir);
+	end_thread(stays);
+	assert_string_equal(stays->loaded, "the state");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_process_that_is_about_to_end_is_not_the_heir),
+		TEST(test_process_that_is_about_to_end_is_the_heir_if_there_is_no_other),
+		TEST(test_process_that_is_about_to_end_binds_last),
+		TEST(test_heir_that_ends_before_it_owns_passes_the_state_on),
+		TEST(test_heir_that_ends_at_once_waits_for_the_others),
+	};
+
+	return cmocka_run_group_tests_name("share_heir", tests, NULL, NULL);
+}
