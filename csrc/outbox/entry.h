@@ -87,6 +87,7 @@ struct entry {
 	size_t bytes;   /* the memory that it takes, as counted */
 	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
 	bool dropped;   /* ANSWERED, for `cause` */
+	uint32_t note;  /* its number in the journal; 0: it is not there */
 	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
 	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */
