@@ -11,7 +11,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define BYTES_MIN ((size_t)1024 * 1024)
+#define BYTES_MIN ((size_t)2 * 1024 * 1024)
 
 /* A mapping of the file, and its free blocks. */
 struct area {

@@ -6,6 +6,7 @@
 /* Answered rows that are worth a transaction; fewer are if no other row waits for its answer, or after a while. */
 #define FORGET_AT 64
 #define FORGET_WAITS (EVREC_SECOND / 4)
+#define JOURNAL_LOOK (EVREC_SECOND / 4)
 
 struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_codec *codec)
 {
@@ -203,6 +204,10 @@ int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t no
 	struct outbox_rows rows;
 
 	due = later(due, sp->write_at);
+	/* The driver is not woken when the journal fills. */
+	if (sp->journal != NULL && outbox_has_writes(ob)) {
+		due = earlier(due, now + JOURNAL_LOOK);
+	}
 	outbox_get_rows(ob, &rows);
 	if (rows.answered != 0) {
 		due = earlier(due, later(rows.answered_at + FORGET_WAITS, sp->forget_at));
