@@ -97,6 +97,10 @@ void spooler_leave_found(struct spooler *sp)
 
 	sp->found = NULL;
 	if (found == sp->own) {
+		/* The journal alone keeps its name. */
+		if (sp->journal != NULL && spool_is_empty(found)) {
+			spool_shed(found);
+		}
 		return;
 	}
 	if (spool_is_empty(found)) {

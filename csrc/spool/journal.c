@@ -33,7 +33,8 @@ struct journal {
 	struct area next;      /* that is larger, and not in use yet; blocks == NULL: none */
 	struct buf text;       /* of the item at work */
 	_Atomic uint32_t left; /* free blocks; read without the lock */
-	atomic_bool lacks;     /* a note found no room */
+	bool full;             /* no new note is tried until there is more room */
+	atomic_bool lacks;     /* since `renew` a write was not noted, for want of room or memory */
 };
 
 uint64_t journal_layout(void)
@@ -129,7 +130,7 @@ static bool put_text(struct journal *j, struct journal_slot *slot, const void *i
 		return false;
 	}
 	if ((j->text.len - 1) / JOURNAL_TEXT + 1 + heads > j->area.free_len) {
-		atomic_store_explicit(&j->lacks, true, memory_order_relaxed);
+		j->full = true;
 		return false;
 	}
 	slot->text = store_text(j);
@@ -166,7 +167,8 @@ static uint32_t note_new(struct journal *j, const struct outbox_row *row, const 
 	uint32_t note;
 
 	j->codec.get_changes(item, follow_up, &slot.changes);
-	if (!put_text(j, &slot, item, follow_up, 1)) {
+	if (j->full || !put_text(j, &slot, item, follow_up, 1)) {
+		atomic_store_explicit(&j->lacks, true, memory_order_relaxed);
 		return 0;
 	}
 	fill_slot(j, &slot, row);
@@ -224,6 +226,7 @@ static void forget(struct outbox_journal *of_outbox, uint32_t note)
 	order_stores();
 	give_chain(j, head->slots[head->holds].text);
 	give_block(j, note);
+	j->full = j->full && j->area.free_len <= j->area.len / 2;
 }
 
 /* The old mapping shows the same file, so nothing is copied but the list of free blocks. */
@@ -232,14 +235,15 @@ static void renew(struct outbox_journal *of_outbox)
 	struct journal *j = (struct journal *)of_outbox;
 	struct area old = j->area;
 
+	atomic_store_explicit(&j->lacks, false, memory_order_relaxed);
 	if (j->next.blocks == NULL) {
 		return;
 	}
+	j->full = false;
 	j->area = j->next;
 	memcpy(j->area.free + j->area.free_len, old.free, old.free_len * sizeof(*old.free));
 	j->area.free_len += old.free_len;
 	atomic_store_explicit(&j->left, j->area.free_len, memory_order_relaxed);
-	atomic_store_explicit(&j->lacks, false, memory_order_relaxed);
 	j->next = old;
 }
 
@@ -375,7 +379,10 @@ bool journal_enlarge(struct journal *j, evrec_error *err)
 	err->message[0] = '\0';
 	/* What `renew` has put out of use. */
 	drop_area(&j->next);
-	if (j->area.len == j->max || (left > j->area.len / 2 && !atomic_load_explicit(&j->lacks, memory_order_relaxed))) {
+	if (left > j->area.len / 2) {
+		return atomic_load_explicit(&j->lacks, memory_order_relaxed);
+	}
+	if (j->area.len == j->max) {
 		return false;
 	}
 	return make_area(j, j->area.len < j->max / 2 ? 2 * j->area.len : j->max, j->area.len, &j->next, err);

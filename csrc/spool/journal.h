@@ -40,8 +40,9 @@ struct outbox_journal *journal_of_outbox(struct journal *journal);
 /* How much the wall clock is ahead of the monotonic one; any thread. */
 void journal_set_offset(struct journal *journal, int64_t offset);
 /*
- * More than half of it is taken, or a note found no room: makes a larger file ready, to be taken into use by
- * outbox_set_journal. True: there is one. False with an empty *err: it is large enough, or may not become larger.
+ * True: outbox_set_journal is to be called again, as there is more room: more than half of it was taken, and there is a
+ * larger file; or half of it is free again, after a write found no room. False with an empty *err: nothing is to be done,
+ * or can be.
  */
 bool journal_enlarge(struct journal *journal, evrec_error *err);
 

@@ -345,13 +345,18 @@ void spool_close(struct spool *spool)
 	spool_lock_release(&spool->lock);
 }
 
-/* The lock's file goes last: if the process dies before, whoever finds the lock without the file removes the rest. */
-void spool_remove(struct spool *spool)
+void spool_shed(struct spool *spool)
 {
 	close_database(spool);
 	(void)unlink(spool->path);
 	(void)unlink(spool->wal_path);
 	(void)unlink(spool->journal_path);
+}
+
+/* The lock's file goes last: if the process dies before, whoever finds the lock without the file removes the rest. */
+void spool_remove(struct spool *spool)
+{
+	spool_shed(spool);
 	(void)unlink(spool->pending_path);
 	(void)unlink(spool->lock_path);
 	spool_lock_release(&spool->lock);
