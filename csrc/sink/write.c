@@ -292,20 +292,68 @@ static void *write_parse(evrec_str serialized, bool *important)
 	return w;
 }
 
-static bool write_serialize_both(const void *item, const void *follow_up, struct buf *out)
-{
-	evrec_fields fields = write_fields(item, BODY_WHOLE);
+/* A write as bytes: this, the name, the note, and the event's block. */
+struct packed {
+	size_t name_len, note_len;
+	bool new_style, has_note;
+};
 
-	if (follow_up != NULL) {
-		fields.note = note_of(follow_up);
-	}
-	json_event(out, &fields, EVREC_CORE_V1);
+static bool write_pack(const void *item, const void *follow_up, struct buf *out)
+{
+	const struct write *w = item;
+	const bool other_note = follow_up != NULL && !str_eq(note_of(w), note_of(follow_up));
+	const evrec_str note = other_note ? note_of(follow_up) : buf_str(&w->note);
+	struct packed packed;
+
+	memset(&packed, 0, sizeof(packed));
+	packed.has_note = w->has_note || other_note;
+	packed.new_style = w->new_style;
+	packed.name_len = w->name.len;
+	packed.note_len = packed.has_note ? note.len : 0;
+	buf_put(out, &packed, sizeof(packed));
+	buf_put_str(out, buf_str(&w->name));
+	buf_put(out, note.data, packed.note_len);
+	event_put_block(out, w->event);
 	return !out->failed;
+}
+
+static void *write_unpack(evrec_str bytes)
+{
+	struct packed packed;
+	const char *name = bytes.data + sizeof(packed);
+	struct write *w;
+	size_t left;
+
+	if (bytes.len < sizeof(packed)) {
+		return NULL;
+	}
+	memcpy(&packed, bytes.data, sizeof(packed));
+	left = bytes.len - sizeof(packed);
+	if (packed.name_len > left || packed.note_len > left - packed.name_len) {
+		return NULL;
+	}
+	left -= packed.name_len + packed.note_len;
+	w = write_of(event_from_block((evrec_str){ bytes.data + bytes.len - left, left }));
+	if (w == NULL) {
+		return NULL;
+	}
+	w->new_style = packed.new_style;
+	w->has_note = packed.has_note;
+	buf_put(&w->name, name, packed.name_len);
+	buf_put(&w->note, name + packed.name_len, packed.note_len);
+	if (w->name.failed || w->note.failed) {
+		write_free(w);
+		return NULL;
+	}
+	return w;
 }
 
 static bool write_serialize(const void *item, struct buf *out)
 {
-	return write_serialize_both(item, NULL, out);
+	evrec_fields fields = write_fields(item, BODY_WHOLE);
+
+	json_event(out, &fields, EVREC_CORE_V1);
+	return !out->failed;
 }
 
 /* Parsed again, the base is part of the count. */
@@ -333,7 +381,7 @@ static void write_set_changes(void *item, const struct spool_changes *changes)
 	w->finished = changes->finished != 0;
 }
 
-const struct spool_codec write_codec = { write_serialize, write_parse, write_serialize_both, write_get_changes,
+const struct spool_codec write_codec = { write_serialize, write_parse, write_pack, write_unpack, write_get_changes,
 	                                 write_set_changes, write_free };
 
 void encoded_free(struct encoded *request)

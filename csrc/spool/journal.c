@@ -39,7 +39,7 @@ struct journal {
 
 uint64_t journal_layout(void)
 {
-	return sizeof(struct journal_slot) * 65536 + JOURNAL_BLOCK;
+	return ((uint64_t)sizeof(evrec_fields) << 32) + sizeof(struct journal_slot) * 65536 + JOURNAL_BLOCK;
 }
 
 uint64_t journal_sum(uint64_t sum, const void *data, size_t len)
@@ -100,7 +100,7 @@ static void give_chain(struct journal *j, uint32_t block)
 static bool serialize(struct journal *j, const void *item, const void *follow_up)
 {
 	buf_clear(&j->text);
-	return j->codec.serialize_both(item, follow_up, &j->text) && j->text.len != 0;
+	return j->codec.pack(item, follow_up, &j->text) && j->text.len != 0;
 }
 
 /* Copies the text into blocks, of which there are enough. The first one. */

@@ -91,14 +91,14 @@ static bool read_text(struct reader *r, const struct journal_slot *slot)
 /* The text of a row: that of the note, with the latest numbers. Empty: it is damaged. */
 static bool make_row_text(struct reader *r, const struct journal_slot *slot)
 {
-	bool important, ok;
 	void *item;
+	bool ok;
 
 	buf_clear(&r->row_text);
 	if (r->text.len == 0) {
 		return true;
 	}
-	item = r->codec->parse(buf_str(&r->text), &important);
+	item = r->codec->unpack(buf_str(&r->text));
 	/* The checksum was right, so it is memory that is missing. */
 	if (item == NULL) {
 		return fail_no_memory(r);

@@ -150,10 +150,17 @@ void *fake_write_parse(evrec_str serialized, bool *important)
 	return fake_write_make(&draft);
 }
 
-static bool fake_write_serialize_both(const void *item, const void *follow_up, struct buf *out)
+static bool fake_write_pack(const void *item, const void *follow_up, struct buf *out)
 {
 	(void)follow_up;
 	return fake_write_serialize(item, out);
+}
+
+static void *fake_write_unpack(evrec_str bytes)
+{
+	bool important;
+
+	return fake_write_parse(bytes, &important);
 }
 
 static void fake_write_get_changes(const void *item, const void *follow_up, struct spool_changes *changes)
@@ -169,7 +176,7 @@ static void fake_write_set_changes(void *item, const struct spool_changes *chang
 	((struct fake_write *)item)->count = (unsigned)changes->count;
 }
 
-const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse, fake_write_serialize_both,
+const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse, fake_write_pack, fake_write_unpack,
 	                                      fake_write_get_changes, fake_write_set_changes, fake_write_free };
 
 static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t due)
