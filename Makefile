@@ -161,7 +161,7 @@ test: ## start | run the unit tests, and the specs on every Lua (some minutes)
 	@$(MAKE) --no-print-directory all units examples
 	@spec/support/test.sh $(BUILD) $(LUAS)
 
-asan ubsan tsan: ## testing | the same tests under a sanitizer, the specs on Lua 5.4 only
+asan tsan: ## testing | the same tests under a sanitizer, the specs on Lua 5.4 only
 	@spec/support/packages.sh build test
 	+@spec/support/sanitize.sh $@
 
@@ -297,6 +297,6 @@ help: ## start | show this list
 clean: ## start | remove build/
 	rm -rf build
 
-.PHONY: all lib units fuzzers examples benches runners test asan ubsan tsan test-arm64 test-s390x demo e2e \
+.PHONY: all lib units fuzzers examples benches runners test asan tsan test-arm64 test-s390x demo e2e \
   fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan hosts hosts-cost \
   throughput full rock dist rooms lint format deps install uninstall help clean FORCE

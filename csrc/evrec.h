@@ -515,7 +515,7 @@ typedef struct evrec_exec {
 
 typedef struct evrec_kubernetes_options {
 	evrec_sink_options common;
-	evrec_str server;            /* https://host:port[/prefix] */
+	evrec_str server;            /* https://host:port[/prefix]; to http:// a token goes in clear */
 	evrec_str token, token_file; /* at most one of both; the file is read again when it changes, and on a 401 */
 	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
@@ -651,8 +651,8 @@ typedef struct evrec_broadcaster_options {
 	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
 	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
 	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
-	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user and of root are
-	 * talked to.
+	 * and no message_func. on_drop is called where the event was recorded. Each process talks only to those of its own
+	 * user and of root, so all must have one user.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from

@@ -163,6 +163,7 @@ build = {
 				"csrc/share/peer.c",
 				"csrc/share/share.c",
 				"csrc/share/share_line.c",
+				"csrc/share/share_step.c",
 				"csrc/share/worker.c",
 				"csrc/recorder/broadcast.c",
 				"csrc/recorder/broadcaster.c",

@@ -1,10 +1,11 @@
 /*
  * share_inner.h - the inside of a share, for the files that implement it.
  *
- *   share.c   what is common: making, options, adding, a step, who is the owner
- *   worker.c  the connection to the owner
- *   owner.c   the connections of the workers
- *   peer.c    what one worker has sent, and the acknowledgements that it is to get
+ *   share.c       making, options, and what any thread does
+ *   share_step.c  a step, and the end; who is the owner
+ *   worker.c      the connection to the owner
+ *   owner.c       the connections of the workers
+ *   peer.c        what one worker has sent, and the acknowledgements that it is to get
  *   share_line.c  one connection
  */
 #ifndef EVREC_SHARE_INNER_H
@@ -109,6 +110,9 @@ static inline void share_unlock(struct share *s)
 }
 
 void share_forget_state(struct share *s);
+
+/* ---- share_step.c ---- */
+
 /* Tells an error, unless it is the one that was told last. */
 void share_tell(struct share *s, const char *message, const char *name);
 

@@ -107,10 +107,16 @@ local function poll(host, interval, tell)
 	end
 end
 
+-- Why the server has its present state; "" if HAProxy does not say so: the server may have been deleted meanwhile, and
+-- each call of get_stats raises in HAProxy 2.8.0.
+local function present_reason(server)
+	local ok, stats = pcall(function() return server:get_stats() end)
+	return ok and reason_of(stats) or ""
+end
+
 local function subscribe(host, tell)
 	host.event_sub({ "SERVER_UP", "SERVER_DOWN" }, function(event, data)
-		-- The server may have been deleted meanwhile.
-		tell(data.proxy_name, data.name, event == "SERVER_UP", data.reference and reason_of(data.reference:get_stats()) or "")
+		tell(data.proxy_name, data.name, event == "SERVER_UP", present_reason(data.reference))
 	end)
 end
 

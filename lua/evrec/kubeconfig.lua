@@ -311,7 +311,8 @@ function kubeconfig.resolve(config, context, anonymous, allow_exec)
 	cluster = entry_of(config, "cluster", cluster)
 	apply_cluster(options, cluster)
 	local user = string_field(entry, "user")
-	if user and not anonymous then
+	-- As in client-go, a user's credentials are not sent in clear.
+	if user and not anonymous and not options.server:find "^http://" then
 		user = entry_of(config, "user", user)
 		apply_user(options, user)
 		apply_exec(options, user, cluster, allow_exec)

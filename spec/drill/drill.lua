@@ -33,6 +33,7 @@ local fixtures = require "fixtures"
 local http = require "socket.http"
 local process = require "process"
 local socket = require "socket"
+local tmpfiles = require "tmpfiles"
 
 local rate = 100 -- new events a second
 local regulars = 10 -- objects that get the same event again and again
@@ -221,12 +222,7 @@ end
 -- Restarts the server unless it has these flags and no more: the drill before may have had the same.
 local function give_flags(flags)
 	local path, words = cluster.scratch .. "/flags", table.concat(flags, " ")
-	local file = io.open(path)
-	local present = file and file:read "*a" or ""
-	if file then
-		file:close()
-	end
-	if present ~= words then
+	if tmpfiles.read(path) ~= words then
 		cluster.control("restart", unpack(flags))
 		cluster.write(path, words)
 	end

@@ -2,6 +2,7 @@
 -- what evrec tells in the hosts' logs.
 -- quickstart_spec.lua starts the examples as they are.
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local quickstart = require "quickstart"
 
 -- nginx brings its own Lua, so one Lua is enough to start it.
@@ -77,44 +78,12 @@ local SCRIPT = [[
 	end
 ]]
 
-local NGINX = [[
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-error_log stderr;
-pid %s/hosts.pid;
-events { worker_connections 64; }
-http {
-	access_log off;
-	init_by_lua_file %s;
-	server {
-		listen 127.0.0.1:%d;
-		location / {
-			return 503 "no upstream\n";
-			log_by_lua_block { tell() }
-		}
-	}
-}]]
-
-local HAPROXY = [[
-global
-	log stdout format short local0
-	%s
-	%s %s
-defaults
-	mode http
-	timeout connect 5s
-	timeout client 30s
-	timeout server 30s
-frontend web
-	bind 127.0.0.1:%d
-	http-request lua.tell
-	http-request return status 503
-]]
-
 local function start_nginx(drive)
 	local port, script, path = quickstart.free_port(), cluster.scratch .. "/hosts.lua", cluster.scratch .. "/hosts.conf"
 	cluster.write(script, SCRIPT:format(("drive = %q"):format(drive)))
-	cluster.write(path, NGINX:format(cluster.scratch, script, port))
+	cluster.write(path, host_configuration.nginx(port, ("error_log stderr; pid %s/hosts.pid;"):format(cluster.scratch),
+		("init_by_lua_file %s;"):format(script),
+		[[location / { return 503 "no upstream\n"; log_by_lua_block { tell() } }]]))
 	local stop, pid, log = quickstart.start(cluster.scratch, ("nginx -p . -c %s -g 'daemon off;'"):format(path),
 		quickstart.with_evrec "luajit")
 	quickstart.await_port(port)
@@ -127,7 +96,7 @@ local function start_haproxy(drive, settings, load)
 	cluster.write(script, SCRIPT:format(("drive = %q"):format(drive)) .. [[
 		core.register_action("tell", { "http-req" }, tell)
 	]])
-	cluster.write(path, HAPROXY:format(settings, load, script, port))
+	cluster.write(path, host_configuration.haproxy(port, ("%s\n\t%s %s"):format(settings, load, script), "tell", 503))
 	local stop, pid, log = quickstart.start(cluster.scratch, "haproxy -db -f " .. path, quickstart.with_evrec "5.3")
 	quickstart.await_port(port)
 	return { stop = stop, port = port, log = log, signal = "USR1", worker = pid }
@@ -239,36 +208,25 @@ describe("the log of", function()
 
 	it("nginx has what evrec tells, from every phase", function()
 		local port, path = quickstart.free_port(), cluster.scratch .. "/log.conf"
-		cluster.write(path, ([[
-			load_module /usr/lib/nginx/modules/ndk_http_module.so;
-			load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-			error_log stderr;
-			pid %s/log.pid;
-			events { worker_connections 64; }
-			http {
-				access_log off;
-				init_by_lua_block { %s
-					recorder:event(pod, "normal", "R", "m")
+		cluster.write(path, host_configuration.nginx(port, ("error_log stderr; pid %s/log.pid;"):format(cluster.scratch), [[
+			init_by_lua_block { ]] .. RECORDER .. [[
+				recorder:event(pod, "normal", "R", "m")
+			}
+			init_worker_by_lua_block {
+				local another = evrec or require "evrec"
+				another = another.broadcaster {}:new_recorder {}
+				another:event(pod, "normal", "R", "m")
+			}]], [[
+			location / {
+				return 503 "no upstream\n";
+				log_by_lua_block {
+					recorder:event(pod, "Normal", "R", "m")
+					while broadcaster:stats().retries == 0 do
+						broadcaster:poll()
+					end
+					broadcaster:poll()
 				}
-				init_worker_by_lua_block {
-					local another = evrec or require "evrec"
-					another = another.broadcaster {}:new_recorder {}
-					another:event(pod, "normal", "R", "m")
-				}
-				server {
-					listen 127.0.0.1:%d;
-					location / {
-						return 503 "no upstream\n";
-						log_by_lua_block {
-							recorder:event(pod, "Normal", "R", "m")
-							while broadcaster:stats().retries == 0 do
-								broadcaster:poll()
-							end
-							broadcaster:poll()
-						}
-					}
-				}
-			}]]):format(cluster.scratch, RECORDER, port))
+			}]]))
 		local stop = quickstart.start(cluster.scratch, ("nginx -p . -c %s -g 'daemon off;'"):format(path),
 			quickstart.with_evrec "luajit")
 		ask(port)
@@ -290,22 +248,7 @@ describe("the log of", function()
 				recorder:event(pod, "Normal", "R", "m")
 			end)
 		]])
-		cluster.write(path, ([[
-global
-	log stdout format short local0
-	lua-load %s
-
-defaults
-	mode http
-	timeout connect 5s
-	timeout client 30s
-	timeout server 30s
-
-frontend web
-	bind 127.0.0.1:%d
-	http-request lua.refused
-	http-request return status 503
-]]):format(script, port))
+		cluster.write(path, host_configuration.haproxy(port, "lua-load " .. script, "refused", 503))
 		local stop, _, log_path = quickstart.start(cluster.scratch, "haproxy -db -f " .. path, quickstart.with_evrec "5.3")
 		ask(port)
 		cluster.run { "bash", "-c", 'timeout 20 tail -F -n +1 "$0" | grep -q -m 1 transport', log_path }

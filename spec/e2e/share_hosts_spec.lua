@@ -1,5 +1,6 @@
 -- The option `share` in a real nginx and HAProxy: which of their processes binds the socket.
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local quickstart = require "quickstart"
 
 if _VERSION ~= "Lua 5.4" then
@@ -50,38 +51,6 @@ local SCRIPT = [[
 	end
 ]]
 
-local NGINX = [[
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-error_log stderr;
-pid %s/pid;
-%s
-events { worker_connections 64; }
-http {
-	access_log off;
-	init_by_lua_file %s;
-	init_worker_by_lua_block { tell() }
-	server {
-		listen 127.0.0.1:%d;
-		location / { return 200; }
-	}
-}]]
-
-local HAPROXY = [[
-global
-	log stdout format short local0
-	lua-load %s
-defaults
-	mode http
-	timeout connect 5s
-	timeout client 30s
-	timeout server 30s
-frontend web
-	bind 127.0.0.1:%d
-	http-request lua.tell
-	http-request return status 200
-]]
-
 -- The latest count of the one event that was written; nil: none yet, or several.
 local function count()
 	local names, last = {}, nil
@@ -109,7 +78,17 @@ describe("a share in a host", function()
 
 	local function nginx(settings)
 		local port = quickstart.free_port()
-		cluster.write(folder .. "/conf", NGINX:format(folder, settings, folder .. "/script.lua", port))
+		cluster.write(folder .. "/conf", host_configuration.nginx(port,
+			("error_log stderr; pid %s/pid; %s"):format(folder, settings),
+			("init_by_lua_file %s/script.lua; init_worker_by_lua_block { tell() }"):format(folder),
+			"location / { return 200; }"))
+		return port
+	end
+
+	local function haproxy()
+		local port = quickstart.free_port()
+		local text = host_configuration.haproxy(port, ("lua-load %s/script.lua"):format(folder), "tell", 200)
+		cluster.write(folder .. "/conf", text)
 		return port
 	end
 
@@ -149,8 +128,7 @@ describe("a share in a host", function()
 
 	it("HAProxy with a master: the worker is the owner", function()
 		script [[tell() core.register_action("tell", { "http-req" }, tell)]]
-		local port = quickstart.free_port()
-		cluster.write(folder .. "/conf", HAPROXY:format(folder .. "/script.lua", port))
+		local port = haproxy()
 		local stop, master = quickstart.start(folder, ("haproxy -W -f %s/conf"):format(folder),
 			quickstart.with_evrec "5.3")
 		quickstart.await_port(port)
@@ -181,8 +159,8 @@ describe("a share in a host", function()
 		end
 		nginx ""
 		check("luajit", "nginx", "-t", "-p", folder, "-c", folder .. "/conf")
-		cluster.write(folder .. "/conf", HAPROXY:format(folder .. "/script.lua", quickstart.free_port())
-			:gsub("\thttp%-request lua.tell\n", ""))
+		script [[tell() os.execute 'sleep 0.5' core.register_action("tell", { "http-req" }, tell)]]
+		haproxy()
 		check("5.3", "haproxy", "-c", "-f", folder .. "/conf")
 	end)
 end)

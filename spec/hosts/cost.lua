@@ -5,6 +5,7 @@
 -- usage: luajit cost.lua PAIRS SECONDS
 local books = require "books"
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local stage = require "stage"
 local tree = require "tree"
 
@@ -12,40 +13,23 @@ local pairs_of_runs, seconds = tonumber(arg[1]), tonumber(arg[2])
 local server_pid = tonumber(os.getenv "HOSTS_SERVER_PID")
 local goal = 6 -- percent of processor time
 
-local configuration = [[
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+local configuration = host_configuration.nginx("{port}", [[
 user www-data;
 worker_processes 1;
 pid {folder}/pid;
-error_log {folder}/log crit;
-
-events {
-	worker_connections 768;
-}
-
-http {
-	access_log off;
+error_log {folder}/log crit;]], [[
 	keepalive_requests 1000000;
 	lua_package_path "{top}/examples/nginx/?.lua;{lua_path};;";
 	lua_package_cpath "{lua_cpath};;";
-	init_by_lua_block { require "failures" }
-
-	server {
-		listen 127.0.0.1:{port};
-
+	init_by_lua_block { require "failures" }]], [[
 		location /empty {
 			return 503;
 			log_by_lua_block { return }
 		}
-
 		location /event {
 			return 503;
 			log_by_lua_block { require("failures").log("default", "shop") }
-		}
-	}
-}
-]]
+		}]])
 
 local kubeconfig = [[
 apiVersion: v1

@@ -1,11 +1,10 @@
 -- A real HAProxy, as Debian configures it: started by root, it goes into a chroot as the user haproxy. Either a master
 -- has a worker (-Ws, as Debian's unit starts it), or it is one process, a daemon (-D).
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local tree = require "tree"
 
-local configuration = [[
-global
-	log stdout format short local0
+local configuration = host_configuration.haproxy("{port}", [[
 	chroot {folder}/chroot
 	stats socket {folder}/admin.sock mode 660 level admin expose-fd listeners
 	stats timeout 30s
@@ -16,19 +15,7 @@ global
 	{threads}
 	lua-prepend-path {lua_path}
 	lua-prepend-path {lua_cpath} cpath
-	{load} {top}/spec/hosts/action.lua
-
-defaults
-	mode http
-	timeout connect 5000
-	timeout client 50000
-	timeout server 50000
-
-frontend web
-	bind 127.0.0.1:{port}
-	http-request lua.record
-	http-request return status 200
-]]
+	{load} {top}/spec/hosts/action.lua]], "record", 200)
 
 local haproxy = { user = "haproxy", lua = "5.3" }
 haproxy.__index = haproxy

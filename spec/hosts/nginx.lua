@@ -1,39 +1,23 @@
 -- A real nginx, as Debian starts it: by root, as a daemon whose workers belong to www-data.
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local tree = require "tree"
 
-local configuration = [[
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+local configuration = host_configuration.nginx("{port}", [[
 user www-data;
 worker_processes {workers};
 pid {folder}/pid;
 env HOSTS_SETTINGS;
-error_log {folder}/log;
-
-events {
-	worker_connections 768;
-}
-
-http {
-	access_log {folder}/access.log;
+error_log {folder}/log;]], [[
 	lua_package_path "{lua_path};;";
 	lua_package_cpath "{lua_cpath};;";
-
 	lua_code_cache {code_cache};
 	init_by_lua_block { require "recording" }
-	exit_worker_by_lua_block { require("recording").broadcaster:shutdown(2) }
-
-	server {
-		listen 127.0.0.1:{port};
-
+	exit_worker_by_lua_block { require("recording").broadcaster:shutdown(2) }]], [[
 		location / {
 			return 200 "{}";
 			log_by_lua_block { require("recording").record(ngx.var.uri) }
-		}
-	}
-}
-]]
+		}]])
 
 local nginx = { user = "www-data", lua = "luajit" }
 nginx.__index = nginx

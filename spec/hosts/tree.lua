@@ -1,6 +1,7 @@
 -- The processes that descend from this one, also those that became daemons.
 local ffi = require "ffi"
 local process = require "process"
+local read = require("tmpfiles").read
 local socket = require "socket"
 
 ffi.cdef [[
@@ -17,15 +18,6 @@ local tree = {}
 --- From now on daemons become children of this process.
 function tree.adopt()
 	assert(ffi.C.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-end
-
-local function read(path)
-	local file = io.open(path)
-	local text = file and file:read "*a" or ""
-	if file then
-		file:close()
-	end
-	return text
 end
 
 --- The children of a process.

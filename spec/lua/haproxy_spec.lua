@@ -128,6 +128,15 @@ describe("evrec.haproxy.record_servers", function()
 		assert.same({ DOWN, "Normal ServerUp Server shop/s1 is UP" }, t:strings())
 	end)
 
+	it("records a change whose reason HAProxy fails to tell", function()
+		local handler
+		host.event_sub = function(_, f) handler = f end
+		haproxy.record_servers(t)
+		local function get_stats() error "table index is nil" end
+		handler("SERVER_DOWN", { proxy_name = "shop", name = "s1", reference = { get_stats = get_stats } })
+		assert.same({ "Warning ServerDown Server shop/s1 is DOWN" }, t:strings())
+	end)
+
 	it("asks a function for the object, and takes the default if that raises", function()
 		local answers = {
 			s1 = function() return { kind = "Pod", namespace = "web", name = "shop-1" } end,

@@ -97,6 +97,12 @@ describe("a kubeconfig", function()
 		assert.same({ server = "https://x" }, kubeconfig.resolve(loaded, nil, true))
 	end)
 
+	it("is resolved without its user if its server has no TLS", function()
+		local config = document()
+		config.clusters[1].cluster.server = "http://x"
+		assert.same({ server = "http://x" }, resolve(cjson.encode(config)))
+	end)
+
 	it("names files by absolute paths, or by paths from its own folder", function()
 		local ca, certificate, key, token = write("ca", "CA"), write("crt", "CRT"), write("key", "KEY"), write("token", "T")
 		local config = document()

@@ -1,4 +1,6 @@
 -- The command `evrec serve FILE`, with processes of their own. share_spec.lua has the option `share`.
+local read = require("tmpfiles").read
+
 local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
 
 describe("evrec serve", function()
@@ -16,15 +18,6 @@ describe("evrec serve", function()
 		local output = pipe:read "*a"
 		pipe:close()
 		return (output:gsub("%s+$", ""))
-	end
-
-	local function read(path)
-		local file = io.open(path)
-		local text = file and file:read "*a" or ""
-		if file then
-			file:close()
-		end
-		return text
 	end
 
 	local function write(name, text)

@@ -4,7 +4,7 @@ local fixtures = require "fixtures"
 
 local pod = fixtures.pod()
 
--- The example of lua/README.md: a function under test, and its spec.
+-- The example of lua/TESTING.md: a function under test, and its spec.
 local function reload(recorder, path)
 	local object = { kind = "ConfigMap", apiVersion = "v1", namespace = "default", name = "settings" }
 	local file = io.open(path)

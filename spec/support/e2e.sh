@@ -17,6 +17,8 @@ shift
 
 EVREC_E2E_DIR=$(mktemp -d "${TMPDIR:-/tmp}/evrec-e2e.XXXXXX")
 export EVREC_E2E_DIR
+# Workers of nginx have a user of their own, who must reach the folders that specs make in it.
+chmod 711 "$EVREC_E2E_DIR"
 cluster=
 finish() {
 	trap '' HUP INT TERM

@@ -1,5 +1,15 @@
--- Files for one test.
+-- Files of tests.
 local tmpfiles = {}
+
+--- What is in a file; an empty string if there is none.
+function tmpfiles.read(path)
+	local file = io.open(path)
+	local text = file and file:read "*a" or ""
+	if file then
+		file:close()
+	end
+	return text
+end
 
 --- A prefix for the names of a test's files, a function that writes such a file and returns its path, and a function
 --- that removes all of them.

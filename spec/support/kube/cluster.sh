@@ -38,7 +38,7 @@ launch() { # name command...: for a bounded time, in a session of its own, witho
   setsid env -i PATH="$PATH" HOME="$DIR" TMPDIR="$DIR" EVREC_CLUSTER="$DIR" timeout -k 5 "$(cat "$DIR/life")" \
     sh -c 'cd "$0" && echo $$ >"$1.new" && mv "$1.new" "$1" && shift && exec "$@"' "$DIR" "$name.pid" "$@" \
     </dev/null >"$DIR/$name.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
-  for _ in {1..100}; do [ -s "$DIR/$name.pid" ] || sleep 0.05; done
+  for _ in {1..1200}; do [ -s "$DIR/$name.pid" ] || sleep 0.05; done
 }
 
 end() { # name

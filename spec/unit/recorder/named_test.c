@@ -94,6 +94,29 @@ static void test_options_of_handles_must_be_equal(void **state)
 	evrec_clock_release(clock);
 }
 
+static void test_strings_of_the_options_are_copied(void **state)
+{
+	char name[] = "copied", share[] = "@evrec-copied";
+	evrec_broadcaster_options options = named(name);
+	evrec_broadcaster *a, *b;
+
+	(void)state;
+	options.share = evrec_string(share);
+	options.drive = EVREC_DRIVE_POLL; /* nobody binds it */
+	a = evrec_broadcaster_new(&options, NULL);
+	memset(name, 'x', strlen(name));
+	memset(share, 'x', strlen(share));
+	options = named("copied");
+	options.share = EVREC_STR("@evrec-copied");
+	options.drive = EVREC_DRIVE_POLL;
+	b = evrec_broadcaster_new(&options, NULL);
+	assert_non_null(b);
+	assert_int_equal(emit(a, "a"), 0);
+	assert_int_equal(stats_of(b).recorded, 1);
+	evrec_broadcaster_free(b);
+	evrec_broadcaster_free(a);
+}
+
 /* The second sink of one name that a handle runs is the second of the others too; a stopped one gives its place back. */
 static void test_sinks_of_one_name_are_joined_in_order(void **state)
 {
@@ -300,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_options_of_handles_must_be_equal),
+		TMPDIR_TEST(test_strings_of_the_options_are_copied),
 		TMPDIR_TEST(test_sinks_of_one_name_are_joined_in_order),
 		TMPDIR_TEST(test_a_handle_that_is_freed_leaves_its_sinks),
 		TMPDIR_TEST(test_only_the_last_shutdown_ends_the_sinks),

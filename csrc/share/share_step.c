@@ -1,0 +1,169 @@
+#include "share/share_inner.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define RETRY (100 * MS)          /* until the next try, if nobody could be connected to */
+#define RETRY_FAILED EVREC_SECOND /* if the system refuses */
+
+void share_tell(struct share *s, const char *message, const char *name)
+{
+	if (strcmp(s->told, message) != 0) {
+		(void)snprintf(s->told, sizeof(s->told), "%s", message);
+		s->ops->error(s->ctx, message, name);
+	}
+}
+
+/* ---- who is the owner ---- */
+
+static void try_connect(struct share *s, int64_t now)
+{
+	evrec_error err = { 0 };
+	int fd = -1;
+
+	switch (endpoint_connect(&s->endpoint, &fd, &err)) {
+	case ENDPOINT_OK:
+		worker_begin(s, fd);
+		break;
+	case ENDPOINT_FAILED:
+		share_tell(s, err.message, "share");
+		s->next_try = now + RETRY_FAILED;
+		break;
+	default:
+		s->next_try = now + RETRY;
+	}
+}
+
+static void elect(struct share *s, int64_t now)
+{
+	evrec_error err = { 0 };
+	enum endpoint_result result = atomic_load(&s->may_own) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
+
+	if (result == ENDPOINT_OK) {
+		s->told[0] = '\0';
+	} else if (result == ENDPOINT_FAILED) {
+		share_tell(s, err.message, "share");
+		s->next_try = now + RETRY_FAILED;
+	} else {
+		try_connect(s, now);
+	}
+}
+
+/* ---- a step ---- */
+
+static void poll_one(struct share *s, size_t i, int fd, short events)
+{
+	s->polled[i] = (struct pollfd){ .fd = fd, .events = events };
+}
+
+/* Room for the wake, the endpoint, and all connections. */
+static bool reserve_polled(struct share *s)
+{
+	const size_t need = s->peers_len + 3;
+	struct pollfd *polled;
+
+	if (need <= s->polled_room) {
+		return true;
+	}
+	polled = mem_realloc(s->polled, 2 * need * sizeof(*polled));
+	if (polled == NULL) {
+		return false;
+	}
+	s->polled = polled;
+	s->polled_room = 2 * need;
+	return true;
+}
+
+static void wait_for_work(struct share *s, int64_t timeout)
+{
+	const short more = s->link.line.out.len != 0 ? POLLOUT : 0;
+	size_t n = 3;
+
+	if (!reserve_polled(s)) {
+		return;
+	}
+	poll_one(s, 0, s->wake_fd, POLLIN);
+	poll_one(s, 1, s->endpoint.fd, POLLIN);
+	poll_one(s, 2, s->link.line.fd, (short)(POLLIN | more));
+	for (const struct peer *p = s->peers; p != NULL; p = p->next) {
+		const short in = peer_is_full(s, p) ? 0 : POLLIN;
+
+		poll_one(s, n++, p->line.fd, (short)(in | (p->line.out.len != 0 ? POLLOUT : 0)));
+	}
+	(void)poll(s->polled, n, (int)((timeout + MS - 1) / MS));
+}
+
+static void take_wake(const struct share *s)
+{
+	uint64_t n;
+
+	if (s->wake_fd >= 0) {
+		(void)!read(s->wake_fd, &n, sizeof(n));
+	}
+}
+
+void share_step(struct share *s, int64_t now, int64_t timeout)
+{
+	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE;
+
+	if (s->wake_fd < 0) {
+		/* Without one, a step waits no longer than it is told to. */
+		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	}
+	if (looks && s->next_try > now && timeout > s->next_try - now) {
+		timeout = s->next_try - now;
+	}
+	if (timeout > 0 && (!looks || s->next_try > now)) {
+		const int64_t before = clock_monotonic(evrec_clock_real());
+
+		wait_for_work(s, timeout);
+		now += clock_monotonic(evrec_clock_real()) - before;
+	}
+	take_wake(s);
+	if (looks && s->next_try <= now) {
+		elect(s, now);
+	}
+	if (s->endpoint.fd >= 0) {
+		if (share_role(s) == SHARE_OWNER || owner_begin(s)) {
+			owner_step(s);
+		}
+	} else if (s->link.phase != LINK_NONE) {
+		worker_step(s, now);
+	}
+}
+
+/* Drops one event of the ledger. False: there is none. */
+static bool drop_next(struct share *s)
+{
+	struct ledger_item item;
+	struct frame_event event;
+	bool ok;
+
+	share_lock(s);
+	ok = ledger_drop_next(s->ledger, EVREC_CAUSE_CLOSED, &item);
+	share_unlock(s);
+	if (ok && frame_event_read(item.bytes, &event, NULL) == 0) {
+		s->ops->lost(s->ctx, &event.fields, 0, EVREC_CAUSE_CLOSED, item.times.n);
+		frame_event_destroy(&event);
+	}
+	return ok;
+}
+
+void share_end(struct share *s, int64_t timeout)
+{
+	if (s->endpoint.fd >= 0) {
+		owner_end(s, timeout);
+	}
+	if (s->link.phase != LINK_NONE) {
+		worker_end(s, INT64_MAX);
+	}
+	s->next_try = INT64_MAX;
+	share_lock(s);
+	ledger_disconnect(s->ledger);
+	share_unlock(s);
+	while (drop_next(s)) {
+	}
+}
