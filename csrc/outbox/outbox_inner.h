@@ -77,7 +77,7 @@ struct outbox {
 	struct row_list row_queues[ROW_QUEUES]; /* [ROW_QUEUE_NONE] is empty */
 	size_t rows_waiting;                    /* entries that were restored from a row */
 	size_t rows_own;                        /* entries with a row in the own file */
-	struct answered_row *rows_answered;                /* to be forgotten; has room for those of both kinds */
+	struct answered_row *rows_answered;     /* to be forgotten; has room for those of both kinds */
 	int64_t rows_answered_at;               /* the time of the first one */
 	size_t rows_answered_len, rows_cap;
 	struct outbox_journal *journal; /* or NULL */

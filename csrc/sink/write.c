@@ -381,8 +381,8 @@ static void write_set_changes(void *item, const struct spool_changes *changes)
 	w->finished = changes->finished != 0;
 }
 
-const struct spool_codec write_codec = { write_serialize, write_parse, write_pack, write_unpack, write_get_changes,
-	                                 write_set_changes, write_free };
+const struct spool_codec write_codec = { write_serialize,   write_parse,       write_pack, write_unpack,
+	                                 write_get_changes, write_set_changes, write_free };
 
 void encoded_free(struct encoded *request)
 {

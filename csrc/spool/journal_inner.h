@@ -31,7 +31,7 @@ struct journal_slot {
 };
 
 struct journal_head {
-	uint32_t kind; /* JOURNAL_HEAD; else the block is free, or has text */
+	uint32_t kind;  /* JOURNAL_HEAD; else the block is free, or has text */
 	uint32_t holds; /* the slot that holds */
 	struct journal_slot slots[2];
 };

@@ -49,8 +49,7 @@ void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clo
 	const struct spool_moment now = spool_moment_now(clock);
 	evrec_error err = { 0 };
 
-	if (sp->journal_max == 0 || now.monotonic < sp->journal_at ||
-	    (sp->journal == NULL && !outbox_has_writes(ob))) {
+	if (sp->journal_max == 0 || now.monotonic < sp->journal_at || (sp->journal == NULL && !outbox_has_writes(ob))) {
 		return;
 	}
 	if (sp->journal == NULL ? make_journal(sp, &err) : journal_enlarge(sp->journal, &err)) {

@@ -58,7 +58,8 @@ struct spool_codec {
 	/* A new item, the caller's, and whether it is important. NULL: no memory, or the text is none of an item. */
 	void *(*parse)(evrec_str text, bool *important);
 	/* For a journal; of an item together with its follow-up, which is NULL if there is none: */
-	bool (*pack)(const void *item, const void *follow_up, struct buf *out); /* as bytes, for this build of evrec alone */
+	bool (*pack)(const void *item, const void *follow_up,
+	             struct buf *out);    /* as bytes, for this build of evrec alone */
 	void *(*unpack)(evrec_str bytes); /* without its changes. NULL: no memory, or the bytes are none of an item */
 	void (*get_changes)(const void *item, const void *follow_up, struct spool_changes *changes);
 	void (*set_changes)(void *item, const struct spool_changes *changes); /* of a parsed item */

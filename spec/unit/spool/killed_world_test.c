@@ -35,7 +35,7 @@
 struct recorded {
 	int64_t at[OCCURRENCES];
 	unsigned n;
-	unsigned safe; /* occurrences that may not be lost */
+	unsigned safe;  /* occurrences that may not be lost */
 	unsigned noted; /* those of them that were in a journal at once */
 	unsigned stored;
 };
@@ -54,7 +54,7 @@ struct world {
 	struct late late[LATE];
 	struct late in_flight[SINKS][IN_FLIGHT];
 	bool in_flight_is_post[SINKS][IN_FLIGHT];
-	bool journal;    /* all lives have one */
+	bool journal;       /* all lives have one */
 	unsigned lost_most; /* the most occurrences that one event lost */
 	unsigned kills;
 };
@@ -221,8 +221,7 @@ static void wake(void *ctx)
 
 static void begin_sink(struct sink *sink, unsigned first)
 {
-	*sink = (struct sink){
-		.ob = fake_write_outbox(1000), .quick = below(2) == 0, .due = w->now, .first = first };
+	*sink = (struct sink){ .ob = fake_write_outbox(1000), .quick = below(2) == 0, .due = w->now, .first = first };
 	sink->sp = spooler_new(str_from(folder), AFTER, &fake_write_codec);
 	if (w->journal) {
 		spooler_use_journal(sink->sp, 1 << 20);

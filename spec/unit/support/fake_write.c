@@ -176,8 +176,9 @@ static void fake_write_set_changes(void *item, const struct spool_changes *chang
 	((struct fake_write *)item)->count = (unsigned)changes->count;
 }
 
-const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse, fake_write_pack, fake_write_unpack,
-	                                      fake_write_get_changes, fake_write_set_changes, fake_write_free };
+const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse,       fake_write_pack,
+	                                      fake_write_unpack,    fake_write_get_changes, fake_write_set_changes,
+	                                      fake_write_free };
 
 static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t due)
 {
