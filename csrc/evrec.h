@@ -529,6 +529,13 @@ typedef struct evrec_kubernetes_options {
 	 */
 	const evrec_exec *exec;
 	bool insecure_skip_tls_verify;
+	/*
+	 * The server's host name is looked up once, by the constructor, in its thread: for a process that will go into a chroot
+	 * without the resolver's files, or may then start no thread, by which a name is looked up otherwise. The sink connects
+	 * to these addresses, 16 at most, for as long as it lives. If there are none, the sink is made all the same, on_error
+	 * gets "transport" with the reason, and the name is looked up for each connection.
+	 */
+	bool resolve_early;
 	unsigned max_in_flight; /* 32 requests at once, as streams of one connection; at most 4 without HTTP/2 */
 	int64_t timeout;        /* of one request: 10 s, in ns */
 	/*
@@ -654,18 +661,37 @@ typedef struct evrec_broadcaster_options {
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
 	 * timeout, and not those of series. If all name one state_file, the next owner takes them from there, also after a
 	 * crash, or if nobody was left. All must start the same sinks, at most 8, with the same options, in the same order:
-	 * on_error of one that differs gets "share_refused" and the option, and its events wait. No sink of evrec_sink_new,
-	 * and no message_func. on_drop is called where the event was recorded. Each process talks only to those of its own
-	 * user and of root, so all must have one user.
+	 * on_error of one that differs gets "share_refused" and the option, and its events wait until the owner ends; if the
+	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
+	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user, of root and of
+	 * `share_users` are talked to: on_error of either side gets "share_refused" with the process and its user, once, and
+	 * events wait. A process of root that is to hand over to an owner of another user has to list that.
+	 *
+	 * If a worker's events wait and the owner says nothing for 10 s, also if it is asked to, on_error gets "share_silent",
+	 * once, with the owner's process; and "share_answers", once it answers or another process is the owner. Until the
+	 * owner answers or ends, nobody can take its place, and events wait.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
-	 * max_pending_bytes. Then it drops new ones, whatever `full` and their type are. max_age and max_tries count from
+	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
+	 * EVREC_DROP_NEWEST: but only an event of which nothing was handed over, as the owner may have written the others; if
+	 * there is none, the new one. max_age and max_tries count from
 	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
 	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
-	 * A broadcaster without a name has that of the share.
+	 * A broadcaster without a name has that of the share. evrec_explanation_new asks the owner.
 	 */
 	evrec_str share;
-	bool share_client_only; /* not the owner until evrec_broadcaster_may_own, as a process that only forks others */
+	/*
+	 * Not the owner until evrec_broadcaster_may_own, as a process that only forks others. Until then a handle that is made
+	 * after a fork never joins a broadcaster that was made before it: a server that reads another configuration makes
+	 * the next one for the processes that it forks later.
+	 */
+	bool share_client_only;
+	/*
+	 * The uids, at most 64, of other users whose processes are talked to; need not be equal in all processes. A path may
+	 * then lie in a folder of one of them too: this process connects there, and is never the owner.
+	 */
+	const unsigned *share_users;
+	size_t share_users_len;
 } evrec_broadcaster_options;
 void evrec_broadcaster_options_init(evrec_broadcaster_options *options); /* the defaults. Any thread */
 
@@ -911,6 +937,7 @@ enum evrec_share_role {
 	EVREC_SHARE_SEEKING, /* it looks for the owner, or is about to be the owner */
 	EVREC_SHARE_WORKER,  /* another process is the owner */
 	EVREC_SHARE_OWNER,
+	EVREC_SHARE_SILENT, /* another process is the owner, and does not answer */
 };
 
 /* At every moment recorded = broadcast + queued + invalid + the sum of dropped. */
@@ -925,6 +952,7 @@ typedef struct evrec_stats {
 	uint64_t untold;                /* losses and errors in lines that could not be told */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
 	enum evrec_share_role share_role;
+	int64_t share_silent_for; /* ns since the owner's last word; 0 unless EVREC_SHARE_SILENT */
 	size_t components; /* different components of the handle's recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The
@@ -977,7 +1005,7 @@ const char *evrec_stage_name(enum evrec_stage stage);
 /* A key is a callback's, whole; or the source, object and type in an evrec_suppressed; or was forgotten since. */
 enum evrec_key { EVREC_KEY_DEFAULT, EVREC_KEY_CUSTOM, EVREC_KEY_UNKNOWN };
 
-/* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed for the callback. */
+/* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed. */
 typedef struct evrec_suppressed {
 	enum evrec_stage stage;
 	enum evrec_cause cause;    /* of EVREC_STAGE_DROPPED; else EVREC_CAUSES */
@@ -1002,10 +1030,35 @@ typedef struct evrec_suppressed {
  * Objects are compared by kind, namespace and name, and by uid and apiVersion if `object` has them; NULL: all objects.
  * The latest 128 of each stage and cause are remembered. If callbacks chose more than one key for an entry, it has the
  * last one. Events that were refused before any sink are not told: the recording call said so. `func` must not call the
- * broadcaster.
+ * broadcaster. Of this process alone: in a worker of a `share` use evrec_explanation_new.
  */
 void evrec_broadcaster_explain(const evrec_broadcaster *b, size_t number, const evrec_reference *object,
                                bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx);
+
+/* A sink, and its suppressed events in the order of evrec_broadcaster_explain. */
+typedef struct evrec_explained_sink {
+	size_t number;
+	evrec_str name;
+	const evrec_suppressed *suppressed;
+	size_t suppressed_len;
+} evrec_explained_sink;
+typedef struct evrec_explanation {
+	const evrec_explained_sink *sinks; /* in the order of their start */
+	size_t sinks_len;
+} evrec_explanation;
+/*
+ * What evrec_broadcaster_explain tells of all sinks. In a worker of a `share` it is what the owner tells, of the events of
+ * all processes: asks the owner, behind all that this process has recorded, and waits up to `timeout` ns of real time, in
+ * which an embedder's event loop stands still. Never waits in the owner, or without a `share`.
+ *
+ * The explanation is a copy, which never changes, and is the caller's: evrec_explanation_free, in any thread. NULL, with
+ * *err set: EVREC_ETIMEOUT (no owner was found, or it did not answer in time: it polls too rarely, or hangs), EVREC_ENOMEM
+ * (of this process or of the owner; or an answer of more than 64 MiB), EVREC_ECLOSED (after the shutdown of a worker), or
+ * EVREC_EINVALID: a worker asks from inside a callback, or a field of `object` is too long.
+ */
+const evrec_explanation *evrec_explanation_new(evrec_broadcaster *b, const evrec_reference *object, int64_t timeout,
+                                               evrec_error *err);
+void evrec_explanation_free(const evrec_explanation *explanation); /* NULL is fine */
 
 /* Counts a callback that failed, and calls on_error with `message` and the name "callback": for bindings. */
 void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message);

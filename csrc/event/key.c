@@ -119,6 +119,7 @@ bool keys_make(struct keys *keys, const evrec_fields *event)
 	hash = lru_hash(head);
 	keys->spam = (struct key){ head, { NULL, 0 }, hash, 0, 0 };
 	keys->aggregate = (struct key){ head, aggregate, key_hash(hash, lru_hash(aggregate)), 0, 0 };
+	keys->suppressed = keys->aggregate;
 	keys->event = (struct key){ head, own, key_hash(hash, lru_hash(own)), 0, 0 };
 	keys->made = true;
 	return true;

@@ -20,6 +20,7 @@ struct keys {
 	struct key aggregate;    /* tail: 'a', reason, reporting controller and instance */
 	struct key event;        /* tail: 'e', field path, reason, message */
 	struct key spam;         /* no tail */
+	struct key suppressed;   /* the aggregate key, which keeps its place in another cache than `aggregate` does */
 	struct buf text;         /* the bytes of all three keys */
 	evrec_str at[KEY_PARTS]; /* each part, in `text` */
 	bool made;               /* keys_make succeeded */

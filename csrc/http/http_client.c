@@ -373,6 +373,7 @@ void http_client_free(struct http_client *client)
 		transfer_free(t);
 	}
 	(void)curl_multi_cleanup(client->multi);
+	curl_slist_free_all(client->addresses);
 	buf_free(&client->refusal);
 	credentials_free(&client->credentials);
 	(void)pthread_mutex_destroy(&client->lock);

@@ -97,6 +97,11 @@ void http_client_reload_credentials(struct http_client *client);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
 void http_client_keep_token_folder(struct http_client *client, int folder);
 /*
+ * Connects to the addresses in this entry of addresses_look_up, a copy of which is kept, and looks the server's name up no
+ * more. Once, before the first send. False: no memory.
+ */
+bool http_client_keep_addresses(struct http_client *client, const char *entry);
+/*
  * Replaces the token (unset: there is none), and the client certificate and key unless they are unset. Requests under way
  * keep what they were sent with; connections with an old certificate take no further ones. EVREC_EINVALID: one is not
  * valid, and the message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.

@@ -1,6 +1,6 @@
 /*
  * http_client_inner.h - what the files of the HTTP client share: http_client.c has libcurl's multi handle,
- * http_transfer.c one request and its answer. All of it belongs to the client's thread, except what `lock` guards.
+ * http_transfer.c one request and its answer, addresses.c the server's addresses. All of it belongs to the client's thread, except what `lock` guards.
  */
 #ifndef EVREC_HTTP_CLIENT_INNER_H
 #define EVREC_HTTP_CLIENT_INNER_H
@@ -20,9 +20,10 @@ struct http_client {
 	struct http_events events;
 	void *owner;
 	struct credentials credentials;
-	char *server; /* without a slash at the end */
-	char *accept; /* the whole header */
-	char *ca;     /* PEM, or NULL */
+	char *server;                 /* without a slash at the end */
+	char *accept;                 /* the whole header */
+	char *ca;                     /* PEM, or NULL */
+	struct curl_slist *addresses; /* of the server's name, for CURLOPT_RESOLVE; NULL: libcurl looks it up */
 	bool insecure;
 	int64_t timeout;
 	unsigned max_in_flight;

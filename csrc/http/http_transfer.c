@@ -217,6 +217,8 @@ static bool set_request(struct transfer *t, const struct http_request *request)
 		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->sent);
 		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
 	}
+	/* Each time: a handle gives them to the multi handle once, and there may be a new one of that. */
+	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_RESOLVE, client->addresses);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	failed |= set_credentials(t, &client->credentials);

@@ -7,6 +7,7 @@
 #include "lua/sink.h"
 #include "lua/stats.h"
 #include "lua/telling.h"
+#include "lua/users.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ static void on_drop(void *ctx, const evrec_event *event, const char *why)
 struct settings {
 	evrec_broadcaster_options options;
 	evrec_correlator_options correlator;
+	struct option_strings share_users;
 	bool silent; /* on_error is false */
 };
 
@@ -88,6 +90,7 @@ static const struct option drive_words[] = {
 static const struct option rows[] = {
 	{ "name", OPTION_STRING, offsetof(struct settings, options.name), 1, 0, NULL, false },
 	{ "share", OPTION_STRING, offsetof(struct settings, options.share), 1, 0, NULL, false },
+	{ "share_users", OPTION_NAMES, offsetof(struct settings, share_users), 0, 0, NULL, false },
 	{ "clock", OPTION_CLOCK, offsetof(struct settings, options.clock), 0, 0, NULL, false },
 	{ "max_message_bytes", OPTION_SIZE, offsetof(struct settings, options.max_message_bytes), 16, 262144, NULL,
 	  false },
@@ -100,16 +103,21 @@ static const struct option rows[] = {
 
 int broadcaster_new(lua_State *L)
 {
-	struct settings settings;
+	struct settings settings = { .silent = false };
 	struct broadcaster *b;
 	evrec_error err;
 
 	lua_settop(L, 1);
 	evrec_broadcaster_options_init(&settings.options);
 	evrec_correlator_options_init(&settings.correlator);
-	settings.silent = false;
+	drive_refuse_thread(L, NAME, "there is none; use the option 'drive'");
 	lua_newtable(L);
 	options_read(L, 1, NAME, rows, &settings, 2);
+	settings.options.share_users_len = settings.share_users.len;
+	settings.options.share_users = users_push(L, &settings.share_users, &err);
+	if (settings.options.share_users == NULL) {
+		return options_refused(L, NAME, &err);
+	}
 	b = box_new(L, &broadcaster_type, sizeof(*b));
 	b->correlator = settings.correlator;
 	b->drive = settings.options.drive;

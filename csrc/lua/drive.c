@@ -45,6 +45,19 @@ int drive_poll_delay(lua_State *L)
 	return 1;
 }
 
+void drive_refuse_thread(lua_State *L, const char *function, const char *instead)
+{
+	if (!lua_istable(L, 1)) {
+		return;
+	}
+	lua_pushliteral(L, "thread");
+	lua_rawget(L, 1);
+	if (!is_unset(L, -1)) {
+		luaL_error(L, "%s: option 'thread': %s", function, instead);
+	}
+	lua_pop(L, 1);
+}
+
 enum poller drive_poller(lua_State *L)
 {
 	bool has_host;

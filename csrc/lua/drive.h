@@ -25,6 +25,9 @@ int drive_may_own(lua_State *L);
  */
 int drive_poll_delay(lua_State *L);
 
+/* Raises if the options at stack index 1 have `thread`, as a sink's did in earlier versions. `instead` ends the message. */
+void drive_refuse_thread(lua_State *L, const char *function, const char *instead);
+
 /* Who polls a new broadcaster of this Lua state: the script, or the program, if that has a function for it. */
 enum poller drive_poller(lua_State *L);
 /* Asks the program to poll it: POLLER_WANTED. In a call of the core (host_enter). Never raises. */

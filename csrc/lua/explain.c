@@ -2,17 +2,30 @@
 
 #include "lua/broadcaster.h"
 #include "lua/reference.h"
-#include "lua/snapshot.h"
+#include "lua/seconds.h"
 #include "lua/suppressed.h"
 #include "lua/table.h"
 
-static void push_sink(lua_State *L, const struct snapshot_sink *sink)
+static int explanation_gc(lua_State *L)
+{
+	const evrec_explanation **box = lua_touserdata(L, 1);
+
+	evrec_explanation_free(*box);
+	*box = NULL;
+	return 0;
+}
+
+static const luaL_Reg metamethods[] = { { "__gc", explanation_gc }, { NULL, NULL } };
+
+const struct box_type explanation_type = { "evrec.explanation", NULL, metamethods };
+
+static void push_sink(lua_State *L, const evrec_explained_sink *sink)
 {
 	size_t i;
 
 	lua_createtable(L, 0, 3);
-	table_set_word(L, "name", sink->stats.name);
-	table_set_count(L, "number", sink->stats.number);
+	table_set_text(L, "name", sink->name);
+	table_set_count(L, "number", sink->number);
 	lua_newtable(L);
 	for (i = 0; i < sink->suppressed_len; i++) {
 		suppressed_push_explained(L, &sink->suppressed[i]);
@@ -23,34 +36,49 @@ static void push_sink(lua_State *L, const struct snapshot_sink *sink)
 
 static const evrec_reference *check_object(lua_State *L)
 {
-	evrec_prepared_ref **ref;
+	const struct reference *box;
 
 	if (lua_isnoneornil(L, 2)) {
 		return NULL;
 	}
-	ref = box_check(L, 2, &reference_type);
-	if (*ref == NULL) {
+	box = box_check(L, 2, &reference_type);
+	if (box->ref == NULL) {
 		luaL_error(L, "evrec.reference: was collected");
 	}
-	return evrec_prepared_ref_fields(*ref);
+	return evrec_prepared_ref_fields(box->ref);
 }
 
 int broadcaster_explain(lua_State *L)
 {
 	struct broadcaster *b = broadcaster_check(L);
-	const struct snapshot *snapshot;
+	const evrec_reference *object;
+	const evrec_explanation **box;
+	evrec_error err = { 0 };
+	lua_State *outer;
+	int64_t timeout;
 	size_t i;
 
 	if (b == NULL) {
 		return 3;
 	}
-	snapshot = snapshot_push(L, b, check_object(L), NULL);
-	if (snapshot == NULL) {
+	lua_settop(L, 3);
+	timeout = seconds_check(L, 3, "broadcaster:explain", "timeout", EVREC_SECOND);
+	luaL_checkstack(L, LUA_MINSTACK, "explain");
+	object = check_object(L);
+	box = box_new(L, &explanation_type, sizeof(*box));
+	/* Making the userdata may have run a finalizer that ended the broadcaster. */
+	if (!broadcaster_is_open(b)) {
 		return broadcaster_closed(L);
 	}
+	outer = broadcaster_enter(b, L);
+	*box = evrec_explanation_new(b->host.b, object, timeout, &err);
+	broadcaster_leave(b, outer);
+	if (*box == NULL) {
+		return push_failure(L, &err);
+	}
 	lua_newtable(L);
-	for (i = 0; i < snapshot->stats.sinks; i++) {
-		push_sink(L, &snapshot->sinks[i]);
+	for (i = 0; i < (*box)->sinks_len; i++) {
+		push_sink(L, &(*box)->sinks[i]);
 		lua_rawseti(L, -2, (int)i + 1);
 	}
 	return 1;

@@ -184,22 +184,26 @@ static void read_strings(const struct reading *r, const struct option *o, struct
 {
 	lua_State *L = r->L;
 	const int list = lua_gettop(L);
+	const char *expected = o->type == OPTION_NAMES ? "a list of strings and numbers" : "a list of strings";
 	evrec_str *items;
 
-	expect(r, o, LUA_TTABLE, "a list of strings");
+	expect(r, o, LUA_TTABLE, expected);
 	luaL_checkstack(L, LUA_MINSTACK, "options");
 	copy_table(L, list);
 	strings->len = lua_rawlen(L, list);
 	if (count_keys(L, list) != strings->len) {
-		refuse(r, o->name, "a list of strings", "a table with other keys");
+		refuse(r, o->name, expected, "a table with other keys");
 	}
 	items = lua_newuserdata(L, (strings->len + 1) * sizeof(*items));
 	strings->items = items;
 	for (size_t i = 0; i < strings->len; i++) {
 		lua_rawgeti(L, list, (int)(i + 1));
-		expect(r, o, LUA_TSTRING, "a list of strings");
+		if (o->type == OPTION_NAMES && lua_type(L, -1) == LUA_TNUMBER) {
+			(void)lua_tolstring(L, -1, NULL);
+		}
+		expect(r, o, LUA_TSTRING, expected);
 		items[i].data = lua_tolstring(L, -1, &items[i].len);
-		lua_pop(L, 1);
+		lua_rawseti(L, list, (int)(i + 1));
 	}
 	lua_setfield(L, list, "block");
 	lua_pushstring(L, o->name);
@@ -263,6 +267,7 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 		read_map(r, o, at);
 		break;
 	case OPTION_STRINGS:
+	case OPTION_NAMES:
 		read_strings(r, o, at);
 		break;
 	case OPTION_FUNCTION:

@@ -27,6 +27,7 @@ enum option_type {
 	OPTION_CLOCK,    /* evrec_clock *, borrowed from the copy of the table */
 	OPTION_MAP,      /* evrec_map: a table of strings, borrowed like a string */
 	OPTION_STRINGS,  /* struct option_strings: a list of strings, borrowed likewise */
+	OPTION_NAMES,    /* the same; numbers in the list become strings */
 	OPTION_FUNCTION, /* stored in the table `functions` under its name; the offset is unused */
 	OPTION_FUNCTION_OR_FALSE, /* likewise; of false, sets the bool at the offset */
 	OPTION_TABLE,             /* a table of options, described by `rows`, whose offsets count from this offset */

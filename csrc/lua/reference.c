@@ -1,6 +1,7 @@
 #include "lua/reference.h"
 
 #include "lua/reference_cache.h"
+#include "lua/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,6 @@ static int get(lua_State *L)
 
 void reference_push_upvalues(lua_State *L)
 {
-	box_push_metatable(L, &reference_type);
 	lua_pushcfunction(L, get);
 	lua_pushliteral(L, "kind");
 	lua_pushliteral(L, "apiVersion");
@@ -115,32 +115,26 @@ static inline bool read_string(lua_State *L, struct id_table table, int key, con
 	return type == LUA_TNIL || accept_other(L, type, key, argument, err);
 }
 
-static bool read_userdata(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref,
-                          evrec_error *err)
-{
-	bool same = false;
-
-	if (lua_type(L, index) == LUA_TUSERDATA && lua_getmetatable(L, index)) {
-		same = lua_rawequal(L, -1, lua_upvalueindex(UP_REFERENCE)) != 0;
-		lua_pop(L, 1);
-	}
-	if (same) {
-		*ref = *(evrec_prepared_ref **)lua_touserdata(L, index);
-	}
-	/* NULL: the reference was collected, and a finalizer at the end of the Lua state still uses it. */
-	return (same && *ref != NULL) || refuse_type(L, index, argument, "", "an object or a reference", err);
-}
-
 bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref, evrec_reference *r,
                     evrec_error *err)
 {
+	const struct reference *box = lua_touserdata(L, index);
 	struct id_table object, metadata;
 	int type;
 
-	if (!lua_istable(L, index)) {
-		return read_userdata(L, index, argument, ref, err);
+	/* The length of a light userdata is 0, so the pointer is not dereferenced. */
+	if (box != NULL && lua_rawlen(L, index) == sizeof(*box) && box->type == &reference_type) {
+		*ref = box->ref;
+	} else {
+		*ref = NULL;
 	}
-	*ref = NULL;
+	if (*ref != NULL) {
+		return true;
+	}
+	/* A reference without one was collected, and a finalizer at the end of the Lua state still uses it. */
+	if (!lua_istable(L, index)) {
+		return refuse_type(L, index, argument, "", "an object or a reference", err);
+	}
 	object = metadata = table_at(L, index);
 	type = push_field(L, object, UP_METADATA, argument, err);
 	if (type == FAILED) {
@@ -164,6 +158,53 @@ bool reference_read(lua_State *L, int index, const char *argument, const evrec_p
 	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, argument, &r->field_path, err));
 }
 
+/* The fields of a reference that is no whole object; those of an owner's reference are read by nobody. */
+static const char *const reference_names[] = { "kind",       "apiVersion",         "name",      "namespace",
+	                                       "uid",        "resourceVersion",    "fieldPath", "metadata",
+	                                       "controller", "blockOwnerDeletion", NULL };
+
+static bool is_known(lua_State *L, int index)
+{
+	size_t len, i;
+	const char *name = lua_tolstring(L, index, &len);
+
+	for (i = 0; reference_names[i] != NULL && (strcmp(reference_names[i], name) != 0 || strlen(name) != len); i++) {
+	}
+	return reference_names[i] != NULL;
+}
+
+/* Raises for the key at the top of the stack. */
+static void refuse_key(lua_State *L)
+{
+	struct suggestion s;
+	size_t i;
+
+	if (lua_type(L, -1) != LUA_TSTRING) {
+		luaL_error(L, "evrec.reference: object: unknown field: a %s", luaL_typename(L, -1));
+	}
+	s = suggest_begin(lua_tostring(L, -1));
+	for (i = 0; reference_names[i] != NULL; i++) {
+		suggest_consider(&s, reference_names[i]);
+	}
+	suggest_push(L, &s, "");
+	luaL_error(L, "evrec.reference: object: unknown field '%s'%s", s.word, lua_tostring(L, -1));
+}
+
+/* Raises if the table at stack index 1 is no whole object, and has a field that no reference has. */
+static void check_names(lua_State *L)
+{
+	lua_getfield(L, 1, "metadata");
+	if (!lua_istable(L, -1)) {
+		for (lua_pushnil(L); lua_next(L, 1) != 0; lua_pop(L, 1)) {
+			if (lua_type(L, -2) != LUA_TSTRING || !is_known(L, -2)) {
+				lua_pop(L, 1);
+				refuse_key(L);
+			}
+		}
+	}
+	lua_pop(L, 1);
+}
+
 /* The upvalues behind those of reference_read. */
 enum { UP_CACHE = UP_REFERENCE_LAST + 1, UP_KEPT };
 
@@ -174,7 +215,7 @@ static int reference_new(lua_State *L)
 	struct reference_place place;
 	evrec_reference reference;
 	evrec_error err;
-	evrec_prepared_ref **box;
+	struct reference *box;
 
 	luaL_checkany(L, 1);
 	lua_settop(L, 1);
@@ -186,13 +227,15 @@ static int reference_new(lua_State *L)
 		lua_pushvalue(L, 1);
 		return 1;
 	}
+	check_names(L);
 	place = reference_cache_find(L, cache, lua_upvalueindex(UP_KEPT), &reference);
 	if (place.found) {
 		return 1;
 	}
 	box = box_new(L, &reference_type, sizeof(*box));
-	*box = evrec_prepared_ref_new(&reference, &err);
-	if (*box == NULL) {
+	box->type = &reference_type;
+	box->ref = evrec_prepared_ref_new(&reference, &err);
+	if (box->ref == NULL) {
 		return luaL_error(L, "evrec.reference: %s", err.message);
 	}
 	reference_cache_keep(L, cache, lua_upvalueindex(UP_KEPT), place);
@@ -209,13 +252,13 @@ void reference_push_function(lua_State *L)
 /* Returns the field of that name, or nothing. */
 static int reference_index(lua_State *L)
 {
-	evrec_prepared_ref **box = box_check(L, 1, &reference_type);
+	const struct reference *box = box_check(L, 1, &reference_type);
 	const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
 	const evrec_field *field;
 
-	for (field = evrec_reference_schema; *box != NULL && field->name[EVREC_CORE_V1] != NULL; field++) {
+	for (field = evrec_reference_schema; box->ref != NULL && field->name[EVREC_CORE_V1] != NULL; field++) {
 		if (strcmp(field->name[EVREC_CORE_V1], key) == 0) {
-			const char *at = (const char *)evrec_prepared_ref_fields(*box) + field->offset;
+			const char *at = (const char *)evrec_prepared_ref_fields(box->ref) + field->offset;
 			const evrec_str *value = (const evrec_str *)(const void *)at;
 
 			if (value->len != 0) {
@@ -234,14 +277,14 @@ static int reference_newindex(lua_State *L)
 
 static int reference_tostring(lua_State *L)
 {
-	evrec_prepared_ref **box = box_check(L, 1, &reference_type);
+	const struct reference *box = box_check(L, 1, &reference_type);
 	const evrec_reference *r;
 
-	if (*box == NULL) {
+	if (box->ref == NULL) {
 		lua_pushliteral(L, "evrec.reference");
 		return 1;
 	}
-	r = evrec_prepared_ref_fields(*box);
+	r = evrec_prepared_ref_fields(box->ref);
 	lua_pushfstring(L, "evrec.reference: %s %s%s%s", r->kind.data, r->ns.data, r->ns.len != 0 ? "/" : "",
 	                r->name.data);
 	return 1;
@@ -249,10 +292,10 @@ static int reference_tostring(lua_State *L)
 
 static int reference_gc(lua_State *L)
 {
-	evrec_prepared_ref **box = lua_touserdata(L, 1);
+	struct reference *box = lua_touserdata(L, 1);
 
-	evrec_prepared_ref_release(*box);
-	*box = NULL;
+	evrec_prepared_ref_release(box->ref);
+	box->ref = NULL;
 	return 0;
 }
 

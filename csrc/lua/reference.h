@@ -13,10 +13,15 @@
 
 extern const struct box_type reference_type;
 
+struct reference {
+	/* &reference_type. A recording call knows a reference by it, faster than by the metatable. */
+	const struct box_type *type;
+	evrec_prepared_ref *ref; /* NULL: it was collected */
+};
+
 /* The upvalues of a C function that calls reference_read, in the order in which reference_push_upvalues pushes them. */
 enum reference_upvalue {
-	UP_REFERENCE = 1, /* the metatable of references */
-	UP_GET,           /* function(table, key) return table[key] end */
+	UP_GET = 1, /* function(table, key) return table[key] end */
 	UP_KIND,
 	UP_API_VERSION,
 	UP_NAME,

@@ -7,8 +7,8 @@
 
 struct slot {
 	uint64_t hash;
-	uint64_t used;            /* the time of the last use, in lookups */
-	evrec_prepared_ref **box; /* the userdata, which the table `kept` anchors; NULL: none */
+	uint64_t used;               /* the time of the last use, in lookups */
+	const struct reference *box; /* the userdata, which the table `kept` anchors; NULL: none */
 };
 
 /* The references with one hash modulo SETS share a set of slots. The least recently used one is replaced. */
@@ -83,9 +83,9 @@ struct reference_place reference_cache_find(lua_State *L, void *cache, int kept,
 	first = (size_t)(place.hash % SETS) * WAYS;
 	set = &c->slots[first];
 	for (i = 0; i < WAYS; i++) {
-		/* *box is NULL while the Lua state is closed, if the reference's finalizer has run. */
-		if (set[i].hash == place.hash && set[i].box != NULL && *set[i].box != NULL &&
-		    equal(evrec_prepared_ref_fields(*set[i].box), reference)) {
+		/* The reference is NULL while the Lua state is closed, if its finalizer has run. */
+		if (set[i].hash == place.hash && set[i].box != NULL && set[i].box->ref != NULL &&
+		    equal(evrec_prepared_ref_fields(set[i].box->ref), reference)) {
 			set[i].used = c->lookups;
 			place.index = (int)(first + i) + 1;
 			place.found = true;

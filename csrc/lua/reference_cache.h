@@ -5,7 +5,7 @@
 #ifndef EVREC_LUA_REFERENCE_CACHE_H
 #define EVREC_LUA_REFERENCE_CACHE_H
 
-#include "lua/box.h"
+#include "lua/reference.h"
 
 #include <stdint.h>
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/exec.h"
 #include "lua/options.h"
@@ -244,21 +245,6 @@ static void check_series_options(lua_State *L, const char *function, const evrec
 	}
 }
 
-/* Raises if the options at stack index 1 have `thread`, as those of earlier versions did. */
-static void refuse_thread(lua_State *L, const char *function)
-{
-	if (!lua_istable(L, 1)) {
-		return;
-	}
-	lua_pushliteral(L, "thread");
-	lua_rawget(L, 1);
-	if (!is_unset(L, -1)) {
-		luaL_error(L, "%s: option 'thread': sinks have none; use the option 'drive' of evrec.broadcaster",
-		           function);
-	}
-	lua_pop(L, 1);
-}
-
 static struct sink *push_sink(lua_State *L)
 {
 	return box_new(L, &sink_type, sizeof(struct sink));
@@ -291,7 +277,7 @@ int sink_new_lua(lua_State *L)
 	lua_settop(L, 1);
 	lua_newtable(L);
 	evrec_sink_options_init(&options);
-	refuse_thread(L, function);
+	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
 	options_read(L, 1, function, lua_rows, &options, 2);
 	check_series_options(L, function, &options);
 	check_lua_options(L, function, &options);
@@ -330,7 +316,7 @@ int sink_new_file(lua_State *L)
 
 	lua_settop(L, 1);
 	evrec_sink_options_init(&settings.common);
-	refuse_thread(L, function);
+	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
 	options_read(L, 1, function, file_rows, &settings, 0);
 	check_series_options(L, function, &settings.common);
 	sink = push_sink(L);
@@ -353,6 +339,7 @@ static const struct option kubernetes_rows[] = {
 	{ "client_certificate", OPTION_STRING, AT(client_certificate), 0, 0, NULL, false },
 	{ "client_key", OPTION_STRING, AT(client_key), 0, 0, NULL, false },
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
+	{ "resolve_early", OPTION_BOOLEAN, AT(resolve_early), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
 	{ "common", OPTION_ROWS, AT(common), 0, 0, common_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },

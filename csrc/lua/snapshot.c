@@ -51,7 +51,7 @@ static bool visit(void *ctx, const evrec_suppressed *borrowed)
 	evrec_str *s;
 	size_t i;
 
-	if (walk->filter != NULL && !walk->filter(&copy)) {
+	if (!walk->filter(&copy)) {
 		return true;
 	}
 	if (walk->items != NULL && walk->sizes.suppressed == walk->room.suppressed) {
@@ -68,8 +68,7 @@ static bool visit(void *ctx, const evrec_suppressed *borrowed)
 	return true;
 }
 
-static void walk_sinks(struct walk *walk, const struct broadcaster *b, const evrec_reference *object,
-                       struct snapshot_sink *sinks)
+static void walk_sinks(struct walk *walk, const struct broadcaster *b, struct snapshot_sink *sinks)
 {
 	evrec_sink_stats stats = { 0 };
 	size_t number, i = 0;
@@ -83,7 +82,7 @@ static void walk_sinks(struct walk *walk, const struct broadcaster *b, const evr
 		}
 
 		(void)evrec_broadcaster_get_sink_stats(b->host.b, number, &stats);
-		evrec_broadcaster_explain(b->host.b, number, object, visit, walk);
+		evrec_broadcaster_explain(b->host.b, number, NULL, visit, walk);
 		if (sinks != NULL) {
 			sinks[i] =
 				(struct snapshot_sink){ stats, walk->items + before, walk->sizes.suppressed - before };
@@ -111,11 +110,11 @@ static void walk_recorders(struct walk *walk, const struct broadcaster *b, evrec
 	}
 }
 
-static struct sizes measure(const struct broadcaster *b, const evrec_reference *object, snapshot_filter *filter)
+static struct sizes measure(const struct broadcaster *b, snapshot_filter *filter)
 {
 	struct walk walk = { .filter = filter };
 
-	walk_sinks(&walk, b, object, NULL);
+	walk_sinks(&walk, b, NULL);
 	walk_recorders(&walk, b, NULL);
 	return walk.sizes;
 }
@@ -134,8 +133,7 @@ static size_t block_size(struct sizes room)
 }
 
 /* NULL: there was not enough room after all. */
-static const struct snapshot *fill(void *block, struct sizes room, const struct broadcaster *b,
-                                   const evrec_reference *object, snapshot_filter *filter)
+static const struct snapshot *fill(void *block, struct sizes room, const struct broadcaster *b, snapshot_filter *filter)
 {
 	struct snapshot *snapshot = block;
 	struct snapshot_sink *sinks = (struct snapshot_sink *)(snapshot + 1);
@@ -144,7 +142,7 @@ static const struct snapshot *fill(void *block, struct sizes room, const struct 
 
 	walk.items = (evrec_suppressed *)(recorders + room.recorders);
 	walk.bytes = (char *)(walk.items + room.suppressed);
-	walk_sinks(&walk, b, object, sinks);
+	walk_sinks(&walk, b, sinks);
 	walk_recorders(&walk, b, recorders);
 	evrec_broadcaster_get_stats(b->host.b, &snapshot->stats);
 	snapshot->stats.sinks = walk.sizes.sinks;
@@ -154,8 +152,7 @@ static const struct snapshot *fill(void *block, struct sizes room, const struct 
 	return walk.full ? NULL : snapshot;
 }
 
-const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, const evrec_reference *object,
-                                     snapshot_filter *filter)
+const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, snapshot_filter *filter)
 {
 	const struct snapshot *snapshot;
 	struct sizes wanted, room;
@@ -163,7 +160,7 @@ const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, 
 
 	luaL_checkstack(L, LUA_MINSTACK, "snapshot");
 	while (b->host.b != NULL) {
-		room = measure(b, object, filter);
+		room = measure(b, filter);
 		block = lua_newuserdata(L, block_size(room));
 		/*
 		 * Making the userdata may have run a finalizer that ended the broadcaster, or recorded further events.
@@ -172,8 +169,8 @@ const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, 
 			lua_pop(L, 1);
 			break;
 		}
-		wanted = measure(b, object, filter);
-		snapshot = fits(wanted, room) ? fill(block, room, b, object, filter) : NULL;
+		wanted = measure(b, filter);
+		snapshot = fits(wanted, room) ? fill(block, room, b, filter) : NULL;
 		if (snapshot != NULL) {
 			return snapshot;
 		}

@@ -29,11 +29,10 @@ typedef bool snapshot_filter(const evrec_suppressed *suppressed);
 
 /*
  * Pushes a userdata, and returns the snapshot in it, valid while the userdata is on the stack: all counters, all
- * recorders, and the suppressed events about `object` (NULL: all objects) that `filter` (NULL: all) includes. Returns
- * NULL, and pushes nothing, if the broadcaster was ended. Raises if there is no memory. `object` must outlive the call.
+ * recorders, and the suppressed events that `filter` includes. Returns NULL, and pushes nothing, if the broadcaster was
+ * ended. Raises if there is no memory.
  */
-const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, const evrec_reference *object,
-                                     snapshot_filter *filter);
+const struct snapshot *snapshot_push(lua_State *L, const struct broadcaster *b, snapshot_filter *filter);
 
 #pragma GCC visibility pop
 

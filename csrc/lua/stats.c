@@ -139,12 +139,15 @@ static void set_recorders(lua_State *L, const struct snapshot *snapshot)
 	lua_setfield(L, -2, "recorders");
 }
 
-static void set_share(lua_State *L, enum evrec_share_role role)
+static void set_share(lua_State *L, const evrec_stats *stats)
 {
-	static const char *const words[] = { NULL, "seeking", "worker", "owner" };
+	static const char *const words[] = { NULL, "seeking", "worker", "owner", "silent" };
 
-	if (role != EVREC_SHARE_NONE) {
-		table_set_word(L, "share", words[role]);
+	if (stats->share_role != EVREC_SHARE_NONE) {
+		table_set_word(L, "share", words[stats->share_role]);
+	}
+	if (stats->share_role == EVREC_SHARE_SILENT) {
+		table_set_seconds(L, "share_silent_for", stats->share_silent_for);
 	}
 }
 
@@ -176,7 +179,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 	add(&sum, &stats->ended);
 	set_sinks(L, snapshot, &sum);
 	set_recorders(L, snapshot);
-	set_share(L, stats->share_role);
+	set_share(L, stats);
 	table_set_count(L, "components", stats->components);
 	table_set_count(L, "rate_limited", sum.rate_limited);
 	table_set_count(L, "created", sum.created);
@@ -193,7 +196,7 @@ static void push(lua_State *L, const struct snapshot *snapshot)
 
 bool stats_push(lua_State *L, const struct broadcaster *b)
 {
-	const struct snapshot *snapshot = snapshot_push(L, b, NULL, is_rate_limited);
+	const struct snapshot *snapshot = snapshot_push(L, b, is_rate_limited);
 
 	if (snapshot == NULL) {
 		return false;

@@ -38,7 +38,7 @@ static int check_options(const evrec_broadcaster_options *options, evrec_error *
 	if (options->drive > EVREC_DRIVE_POLL) {
 		return error_set(err, EVREC_EINVALID, "drive: must be auto, thread or poll");
 	}
-	if (options->share.len != 0 && sharing_check(options->share, err) != 0) {
+	if (sharing_check(options, err) != 0) {
 		return EVREC_EINVALID;
 	}
 	return check_text(options->name, "name", FIELD_MAX, false, err);
@@ -73,6 +73,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	b->options = own;
 	b->options.name = b->hub->options.name;
 	b->options.share = b->hub->options.share;
+	b->options.share_users = b->hub->options.share_users;
 	b->fork_generation = sender_fork_generation();
 	if (b->hub->shared) {
 		shared_begin(b);
@@ -148,6 +149,7 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b)
 {
 	hub_lock(b->hub);
 	hub_check_fork(b->hub);
+	b->hub->has_loop = true;
 	sharing_may_own(b->hub);
 	hub_unlock(b->hub);
 }

@@ -135,6 +135,9 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 		/* Events that callbacks have recorded until now go out with the first poll; later ones are refused. */
 		const bool last = close_handle(b);
 
+		if (last) {
+			sharing_leave(b->hub);
+		}
 		(void)flush_until(b, deadline, last_write_by(deadline, timeout));
 		if (b->hub->shared) {
 			if (last) {

@@ -52,7 +52,7 @@ static void before_fork(void)
 	}
 }
 
-static void after_fork(void)
+static void unlock_after_fork(void)
 {
 	if (!registry_locked_for_fork) {
 		return;
@@ -65,16 +65,25 @@ static void after_fork(void)
 	(void)pthread_mutex_unlock(&registry_lock);
 }
 
+static void after_fork(void)
+{
+	for (struct hub *hub = registry; registry_locked_for_fork && hub != NULL; hub = hub->next) {
+		hub->has_forked = true;
+	}
+	unlock_after_fork();
+}
+
 /* A lock that was not to be had belongs to a thread that does not exist here. */
 static void after_fork_in_child(void)
 {
 	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
+		hub->has_forked = hub->has_loop = false;
 		if (!registry_locked_for_fork || !hub->locked_for_fork) {
 			(void)pthread_mutex_init(&hub->lock, NULL);
 		}
 	}
 	if (registry_locked_for_fork) {
-		after_fork();
+		unlock_after_fork();
 	} else {
 		(void)pthread_mutex_init(&registry_lock, NULL);
 	}
@@ -104,6 +113,7 @@ void hub_check_fork(struct hub *hub)
 	notices_clear(&hub->notices);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		hub->sinks.items[i]->pins = 0;
+		hub->sinks.items[i]->closes = false;
 	}
 }
 
@@ -132,8 +142,27 @@ static void hub_free(struct hub *hub)
 	mem_free(hub->troubles);
 	mem_free(hub->name);
 	mem_free(hub->share);
+	mem_free(hub->share_users);
 	evrec_clock_release(hub->options.clock);
 	mem_free(hub);
+}
+
+/* NULL: no memory. */
+static unsigned *copy_users(const evrec_broadcaster_options *options)
+{
+	unsigned *users = mem_zalloc((options->share_users_len + 1) * sizeof(*users));
+
+	if (users != NULL && options->share_users_len != 0) {
+		memcpy(users, options->share_users, options->share_users_len * sizeof(*users));
+	}
+	return users;
+}
+
+static bool equal_users(const evrec_broadcaster_options *a, const evrec_broadcaster_options *b)
+{
+	return a->share_users_len == b->share_users_len &&
+	       (a->share_users_len == 0 ||
+	        memcmp(a->share_users, b->share_users, a->share_users_len * sizeof(*a->share_users)) == 0);
 }
 
 /* NULL: no memory. */
@@ -154,10 +183,13 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 	if (hub->shared) {
 		hub->name = str_dup(options->name);
 		hub->share = str_dup(options->share);
+		hub->share_users = copy_users(options);
 	}
 	hub->options.name.data = hub->name;
 	hub->options.share.data = hub->share;
-	if ((options->loud && hub->troubles == NULL) || (hub->shared && (hub->name == NULL || hub->share == NULL)) ||
+	hub->options.share_users = hub->share_users;
+	if ((options->loud && hub->troubles == NULL) ||
+	    (hub->shared && (hub->name == NULL || hub->share == NULL || hub->share_users == NULL)) ||
 	    (options->share.len != 0 && !sharing_open(hub))) {
 		hub_free(hub);
 		return NULL;
@@ -190,6 +222,7 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 		{ "max_message_bytes", a->max_message_bytes != b->max_message_bytes },
 		{ "drive", a->drive != b->drive },
 		{ "share", !str_eq(a->share, b->share) || a->share_client_only != b->share_client_only },
+		{ "share_users", !equal_users(a, b) },
 		{ "on_error", (a->on_error != NULL) != (b->on_error != NULL) },
 		{ "on_drop", (a->on_drop != NULL) != (b->on_drop != NULL) },
 		{ "on_error", a->loud != b->loud }, /* a binding is loud if there is none */
@@ -203,14 +236,23 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 	return NULL;
 }
 
-/* Joins a hub, unless that has ended. Sets *difference if an option differs. */
+/*
+ * A process that only forks others has forked some with this hub: what it opens now, as nginx's master does at a reload,
+ * is for the next ones, and may be another one.
+ */
+static bool is_of_former_children(const struct hub *hub)
+{
+	return hub->options.share_client_only && !hub->has_loop && hub->has_forked;
+}
+
+/* Joins a hub, unless that has ended or is not for this handle. Sets *difference if an option differs. */
 static bool join(struct hub *hub, const evrec_broadcaster_options *options, const char **difference)
 {
 	bool joined = false;
 
 	hub_lock(hub);
 	hub_check_fork(hub);
-	if (!hub->ended) {
+	if (!hub->ended && !is_of_former_children(hub)) {
 		*difference = find_difference(&hub->options, options);
 		joined = *difference == NULL;
 	}

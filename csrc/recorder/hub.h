@@ -51,9 +51,12 @@ struct hub {
 	unsigned users, open;   /* handles that are not freed; of these, those that take recording calls */
 	bool ended;             /* the sinks have ended: nobody joins it any more */
 	bool locked_for_fork;   /* by the thread that forks */
+	bool has_forked;        /* this process, since it has the hub */
+	bool has_loop;          /* evrec_broadcaster_may_own was called in this process */
 	struct notices notices; /* callbacks that are due, until a handle leaves */
 	evrec_broadcaster_options options;
 	char *share;             /* what options.share points to */
+	unsigned *share_users;   /* likewise */
 	struct sharing *sharing; /* of the option `share`; or NULL */
 };
 

@@ -162,13 +162,23 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	return opened != STATE_REFUSED;
 }
 
-struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob,
-                                  bool *in_use)
+struct state_file *kept_state_open(evrec_str path)
+{
+	struct state_file *file = state_file_new(path, STATE_VERSION);
+
+	if (file != NULL) {
+		state_file_open_ahead(file);
+	}
+	return file;
+}
+
+struct state_file *kept_state_new(evrec_str path, struct state_file *file, evrec_correlator *correlator, int64_t now,
+                                  struct outbox *ob, bool *in_use)
 {
 	struct kept_state *kept = mem_zalloc(sizeof(*kept));
 	struct state *state = state_new(correlator);
-	struct state_file *file = state_file_new(path, STATE_VERSION);
 
+	file = file != NULL ? file : kept_state_open(path);
 	if (kept != NULL && state != NULL && file != NULL) {
 		kept->state = state;
 		kept->file = file;

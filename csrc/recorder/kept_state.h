@@ -22,10 +22,13 @@
  * owns all of it from here on: state_file_free frees the correlator too. NULL, and then the correlator is the caller's:
  * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state". If
  * another owner has the file, its counts are not read, and the file is this one's later; but if `in_use` is not NULL,
- * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again.
+ * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again. `file` is owned from here on: what
+ * kept_state_open returned for the path, or NULL.
  */
-struct state_file *kept_state_new(evrec_str path, evrec_correlator *correlator, int64_t now, struct outbox *ob,
-                                  bool *in_use);
+struct state_file *kept_state_new(evrec_str path, struct state_file *file, evrec_correlator *correlator, int64_t now,
+                                  struct outbox *ob, bool *in_use);
+/* Does what kept_state_new waits for the disk for. Any thread. NULL: no memory. */
+struct state_file *kept_state_open(evrec_str path);
 
 #pragma GCC visibility pop
 

@@ -6,7 +6,7 @@
 #define SLOW_POLL EVREC_SECOND
 #define STEPPED_POLL (EVREC_SECOND / 10)
 
-static void drop(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, enum evrec_cause cause,
+static void drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
                  int64_t now)
 {
 	evrec_fields event;
@@ -44,7 +44,7 @@ static bool bound_note(struct pipeline *pipeline, struct observed *o)
 }
 
 /* An event that nothing has observed, as it was recorded. */
-static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, const struct keys *keys,
+static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
                             enum evrec_cause cause, int64_t now)
 {
 	struct observed observed;
@@ -72,7 +72,7 @@ static int observe(struct pipeline *pipeline, const evrec_fields *event, struct 
 	return correlator_observe(pipeline->correlator, event, keys, now, observed);
 }
 
-static void submit_new_style(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, int64_t now)
+static void submit_new_style(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
 {
 	/* Exact: by a clock some ms behind, each occurrence of that time would be a heartbeat of its own. */
 	const int64_t monotonic = clock_monotonic(pipeline->clock);
@@ -118,7 +118,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 }
 
 /* An event had no token. */
-static void limit(struct pipeline *pipeline, const struct observed *o, const struct keys *keys, int64_t now)
+static void limit(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
 {
 	pipeline->rate_limited++;
 	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
@@ -314,6 +314,20 @@ void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline)
 	if (pipeline->sender != NULL) {
 		(void)sender_join(pipeline->sender, deadline);
 	}
+}
+
+bool pipeline_can_close_state(const struct pipeline *pipeline)
+{
+	return pipeline->state != NULL && pipeline->sender != NULL &&
+	       pipeline->fork_generation == sender_fork_generation() &&
+	       (pipeline->phase == PIPELINE_ENDING || pipeline->phase == PIPELINE_SHUT) &&
+	       sender_has_ended(pipeline->sender);
+}
+
+void pipeline_close_state(struct pipeline *pipeline)
+{
+	(void)sender_join(pipeline->sender, 0);
+	sender_close_state(pipeline->sender);
 }
 
 void pipeline_join(struct pipeline *pipeline, int64_t deadline)

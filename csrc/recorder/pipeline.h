@@ -102,8 +102,16 @@ bool pipeline_begin_poll(struct pipeline *pipeline);
 void pipeline_step(struct pipeline *pipeline, int64_t deadline);
 /* Takes all answers, drops and errors. False: there is no sender, as a forked child had no memory for one. */
 bool pipeline_take_all_news(struct pipeline *pipeline);
-/* The same; and brings a stopped pipeline to its end if nothing is left to write. */
+/* The same; and ends a stopped pipeline if nothing is left to write. */
+void pipeline_begin_drain(struct pipeline *pipeline);
+/* The same; then it is over, once its sender has ended. */
 void pipeline_drain(struct pipeline *pipeline);
+/*
+ * Whether it has a state file that pipeline_drain or pipeline_join would write last and close. Then pipeline_close_state does so,
+ * by one thread at a time, without the lock: it waits for the disk.
+ */
+bool pipeline_can_close_state(const struct pipeline *pipeline);
+void pipeline_close_state(struct pipeline *pipeline);
 
 /* Waits a moment for progress, until `deadline` (CLOCK_MONOTONIC, ns) at most. False, at once: no progress can come. */
 bool pipeline_wait(struct pipeline *pipeline, int64_t deadline);
@@ -123,6 +131,10 @@ bool pipeline_is_over(const struct pipeline *pipeline);
 
 /* ---- the option state_file ---- */
 
+/*
+ * Does what pipeline_open_state waits for the disk for. By one thread at a time, without the lock; the pipeline stays meanwhile.
+ */
+void pipeline_open_state_ahead(struct pipeline *pipeline);
 /*
  * For a listener that has `opens_state`: the process writes from now on, and its counts are to be those of the one that did
  * before. Before the first recording call or poll of the pipeline in this process. False: the other one has the file

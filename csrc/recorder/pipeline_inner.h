@@ -51,8 +51,9 @@ struct pipeline {
 	evrec_correlator *correlator;
 	struct series *series;
 	struct state_file *state; /* the sender's, which frees the correlator with it (option state_file); NULL: none */
-	bool has_used_state;      /* pipeline_use_state was called, here or in the parent before the fork */
-	struct sender *sender;    /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
+	bool has_used_state;            /* pipeline_use_state was called, here or in the parent before the fork */
+	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct suppressed suppressed;
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */

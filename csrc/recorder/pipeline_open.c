@@ -128,6 +128,9 @@ void pipeline_free(struct pipeline *pipeline)
 		sender_release(pipeline->sender);
 	}
 	free_correlator(pipeline);
+	if (pipeline->fork_generation == sender_fork_generation()) {
+		state_file_free(pipeline->state_ahead);
+	}
 	series_free(pipeline->series);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
@@ -141,6 +144,7 @@ void pipeline_free(struct pipeline *pipeline)
 void pipeline_renew(struct pipeline *pipeline)
 {
 	free_correlator(pipeline);
+	pipeline->state_ahead = NULL; /* the parent's, which may have been at work on it */
 	series_free(pipeline->series);
 	pipeline->series = NULL;
 	suppressed_free(&pipeline->suppressed);

@@ -10,8 +10,9 @@ static void open_state(struct pipeline *pipeline, bool *in_use)
 	if (path.len == 0 || pipeline->state != NULL) {
 		return;
 	}
-	pipeline->state =
-		kept_state_new(path, pipeline->correlator, evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
+	pipeline->state = kept_state_new(path, pipeline->state_ahead, pipeline->correlator,
+	                                 evrec_clock_now(pipeline->clock), pipeline->outbox, in_use);
+	pipeline->state_ahead = NULL;
 	if (pipeline->state != NULL) {
 		sender_set_state(pipeline->sender, pipeline->state);
 	}
@@ -22,6 +23,15 @@ void pipeline_use_state(struct pipeline *pipeline)
 	if (!pipeline->has_used_state && !pipeline->listener->opens_state) {
 		pipeline->has_used_state = true;
 		open_state(pipeline, NULL);
+	}
+}
+
+void pipeline_open_state_ahead(struct pipeline *pipeline)
+{
+	const evrec_str path = pipeline->sink->options.state_file;
+
+	if (path.len != 0 && pipeline->state == NULL && pipeline->state_ahead == NULL) {
+		pipeline->state_ahead = kept_state_open(path);
 	}
 }
 

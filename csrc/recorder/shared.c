@@ -1,5 +1,7 @@
 #include "recorder/shared.h"
 
+#include <time.h>
+
 #include "event/event.h"
 #include "recorder/sharing.h"
 
@@ -241,7 +243,21 @@ static void unpin(evrec_watch *watch)
 	watch->pins -= watch->pins != 0;
 }
 
-static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t deadline, bool flushes)
+/* Writes the state file of a pinned sink that has ended for the last time: recording calls do not wait for the disk. */
+static void close_state(evrec_broadcaster *b, evrec_watch *watch)
+{
+	if (!watch->closes && pipeline_can_close_state(watch->pipeline)) {
+		watch->closes = true;
+		shared_unlock(b);
+		b->busy = true;
+		pipeline_close_state(watch->pipeline);
+		b->busy = false;
+		shared_enter(b);
+		watch->closes = false;
+	}
+}
+
+static void poll_sink(evrec_broadcaster *b, evrec_watch *watch, int64_t deadline, bool flushes)
 {
 	const bool owns = sharing_owns(b->hub);
 
@@ -256,6 +272,12 @@ static void poll_sink(evrec_broadcaster *b, const evrec_watch *watch, int64_t de
 		shared_enter(b);
 	}
 	/* Another call that uses the sender without the lock must not find that it has ended. */
+	if (watch->pins == 1) {
+		pipeline_begin_drain(watch->pipeline);
+		if (shared_steps(b, watch)) {
+			close_state(b, watch);
+		}
+	}
 	if (watch->pins == 1) {
 		pipeline_drain(watch->pipeline);
 	} else {
@@ -343,6 +365,13 @@ void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline)
 			pipeline_wait_for_end(watch->pipeline, deadline);
 			b->busy = false;
 			shared_enter(b);
+			while (watch->closes) {
+				shared_unlock(b);
+				(void)nanosleep(&(struct timespec){ 0, EVREC_SECOND / 1000 }, NULL);
+				shared_enter(b);
+			}
+			(void)pipeline_take_all_news(watch->pipeline);
+			close_state(b, watch);
 			pipeline_join(watch->pipeline, deadline);
 		}
 		unpin(watch);

@@ -11,12 +11,16 @@
 #define LOOK (EVREC_SECOND / 20)       /* between two polls while all is settled */
 #define PAUSE (EVREC_SECOND / 500)     /* of a flush */
 #define FLUSH_EACH (EVREC_SECOND / 10) /* between two requests of one flush */
+#define USERS_MAX 64
 
-int sharing_check(evrec_str share, evrec_error *err)
+int sharing_check(const evrec_broadcaster_options *options, evrec_error *err)
 {
 	struct endpoint endpoint;
 
-	return endpoint_init(&endpoint, share, err);
+	if (options->share_users_len > USERS_MAX) {
+		return error_set(err, EVREC_EINVALID, "share_users: more than %d", USERS_MAX);
+	}
+	return options->share.len == 0 ? 0 : endpoint_init(&endpoint, options->share, err);
 }
 
 /* ---- beginning ---- */
@@ -29,6 +33,8 @@ static struct share *make_share(struct hub *hub)
 		.name = hub->options.share,
 		.client_only = hub->options.share_client_only && !hub->sharing->may_own,
 		.holds_acks = true,
+		.users = hub->options.share_users,
+		.users_len = hub->options.share_users_len,
 	};
 
 	evrec_limits_init(&limits);
@@ -69,6 +75,7 @@ void sharing_free(struct hub *hub)
 static void set_limits(const struct hub *hub)
 {
 	struct ledger_limits least = { SIZE_MAX, SIZE_MAX };
+	enum evrec_overflow full = EVREC_DROP_OLDEST;
 
 	for (size_t i = 0; i < hub->last_number && i < FRAME_SINKS; i++) {
 		const evrec_watch *watch = sharing_sink_at(hub, i);
@@ -80,10 +87,12 @@ static void set_limits(const struct hub *hub)
 			least.max_events =
 				limits->max_pending < least.max_events ? limits->max_pending : least.max_events;
 			least.max_bytes = bytes < least.max_bytes ? bytes : least.max_bytes;
+			full = limits->full == EVREC_DROP_OLDEST ? full : limits->full;
 		}
 	}
 	if (least.max_events != SIZE_MAX) {
 		share_set_limits(hub->sharing->share, &least);
+		share_set_full(hub->sharing->share, full);
 	}
 }
 
@@ -165,6 +174,14 @@ void sharing_may_own(struct hub *hub)
 	}
 }
 
+int64_t sharing_silent_for(const struct hub *hub)
+{
+	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
+	const int64_t since = share == NULL ? 0 : share_silent_since(share);
+
+	return since == 0 ? 0 : sharing_mono() - since;
+}
+
 enum evrec_share_role sharing_role(const struct hub *hub)
 {
 	static const enum evrec_share_role roles[] = {
@@ -172,11 +189,15 @@ enum evrec_share_role sharing_role(const struct hub *hub)
 		[SHARE_WORKER] = EVREC_SHARE_WORKER,
 		[SHARE_OWNER] = EVREC_SHARE_OWNER,
 	};
+	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
 
 	if (hub->sharing == NULL) {
 		return EVREC_SHARE_NONE;
 	}
-	return hub->sharing->share == NULL ? EVREC_SHARE_SEEKING : roles[share_role(hub->sharing->share)];
+	if (share == NULL) {
+		return EVREC_SHARE_SEEKING;
+	}
+	return share_silent_since(share) != 0 ? EVREC_SHARE_SILENT : roles[share_role(share)];
 }
 
 void sharing_renew(struct hub *hub)
@@ -223,6 +244,23 @@ static struct frame_keys keys_of(const struct chosen *chosen)
 	return keys;
 }
 
+/* What a full ledger has dropped for a new event. */
+static void tell_dropped(struct hub *hub)
+{
+	evrec_event *event;
+	uint32_t n;
+
+	for (;;) {
+		event = share_next_dropped(hub->sharing->share, &n);
+		if (n == 0) {
+			return;
+		}
+		hub_tell_drop(hub, event == NULL ? NULL : evrec_event_fields(event),
+		              evrec_cause_name(EVREC_CAUSE_QUEUE_FULL), n);
+		evrec_event_release(event);
+	}
+}
+
 bool sharing_forward(struct hub *hub, const evrec_fields *event)
 {
 	struct frame_keys keys[FRAME_SINKS] = { { .has_aggregate = false } };
@@ -244,6 +282,7 @@ bool sharing_forward(struct hub *hub, const evrec_fields *event)
 	}
 	if (hub->last_number != 0 && ensure(hub)) {
 		result = share_add(sh->share, event, chooses ? keys : NULL, event->last, &cause);
+		tell_dropped(hub);
 	}
 	if (result == SHARE_DROPPED && hub->last_number != 0) {
 		sh->dropped += !sh->is_set;

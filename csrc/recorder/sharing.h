@@ -12,8 +12,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Checks the option. 0 or EVREC_EINVALID. */
-int sharing_check(evrec_str share, evrec_error *err);
+/* Checks the options. 0 or EVREC_EINVALID. */
+int sharing_check(const evrec_broadcaster_options *options, evrec_error *err);
 /* Sets hub->sharing. False: no memory. */
 bool sharing_open(struct hub *hub);
 /* `settled` of a listener. */
@@ -35,6 +35,7 @@ bool sharing_owns(const struct hub *hub);
 /* evrec_broadcaster_may_own. */
 void sharing_may_own(struct hub *hub);
 enum evrec_share_role sharing_role(const struct hub *hub);
+int64_t sharing_silent_for(const struct hub *hub); /* of evrec_stats */
 /* In a forked child. */
 void sharing_renew(struct hub *hub);
 /* Adds what a worker has handed over to the counters of the sink of this number. */
@@ -48,8 +49,17 @@ void sharing_begin(struct hub *hub);
 void sharing_poll(struct hub *hub, bool flushes);
 /* Whether everything is acknowledged. */
 bool sharing_is_settled(struct hub *hub);
+/* This process, or the broadcaster, is about to end: if the owner refuses it, it writes its events itself. */
+void sharing_leave(struct hub *hub);
 /* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
 int64_t sharing_poll_delay(struct hub *hub);
+/*
+ * Asks the owner what its sinks have suppressed of an object (NULL: of all objects), and waits up to `timeout` ns. 0:
+ * `answer` has it, as share/explained.h tells; or *owns is set: this process is the owner. EVREC_ETIMEOUT, EVREC_ECLOSED,
+ * EVREC_ENOMEM or EVREC_EINVALID.
+ */
+int sharing_ask(struct hub *hub, const evrec_reference *object, int64_t timeout, struct buf *answer, bool *owns,
+                evrec_error *err);
 /* Waits a moment for acknowledgements. */
 void sharing_wait(int64_t deadline);
 /*

@@ -43,10 +43,18 @@ void sharing_tell_losses(struct hub *hub)
 	}
 }
 
+void sharing_leave(struct hub *hub)
+{
+	if (hub->sharing != NULL && hub->sharing->share != NULL) {
+		share_leave(hub->sharing->share);
+	}
+}
+
 static bool go_on(void *ctx)
 {
 	struct hub *hub = ctx;
 
+	sharing_leave(hub);
 	sharing_poll(hub, true);
 	return !sharing_is_settled(hub);
 }
@@ -88,6 +96,7 @@ bool sharing_linger(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
 
+	sharing_leave(hub);
 	for (unsigned i = 0; i < LINGER_STEPS && !sharing_is_settled(hub) && !atomic_load(&sh->stops); i++) {
 		if (atomic_load(&sh->drive) == BY_THREAD) {
 			hub_retain(hub);

@@ -4,6 +4,7 @@
  *   sharing.c       how it begins and is driven
  *   sharing_news.c  the functions that a share calls: an owner records for workers and learns the outcomes; a worker is told
  *   sharing_exit.c  the end of a process, or of a broadcaster
+ *   sharing_ask.c   a question to the owner
  */
 #ifndef EVREC_SHARING_INNER_H
 #define EVREC_SHARING_INNER_H

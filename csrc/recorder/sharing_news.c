@@ -1,3 +1,4 @@
+#include "recorder/explanation.h"
 #include "recorder/sharing_inner.h"
 
 #include <time.h>
@@ -131,17 +132,41 @@ static void on_state_written(void *share)
 	share_wake(share);
 }
 
-static bool on_begin(void *ctx)
+/* Without the lock, for it waits for the disk: events are recorded meanwhile. */
+static void open_states_ahead(struct hub *hub)
+{
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		evrec_watch *watch;
+
+		hub_lock(hub);
+		watch = sharing_sink_at(hub, i);
+		if (watch != NULL) {
+			watch->pins++;
+		}
+		hub_unlock(hub);
+		if (watch != NULL) {
+			pipeline_open_state_ahead(watch->pipeline);
+			hub_lock(hub);
+			watch->pins -= watch->pins != 0; /* 0: in a forked child */
+			hub_unlock(hub);
+		}
+	}
+}
+
+static bool on_begin(void *ctx, bool alone)
 {
 	struct hub *hub = ctx;
 	struct sharing *sh = hub->sharing;
 	bool open = true;
 
+	if (!alone) {
+		open_states_ahead(hub);
+	}
 	hub_lock(hub);
 	if (sh->state_until == 0) {
 		sh->state_until = sharing_mono() + STATE_WAIT;
 	}
-	for (size_t i = 0; i < hub->sinks.len; i++) {
+	for (size_t i = 0; i < hub->sinks.len && !alone; i++) {
 		struct pipeline *pipeline = hub->sinks.items[i]->pipeline;
 
 		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;
@@ -214,6 +239,11 @@ static void on_load_state(void *ctx, size_t sink, evrec_str state)
 	hub_unlock(hub);
 }
 
+static void on_explain(void *ctx, const evrec_reference *object, struct buf *out)
+{
+	explanation_write(ctx, object, out);
+}
+
 const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
@@ -222,6 +252,7 @@ const struct share_ops sharing_ops = {
 	.error = on_error,
 	.save_state = on_save_state,
 	.load_state = on_load_state,
+	.explain = on_explain,
 };
 
 /* ---- answers ---- */

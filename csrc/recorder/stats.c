@@ -73,6 +73,7 @@ void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats)
 {
 	*stats = b->hub->stats;
 	stats->share_role = sharing_role(b->hub);
+	stats->share_silent_for = sharing_silent_for(b->hub);
 	if (b->hub->fork_generation != sender_fork_generation()) {
 		/* A forked child that has recorded nothing yet. */
 		*stats = (evrec_stats){ .share_role = b->hub->sharing ? EVREC_SHARE_SEEKING : EVREC_SHARE_NONE };

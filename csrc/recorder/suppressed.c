@@ -32,17 +32,15 @@ static size_t index_of(enum evrec_stage stage, enum evrec_cause cause)
 	return stage == EVREC_STAGE_DROPPED ? (size_t)stage + cause : (size_t)stage + EVREC_CAUSES - 1;
 }
 
-static struct suppression *add(struct lru **cache, const struct keys *keys, evrec_str note, uint64_t count, int64_t now)
+static struct suppression *add(struct lru **cache, struct key *key, evrec_str note, uint64_t count, int64_t now)
 {
-	/* A copy without the notes that a key keeps of its place in the correlator's caches: this is another cache. */
-	struct key key = { keys->aggregate.head, keys->aggregate.tail, keys->aggregate.hash, 0, 0 };
 	struct suppression *entry;
 	bool fresh;
 
 	if (*cache == NULL) {
 		*cache = lru_new(&cache_type, SUPPRESSED_MAX);
 	}
-	entry = *cache == NULL ? NULL : lru_put(*cache, &key, &fresh);
+	entry = *cache == NULL ? NULL : lru_put(*cache, key, &fresh);
 	if (entry == NULL) {
 		return NULL;
 	}
@@ -58,10 +56,10 @@ static struct suppression *add(struct lru **cache, const struct keys *keys, evre
 	return entry;
 }
 
-void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, const struct keys *keys,
+void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, struct keys *keys,
                     const struct observed *o, int64_t now)
 {
-	struct suppression *entry = add(&s->stages[index_of(stage, cause)], keys, o->note, 1, now);
+	struct suppression *entry = add(&s->stages[index_of(stage, cause)], &keys->suppressed, o->note, 1, now);
 
 	if (entry != NULL) {
 		entry->aggregate = o->aggregate;
@@ -69,16 +67,16 @@ void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cau
 	}
 }
 
-void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
-                     uint64_t count, int64_t now)
+void suppressed_drop(struct suppressed *s, enum evrec_cause cause, struct keys *keys, evrec_str note, uint64_t count,
+                     int64_t now)
 {
-	(void)add(&s->stages[index_of(EVREC_STAGE_DROPPED, cause)], keys, note, count, now);
+	(void)add(&s->stages[index_of(EVREC_STAGE_DROPPED, cause)], &keys->suppressed, note, count, now);
 }
 
-void suppressed_finish(struct suppressed *s, const struct keys *keys, const evrec_fields *series)
+void suppressed_finish(struct suppressed *s, struct keys *keys, const evrec_fields *series)
 {
-	struct suppression *entry = add(&s->stages[index_of(EVREC_STAGE_FINISHED, EVREC_CAUSES)], keys, series->note, 0,
-	                                series->series_last);
+	struct suppression *entry = add(&s->stages[index_of(EVREC_STAGE_FINISHED, EVREC_CAUSES)], &keys->suppressed,
+	                                series->note, 0, series->series_last);
 
 	if (entry != NULL) {
 		entry->count = (uint64_t)series->series_count;

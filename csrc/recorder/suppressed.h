@@ -26,14 +26,14 @@ void suppressed_free(struct suppressed *s); /* leaves it all zero */
  * Adds an occurrence, with its keys and as it was observed, that `stage` suppressed at `now`. `cause` counts only if the
  * stage is EVREC_STAGE_DROPPED. Without memory the occurrence is not remembered.
  */
-void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, const struct keys *keys,
+void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, struct keys *keys,
                     const struct observed *o, int64_t now);
 /* Likewise for `count` occurrences that were dropped long after they were observed. */
-void suppressed_drop(struct suppressed *s, enum evrec_cause cause, const struct keys *keys, evrec_str note,
-                     uint64_t count, int64_t now);
+void suppressed_drop(struct suppressed *s, enum evrec_cause cause, struct keys *keys, evrec_str note, uint64_t count,
+                     int64_t now);
 
 /* Remembers a series that has ended, in the place of an earlier one with these keys. */
-void suppressed_finish(struct suppressed *s, const struct keys *keys, const evrec_fields *series);
+void suppressed_finish(struct suppressed *s, struct keys *keys, const evrec_fields *series);
 
 /* Who knows the keys and tokens of what was suppressed. One of both is NULL. */
 struct suppressed_keys {

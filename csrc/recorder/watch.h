@@ -40,6 +40,7 @@ struct evrec_watch {
 	evrec_watch *joined;            /* the sink's watch in the hub, a reference; NULL: a function or a queue */
 	unsigned joiners;               /* of a sink in the hub: handles that have joined it and not stopped */
 	unsigned pins;                  /* of a sink in the hub: calls that use its pipeline without the lock */
+	bool closes;                    /* one of these is in pipeline_close_state */
 	char sink_name[EVREC_SINK_NAME_SIZE]; /* of a sink in the hub */
 	size_t ordinal;                       /* among those of its name: from 1 */
 	struct fingerprint *fingerprint;

@@ -113,6 +113,7 @@ int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err)
 	}
 	e->abstract = name.data[0] == '@';
 	memcpy(e->address.sun_path, name.data, name.len);
+	memcpy(e->name, name.data, name.len);
 	memcpy(e->lock_path, name.data, name.len);
 	memcpy(e->lock_path + name.len, ".lock", sizeof(".lock"));
 	if (e->abstract) {
@@ -137,13 +138,22 @@ static enum endpoint_result failed(const struct endpoint *e, const char *what, i
 {
 	char text[96];
 
-	error_set(err, EVREC_ESYSTEM, "share: %s%s: %s: %s", e->abstract ? "@" : "",
-	          e->address.sun_path + (e->abstract ? 1 : 0), what, strerror_r(error, text, sizeof(text)));
+	error_set(err, EVREC_ESYSTEM, "share: %s: %s: %s", e->name, what, strerror_r(error, text, sizeof(text)));
 	return ENDPOINT_FAILED;
 }
 
-/* The folder of a path: of this user, and nobody else may look into it. */
-static bool check_folder(const struct endpoint *e, evrec_error *err)
+static bool is_listed(const struct endpoint *e, unsigned user)
+{
+	size_t n = e->users_len;
+
+	while (n > 0 && e->users[n - 1] != user) {
+		n--;
+	}
+	return n > 0;
+}
+
+/* The folder of a path: of this user or a listed one, and nobody else may look into it. Sets *is_own. */
+static bool check_folder(const struct endpoint *e, bool *is_own, evrec_error *err)
 {
 	char folder[sizeof(e->address.sun_path)];
 	char *slash;
@@ -156,9 +166,10 @@ static bool check_folder(const struct endpoint *e, evrec_error *err)
 		(void)failed(e, "its folder", errno, err);
 		return false;
 	}
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-		error_set(err, EVREC_ESYSTEM, "share: %s: its folder must be this user's, with mode 0700",
-		          e->address.sun_path);
+	*is_own = st.st_uid == geteuid();
+	if (!S_ISDIR(st.st_mode) || (!*is_own && !is_listed(e, st.st_uid)) || (st.st_mode & 077) != 0) {
+		error_set(err, EVREC_ESYSTEM, "share: %s: its folder must be this user's%s, with mode 0700",
+		          e->address.sun_path, e->users_len == 0 ? "" : " or that of one of share_users");
 		return false;
 	}
 	return true;
@@ -182,8 +193,14 @@ static bool remove_stale(const struct endpoint *e, evrec_error *err)
 
 static enum endpoint_result take_path(struct endpoint *e, evrec_error *err)
 {
-	if (!check_folder(e, err)) {
+	bool is_own;
+
+	if (!check_folder(e, &is_own, err)) {
 		return ENDPOINT_FAILED;
+	}
+	if (!is_own) {
+		/* Its processes could not connect to a socket of this user, or take the lock after it. */
+		return ENDPOINT_IN_USE;
 	}
 	switch (spool_lock_take(&e->lock, e->lock_path, err)) {
 	case SPOOL_LOCK_IN_USE:
@@ -225,40 +242,34 @@ enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err)
 
 /* ---- connections ---- */
 
-static bool is_user(unsigned user, const unsigned *users, size_t n)
-{
-	if (user == 0 || user == geteuid()) {
-		return true;
-	}
-	while (n > 0 && users[n - 1] != user) {
-		n--;
-	}
-	return n > 0;
-}
-
-/* Whether the other side of the connection is a process of a user that is trusted. */
-static bool check_peer(const struct endpoint *e, int fd, const unsigned *users, size_t n, evrec_error *err)
+struct endpoint_peer endpoint_peer_of(int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
-		(void)failed(e, "SO_PEERCRED", errno, err);
-		return false;
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return (struct endpoint_peer){ peer.pid, peer.uid };
+}
+
+/* Whether the other side of the connection is a process of a user that is trusted. */
+static bool check_peer(const struct endpoint *e, const struct endpoint_peer *peer, evrec_error *err)
+{
+	if (peer->user == 0 || peer->user == geteuid() || is_listed(e, peer->user)) {
+		return true;
 	}
-	if (!is_user(peer.uid, users, n)) {
-		error_set(err, EVREC_ESYSTEM, "share: the process at the other end of %s%s is of user %u",
-		          e->abstract ? "@" : "", e->address.sun_path + (e->abstract ? 1 : 0), (unsigned)peer.uid);
-		return false;
-	}
-	return true;
+	error_set(err, EVREC_EINVALID,
+	          "share: the process %d at the other end of %s is of user %u, which is not one of share_users",
+	          peer->pid, e->name, peer->user);
+	return false;
 }
 
 enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err)
 {
 	enum endpoint_result result = ENDPOINT_OK;
+	struct endpoint_peer peer;
+	bool is_own;
 
-	if (!e->abstract && !check_folder(e, err)) {
+	if (!e->abstract && !check_folder(e, &is_own, err)) {
 		return ENDPOINT_FAILED;
 	}
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -268,8 +279,9 @@ enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_e
 	if (connect(*fd, (const struct sockaddr *)(const void *)&e->address, e->address_len) != 0) {
 		result = errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN ? ENDPOINT_NOBODY
 		                                                                     : failed(e, "connect", errno, err);
-	} else if (!check_peer(e, *fd, NULL, 0, err)) {
-		result = ENDPOINT_FAILED;
+	} else {
+		peer = endpoint_peer_of(*fd);
+		result = check_peer(e, &peer, err) ? ENDPOINT_OK : ENDPOINT_REFUSED;
 	}
 	if (result != ENDPOINT_OK) {
 		(void)close(*fd);
@@ -278,7 +290,7 @@ enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_e
 	return result;
 }
 
-int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, evrec_error *err)
+int endpoint_accept(const struct endpoint *e, struct endpoint_peer *peer, evrec_error *err)
 {
 	const int fd = accept4(e->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -289,7 +301,8 @@ int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, e
 		}
 		return -1;
 	}
-	if (!check_peer(e, fd, users, n, err)) {
+	*peer = endpoint_peer_of(fd);
+	if (!check_peer(e, peer, err)) {
 		(void)close(fd);
 		return -1;
 	}

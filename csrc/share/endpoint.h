@@ -25,6 +25,10 @@ struct endpoint_copied {
 };
 
 struct endpoint {
+	const unsigned
+		*users; /* besides root and the own one, whose processes are talked to; borrowed; none at first */
+	size_t users_len;
+	char name[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	struct sockaddr_un address;
 	socklen_t address_len;
 	bool abstract;
@@ -36,9 +40,16 @@ struct endpoint {
 
 enum endpoint_result {
 	ENDPOINT_OK,
-	ENDPOINT_IN_USE, /* bind: another process has it */
-	ENDPOINT_NOBODY, /* connect: nobody has it, or its owner is too busy at the moment */
-	ENDPOINT_FAILED, /* see *err */
+	ENDPOINT_IN_USE,  /* bind: another process has it */
+	ENDPOINT_NOBODY,  /* connect: nobody has it, or its owner is too busy at the moment */
+	ENDPOINT_REFUSED, /* connect: its owner is a process of another user; see *err */
+	ENDPOINT_FAILED,  /* see *err */
+};
+
+/* The process at the other end of a connection. */
+struct endpoint_peer {
+	int pid; /* 0: unknown, or of a PID namespace that this process cannot see */
+	unsigned user;
 };
 
 /* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share". No I/O. */
@@ -46,15 +57,16 @@ int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err);
 /* Unbinds it. */
 void endpoint_close(struct endpoint *e);
 
-/* Binds the socket and listens, in e->fd. */
+/* Binds the socket and listens, in e->fd. A path in a folder of another one of `users` is in use by that user's. */
 enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err);
-/* Connects; *fd is the caller's. A server of another user than root and this one is refused. */
+/* Connects; *fd is the caller's. */
 enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err);
 /*
- * The next connection of a process of this user, of root, or of one of the `n` users; the caller's. -1: none waits, or see
- * *err, whose code is 0 if none waits.
+ * The next connection; the caller's. -1: none waits, and then err->code is 0; or see *err, whose code is EVREC_EINVALID
+ * if a process of another user was refused: *peer.
  */
-int endpoint_accept(const struct endpoint *e, const unsigned *users, size_t n, evrec_error *err);
+int endpoint_accept(const struct endpoint *e, struct endpoint_peer *peer, evrec_error *err);
+struct endpoint_peer endpoint_peer_of(int fd);
 
 /* From now on a forked child closes its copy of *fd, and sets *fd to -1. Both must stay where they are. */
 void endpoint_copied_begin(struct endpoint_copied *copied, int *fd);

@@ -94,6 +94,22 @@ static int read_state(struct bytes *in, struct frame *f, evrec_error *err)
 	return f->sink >= FRAME_SINKS ? broken(err, "the state of no sink") : read_part(in, f, err);
 }
 
+static int read_ask(struct bytes *in, struct frame *f, evrec_error *err)
+{
+	bytes_get(in, &f->question, sizeof(f->question));
+	f->object = (evrec_str){ in->at, in->left };
+	return in->left == 0 ? broken(err, "a question about nothing") : 0;
+}
+
+static int read_answer(struct bytes *in, struct frame *f, evrec_error *err)
+{
+	bytes_get(in, &f->question, sizeof(f->question));
+	if (f->flags != FRAME_NONE) {
+		return read_part(in, f, err);
+	}
+	return in->bad || in->left != 0 ? broken(err, "an answer of a wrong size") : 0;
+}
+
 static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 {
 	switch (f->type) {
@@ -109,8 +125,14 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 		return read_acks(in, f, err);
 	case FRAME_STATE:
 		return read_state(in, f, err);
+	case FRAME_ASK:
+		return read_ask(in, f, err);
+	case FRAME_ANSWER:
+		return read_answer(in, f, err);
 	case FRAME_FLUSH:
 	case FRAME_BYE:
+	case FRAME_PING:
+	case FRAME_PONG:
 		return in->left == 0 ? 0 : broken(err, "a frame that is too long");
 	}
 	return broken(err, "a frame of an unknown type");
@@ -231,8 +253,11 @@ static bool put_part(struct buf *out, evrec_str whole, size_t offset, size_t *ne
 	}
 	buf_put(out, &head, sizeof(head));
 	buf_put(out, whole.data + offset, len);
+	if (!is_whole(out)) {
+		return false;
+	}
 	*next = offset + len;
-	return is_whole(out);
+	return true;
 }
 
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,
@@ -248,6 +273,31 @@ bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset,
 	(void)frame_begin(out, FRAME_STATE, 0);
 	buf_put(out, &sink, sizeof(sink));
 	return put_part(out, whole, offset, next);
+}
+
+static void begin_about(struct buf *out, enum frame_type type, uint16_t flags, uint32_t question)
+{
+	(void)frame_begin(out, type, flags);
+	buf_put(out, &question, sizeof(question));
+}
+
+bool frame_ask(struct buf *out, uint32_t question, evrec_str object)
+{
+	begin_about(out, FRAME_ASK, 0, question);
+	buf_put_str(out, object);
+	return is_whole(out);
+}
+
+bool frame_answer(struct buf *out, uint32_t question, evrec_str whole, size_t offset, size_t *next)
+{
+	begin_about(out, FRAME_ANSWER, 0, question);
+	return put_part(out, whole, offset, next);
+}
+
+bool frame_answer_none(struct buf *out, uint32_t question)
+{
+	begin_about(out, FRAME_ANSWER, FRAME_NONE, question);
+	return is_whole(out);
 }
 
 void frame_add_times(struct buf *out, const struct frame_times *times)

@@ -5,11 +5,11 @@
  * with another order or version is told by the first frame, hello. Nothing that a peer sends is believed: each length is
  * checked, and an event is checked as that of a recording call is.
  *
- *   worker -> owner   hello, event, more, flush
- *   owner -> worker   hello or refuse; ack, state, bye
+ *   worker -> owner   hello, event, more, flush, ask, ping
+ *   owner -> worker   hello or refuse; ack, answer, pong, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
- * that is longer than a frame is sent in parts, one behind the other.
+ * that is longer than a frame is sent in parts, one behind the other. So is an answer (explained.h).
  */
 #ifndef EVREC_FRAME_H
 #define EVREC_FRAME_H
@@ -21,10 +21,11 @@
 #define FRAME_MAX (64 * 1024)             /* bytes of a frame */
 #define FRAME_EVENT_MAX (4 * 1024 * 1024) /* bytes of an event, with its name and keys */
 #define FRAME_STATE_MAX (64 * 1024 * 1024)
+#define FRAME_ANSWER_MAX (64 * 1024 * 1024)
 #define FRAME_SINKS 8      /* sinks of a shared broadcaster */
 #define FRAME_OPTIONS 1024 /* of a hello */
 #define FRAME_ID_SIZE 16   /* of an instance */
-#define FRAME_VERSION 1    /* changes if an earlier process could not understand a frame */
+#define FRAME_VERSION 2    /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -35,11 +36,16 @@ enum frame_type {
 	FRAME_FLUSH,
 	FRAME_STATE,
 	FRAME_BYE,
+	FRAME_ASK,
+	FRAME_ANSWER,
+	FRAME_PING,
+	FRAME_PONG,
 };
 
 /* Of frame.flags. */
 #define FRAME_AGAIN 1 /* event: an earlier owner may have written it under this name */
 #define FRAME_HEIR 1  /* bye: the receiver is to be the next owner; it has the state, if there is one */
+#define FRAME_NONE 1  /* answer: the owner has none, for want of memory, or as it would be too long */
 
 /* An option that all processes must have alike: its name, and a hash of its value. */
 struct frame_option {
@@ -82,7 +88,9 @@ struct frame {
 	uint32_t seq;                          /* the number of the frame on its connection, from 0 */
 	struct frame_times times;              /* event */
 	uint32_t sink;                         /* state */
-	struct frame_part part;                /* event, state */
+	struct frame_part part;                /* event, state, answer */
+	uint32_t question;                     /* ask, answer: its number */
+	evrec_str object;                      /* ask: bytes of explained_put_object */
 	evrec_str records;                     /* more, ack: structs, unaligned */
 	evrec_str option, text;                /* refuse: the option that differs, or empty; for people */
 	unsigned char instance[FRAME_ID_SIZE]; /* hello */
@@ -114,10 +122,13 @@ bool frame_options_equal(const struct frame *hello, const struct frame_option *o
 bool frame_hello(struct buf *out, const unsigned char instance[FRAME_ID_SIZE], const struct frame_option *options,
                  size_t n);
 bool frame_refuse(struct buf *out, evrec_str option, evrec_str text);
-/* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. */
+/* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. False: it is as it was. */
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,
                  size_t *next);
 bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset, size_t *next);
+bool frame_answer(struct buf *out, uint32_t question, evrec_str whole, size_t offset, size_t *next);
+bool frame_answer_none(struct buf *out, uint32_t question);
+bool frame_ask(struct buf *out, uint32_t question, evrec_str object);
 /* An empty frame, and records that are added to it while frame_has_room. */
 bool frame_begin(struct buf *out, enum frame_type type, uint16_t flags);
 void frame_add_times(struct buf *out, const struct frame_times *times);

@@ -3,14 +3,6 @@
 #include "base/lru.h"
 #include "event/event.h"
 
-static bool has_room(const struct ledger *l, size_t len)
-{
-	const size_t size = sizeof(struct node) + len;
-
-	return l->busy < l->limits.max_events && l->busy_bytes < l->limits.max_bytes &&
-	       size <= l->limits.max_bytes - l->busy_bytes;
-}
-
 struct ledger *ledger_new(const struct ledger_limits *limits)
 {
 	struct ledger *l = mem_zalloc(sizeof(*l));
@@ -29,6 +21,12 @@ void ledger_free(struct ledger *l)
 			node_free(l->slots[i].node);
 		}
 		node_free(l->taken);
+		while (l->dropped.head != NULL) {
+			struct node *node = l->dropped.head;
+
+			nodes_remove(&l->dropped, node);
+			node_free(node);
+		}
 		mem_free(l->slots);
 		mem_free(l->table);
 		mem_free(l);
@@ -55,12 +53,13 @@ void ledger_drop(struct ledger *l, enum evrec_cause cause)
 }
 
 /* Whether an owner would take the event. */
-static bool check_event(evrec_str bytes, enum evrec_cause *cause)
+static bool check_event(evrec_str bytes, bool *important, enum evrec_cause *cause)
 {
 	struct frame_event event;
 	const int code = frame_event_read(bytes, &event, NULL);
 
 	if (code == 0) {
+		*important = str_eq(event.fields.type, EVREC_STR("Warning"));
 		frame_event_destroy(&event);
 	} else {
 		*cause = code == EVREC_ENOMEM ? EVREC_CAUSE_MEMORY : EVREC_CAUSE_UNFIT;
@@ -72,21 +71,23 @@ static struct node *node_for(struct ledger *l, evrec_str bytes, enum evrec_cause
 {
 	const uint64_t hash = lru_hash(bytes);
 	struct node *node = node_find(l, hash, bytes);
+	bool important = node != NULL && node->important;
 
 	*cause = EVREC_CAUSE_QUEUE_FULL;
 	if (node != NULL && node_left(node) != 0) {
 		return node_left(node) < UINT32_MAX ? node : NULL;
 	}
-	if (!has_room(l, bytes.len)) {
+	if ((node == NULL && !check_event(bytes, &important, cause)) || !ledger_make_room(l, bytes.len, important)) {
 		return NULL;
 	}
 	if (node != NULL) {
 		node_remove_idle(l, node);
-	} else if (check_event(bytes, cause)) {
+	} else {
 		*cause = EVREC_CAUSE_MEMORY;
 		node = node_new(l, hash, bytes);
 	}
 	if (node != NULL) {
+		node->important = important;
 		l->busy++;
 		l->busy_bytes += node_size(node);
 	}
@@ -109,6 +110,11 @@ bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause 
 	if (node->unsent++ == 0) {
 		node->first = at;
 		nodes_push(&l->queue, node);
+		if (node_left(node) == node->unsent && !node->again) {
+			node_begin_waiting(l, node);
+		}
+	} else {
+		node_happened(l, node);
 	}
 	node->last = at;
 	return true;
@@ -180,6 +186,7 @@ void ledger_sent(struct ledger *l)
 	if (node_left(node) == node->unsent) {
 		node->first_sent = node->first;
 	}
+	node_end_waiting(l, node);
 	node->known = true;
 	node->unsent -= l->next_n;
 	if (node->unsent == 0) {
@@ -230,6 +237,9 @@ static void disconnect_node(struct ledger *l, struct node *node)
 			node->name.len = 0;
 		}
 		node->known = false;
+		if (!node->again && !node->waits) {
+			node_begin_waiting(l, node);
+		}
 		return;
 	}
 	node->known = false;

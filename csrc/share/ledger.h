@@ -29,6 +29,14 @@ void ledger_free(struct ledger *l);                            /* NULL is fine *
 /* If the new limits are lower, the events that the ledger has beyond them stay. */
 void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
 
+/*
+ * Which event a full ledger drops, EVREC_DROP_NEWEST at first: of those of which nothing was sent, by the rules of the limits of a
+ * sink. What was sent may be written, and stays.
+ */
+void ledger_set_full(struct ledger *l, enum evrec_overflow full);
+/* The next event that was dropped for another one. Valid until the ledger changes. False: there is none. */
+bool ledger_next_dropped(struct ledger *l, evrec_str *bytes, uint32_t *n);
+
 /* From now on each occurrence has to be acknowledged for so many sinks, at most FRAME_SINKS. */
 void ledger_set_sinks(struct ledger *l, size_t sinks);
 

@@ -1,6 +1,6 @@
 /*
  * ledger_inner.h - the memory of a ledger, for the files that implement it: ledger.c, and ledger_node.c for nodes, their
- * table and their slots.
+ * table and their slots; ledger_full.c for what a full ledger drops.
  */
 #ifndef EVREC_LEDGER_INNER_H
 #define EVREC_LEDGER_INNER_H
@@ -23,6 +23,9 @@ struct node {
 	struct buf name;            /* empty: not made yet */
 	bool known;                 /* the owner has the event */
 	bool again;                 /* an earlier owner had occurrences that it has not acknowledged */
+	bool important;             /* a Warning */
+	bool waits;                 /* nothing was sent: it may be dropped */
+	struct node *waits_next, *waits_prev;
 	size_t len;
 	char bytes[];
 };
@@ -30,6 +33,11 @@ struct node {
 struct list {
 	struct node *head, *tail;
 	size_t len;
+};
+
+/* Nodes that wait, in the order in which they came; with EVREC_DROP_OLDEST, in which they happened last. */
+struct waits {
+	struct node *head, *tail;
 };
 
 /* The owner may know a slot's event longer than the slot has a node. */
@@ -50,6 +58,9 @@ struct ledger {
 	struct list queue; /* nodes with unsent occurrences, in the order in which they came */
 	struct list idle;  /* the one that was used last is the tail */
 	size_t idle_bytes;
+	enum evrec_overflow full;
+	struct waits waits[2];   /* of Warnings the second */
+	struct list dropped;     /* not told yet */
 	size_t busy, busy_bytes; /* nodes with occurrences that are not acknowledged */
 	struct node *taken;      /* by ledger_take */
 	uint32_t next_id;        /* of the item that ledger_next gave */
@@ -61,6 +72,18 @@ struct ledger {
 
 void nodes_push(struct list *list, struct node *node);
 void nodes_remove(struct list *list, struct node *node);
+
+/* ---- ledger_full.c ---- */
+
+/* Nothing of the node was sent; it was sent, or is gone. */
+void node_begin_waiting(struct ledger *l, struct node *node);
+void node_end_waiting(struct ledger *l, struct node *node); /* idempotent */
+/* A node that waits has happened again. */
+void node_happened(struct ledger *l, struct node *node);
+/* Makes room for an event of so many bytes, if that is to be. False: there is none. */
+bool ledger_make_room(struct ledger *l, size_t len, bool important);
+
+/* ---- ledger_node.c ---- */
 
 /* The memory of a node. */
 size_t node_size(const struct node *node);

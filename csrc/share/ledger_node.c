@@ -131,6 +131,7 @@ void node_unlink(struct ledger *l, struct node *node)
 	struct slot *slot = &l->slots[node->slot];
 	struct node **at = bucket(l, node->hash);
 
+	node_end_waiting(l, node);
 	while (*at != node) {
 		at = &(*at)->next_of_hash;
 	}

@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
+#define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
+
 /* ---- becoming the owner ---- */
 
 /* One event of the ledger goes to the pipelines. False: there is none, or there is no memory. */
@@ -33,7 +36,7 @@ bool owner_begin(struct share *s)
 {
 	bool empty;
 
-	if (!s->ops->begin(s->ctx)) {
+	if (!s->ops->begin(s->ctx, s->alone)) {
 		return false;
 	}
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
@@ -72,19 +75,36 @@ static void add_peer(struct share *s, int fd)
 	s->peers_len++;
 }
 
-static void accept_all(struct share *s)
+/* Each foreign user once, until there is another one. */
+static void tell_refusal(struct share *s, const struct endpoint_peer *peer, const evrec_error *err, int64_t now)
 {
-	evrec_error err = { 0 };
-	int fd;
+	if (peer->user != s->refused_user && s->next_refusal <= now) {
+		s->refused_user = peer->user;
+		s->next_refusal = now + REFUSAL_EACH;
+		s->ops->error(s->ctx, err->message, "share_refused");
+	}
+}
 
-	do {
-		fd = endpoint_accept(&s->endpoint, s->options.users, s->options.users_len, &err);
+static void accept_some(struct share *s, int64_t now)
+{
+	struct endpoint_peer peer;
+	evrec_error err = { 0 };
+
+	for (size_t i = 0; i < FRAMES_A_STEP && s->next_accept <= now; i++) {
+		const int fd = endpoint_accept(&s->endpoint, &peer, &err);
+
 		if (fd >= 0) {
 			add_peer(s, fd);
+		} else if (err.code == EVREC_EINVALID) {
+			tell_refusal(s, &peer, &err, now);
+		} else if (err.code != 0) {
+			/* The connection still waits: the socket would be found readable again at once. */
+			s->next_accept = now + ACCEPT_AGAIN;
+			share_tell(s, err.message, "share");
+		} else {
+			s->told[0] = '\0';
+			return;
 		}
-	} while (fd >= 0);
-	if (err.code != 0) {
-		share_tell(s, err.message, "share_refused");
 	}
 }
 
@@ -121,12 +141,17 @@ static void check_changed(struct share *s)
 	}
 }
 
-void owner_step(struct share *s)
+void owner_step(struct share *s, int64_t now)
 {
+	size_t work;
+
 	check_changed(s);
-	accept_all(s);
+	if (!s->alone) {
+		accept_some(s, now);
+	}
+	work = WORK_A_STEP / (s->peers_len + 1);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		peer_receive(s, peer);
+		peer_receive(s, peer, work > WORK_A_PEER ? work : WORK_A_PEER);
 		(void)peer_send(s, peer);
 	}
 	remove_dead(s);

@@ -37,8 +37,10 @@ void peer_free(struct peer *peer)
 		forget(peer, i);
 	}
 	mem_free(peer->nodes);
+	buf_free(&peer->answer.whole);
 	buf_free(&peer->acks);
 	buf_free(&peer->held);
+	buf_free(&peer->rest);
 	mem_free(peer);
 }
 
@@ -93,7 +95,7 @@ bool peer_is_full(struct share *s, const struct peer *peer)
 	bool full;
 
 	share_lock(s);
-	full = peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
+	full = peer->answer.sends || peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
 	share_unlock(s);
 	return full;
 }
@@ -115,6 +117,8 @@ static void make_acks(struct share *s, struct peer *peer)
 		} else {
 			cut_head(&peer->acks, len);
 		}
+	} else if (len == 0 && peer->pinged) {
+		peer->pinged = !frame_begin(out, FRAME_PONG, 0);
 	}
 	peer->dead = peer->dead || peer->failed;
 	share_unlock(s);
@@ -124,6 +128,9 @@ bool peer_send(struct share *s, struct peer *peer)
 {
 	while (!peer->dead && line_send(&peer->line, &peer->dead)) {
 		make_acks(s, peer);
+		if (peer->line.out.len == 0) {
+			answer_put(peer);
+		}
 		if (peer->line.out.len == 0) {
 			return true;
 		}
@@ -138,21 +145,26 @@ static int broken(evrec_error *err, const char *reason)
 	return error_set(err, EVREC_EINVALID, "the peer sent %s", reason);
 }
 
-static void record(struct share *s, const struct peer *peer, const struct frame_times *times, evrec_str name,
-                   bool again)
+/* As many as may be in this step, but one at least. *times is then the rest, for later steps. */
+static void record(struct share *s, struct peer *peer, struct frame_times *times, evrec_str name, bool again)
 {
+	const size_t most = peer->work > 0 ? peer->work : 1;
+	const uint32_t n = times->n < most ? times->n : (uint32_t)most;
 	const struct share_event event = {
 		.source = peer->number,
 		.node = times->id,
 		.event = &peer->nodes[times->id]->event,
 		.name = name,
 		.again = again,
-		.n = times->n,
+		.n = n,
 		.first = times->first,
 		.last = times->last,
 	};
 
 	s->ops->record(s->ctx, &event);
+	peer->work -= n < peer->work ? n : peer->work;
+	times->n -= n;
+	times->first = times->last;
 }
 
 static bool reserve_node(struct peer *peer, uint32_t id)
@@ -207,6 +219,12 @@ static bool is_id(const struct share *s, uint32_t id)
 	return id < 2 * (s->most_events + 1024);
 }
 
+static int put_rest(struct peer *peer, evrec_str times, evrec_error *err)
+{
+	buf_put_str(&peer->rest, times);
+	return peer->rest.failed ? error_set(err, EVREC_ENOMEM, "no memory") : 0;
+}
+
 static int take_event(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
 {
 	bool complete = false;
@@ -228,25 +246,40 @@ static int take_event(struct share *s, struct peer *peer, const struct frame *f,
 	}
 	code = set_node(s, peer, f->times.id, (evrec_str){ in.at, in.left }, err);
 	if (code == 0) {
-		record(s, peer, &f->times, name, f->flags == FRAME_AGAIN);
+		struct frame_times times = f->times;
+
+		record(s, peer, &times, name, f->flags == FRAME_AGAIN);
+		if (times.n != 0) {
+			code = put_rest(peer, (evrec_str){ (const char *)&times, sizeof(times) }, err);
+		}
 	}
 	/* Most events are small: a long one does not keep its memory. */
 	buf_free(&peer->line.parts.whole);
 	return code;
 }
 
-static int take_more(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
+static int take_rest(struct share *s, struct peer *peer, evrec_error *err)
 {
-	for (size_t i = 0; i < frame_times_len(f); i++) {
-		const struct frame_times times = frame_times_at(f, i);
+	struct frame_times times;
 
+	while (peer->work > 0 && peer->rest_at < peer->rest.len) {
+		char *at = peer->rest.data + peer->rest_at;
+
+		memcpy(&times, at, sizeof(times));
 		if (times.n == 0) {
 			forget(peer, times.id);
+			peer->work--;
 		} else if (times.id >= peer->nodes_len || peer->nodes[times.id] == NULL || times.n > LEDGER_SEND_MAX) {
 			return broken(err, "an unknown event");
 		} else {
 			record(s, peer, &times, (evrec_str){ NULL, 0 }, false);
 		}
+		memcpy(at, &times, sizeof(times));
+		peer->rest_at += times.n == 0 ? sizeof(times) : 0;
+	}
+	if (peer->rest_at == peer->rest.len) {
+		buf_free(&peer->rest);
+		peer->rest_at = 0;
 	}
 	return 0;
 }
@@ -287,35 +320,55 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 		greet(s, peer, f);
 		return 0;
 	}
-	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH)) {
+	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH &&
+	                       f->type != FRAME_ASK && f->type != FRAME_PING)) {
 		return broken(err, "a frame out of its turn");
+	}
+	if (f->type == FRAME_ASK) {
+		return answer_make(s, peer, f, err);
 	}
 	if (f->type == FRAME_EVENT) {
 		return take_event(s, peer, f, err);
 	}
 	if (f->type == FRAME_MORE) {
-		return take_more(s, peer, f, err);
+		return put_rest(peer, f->records, err);
+	}
+	if (f->type == FRAME_PING) {
+		peer->pinged = true;
+		return 0;
 	}
 	s->ops->flush(s->ctx);
 	return 0;
 }
 
-void peer_receive(struct share *s, struct peer *peer)
+/* Takes the rest of a frame, or the next one. False: there is none, or *code says what is wrong with it. */
+static bool take_next(struct share *s, struct peer *peer, int *code, evrec_error *err)
+{
+	struct frame f;
+	int got = 1;
+
+	if (peer->rest.len != 0) {
+		*code = take_rest(s, peer, err);
+	} else {
+		got = line_receive(s, &peer->line, &f, err);
+		peer->work--;
+		*code = got > 0 ? take_frame(s, peer, &f, err) : got;
+	}
+	return got != 0 && *code == 0;
+}
+
+void peer_receive(struct share *s, struct peer *peer, size_t work)
 {
 	evrec_error err = { 0 };
-	struct frame f;
+	int code = 0;
 
-	for (size_t i = 0; i < FRAMES_A_STEP && !peer->dead && !peer_is_full(s, peer); i++) {
-		const int got = line_receive(s, &peer->line, &f, &err);
-
-		if (got == 0) {
-			return;
+	peer->work = work;
+	while (peer->work > 0 && !peer->dead && !peer_is_full(s, peer) && take_next(s, peer, &code, &err)) {
+	}
+	if (code != 0) {
+		if (err.code == EVREC_EINVALID) {
+			refuse(peer, (evrec_str){ NULL, 0 }, err.message);
 		}
-		if (got < 0 || take_frame(s, peer, &f, &err) != 0) {
-			if (err.code == EVREC_EINVALID) {
-				refuse(peer, (evrec_str){ NULL, 0 }, err.message);
-			}
-			peer->dead = true;
-		}
+		peer->dead = true;
 	}
 }

@@ -3,6 +3,7 @@
 #include "share/share_inner.h"
 
 #include "base/clock.h"
+#include "event/event.h"
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -54,10 +55,14 @@ struct share *share_new(const struct share_options *options, const struct share_
 		s->options.name = (evrec_str){ NULL, 0 };
 		s->ops = ops;
 		s->ctx = ctx;
-		s->next_try = INT64_MIN;
+		s->next_try = s->next_accept = s->next_refusal = s->silence.told = NEVER;
+		s->refused_user = geteuid();
+		silence_end(s);
 		s->most_events = options->limits.max_events;
 		make_instance(s);
 		if (copy_users(s)) {
+			s->endpoint.users = s->options.users;
+			s->endpoint.users_len = s->options.users_len;
 			s->ledger = ledger_new(&options->limits);
 			s->in = mem_alloc(FRAME_MAX);
 		}
@@ -89,6 +94,7 @@ void share_free(struct share *s)
 	close_copy(s->wake_fd);
 	share_forget_state(s);
 	ledger_free(s->ledger);
+	ask_free(&s->ask);
 	buf_free(&s->scratch);
 	mem_free(s->same);
 	mem_free(s->names);
@@ -157,6 +163,13 @@ void share_set_limits(struct share *s, const struct ledger_limits *limits)
 	share_unlock(s);
 }
 
+void share_set_full(struct share *s, enum evrec_overflow full)
+{
+	share_lock(s);
+	ledger_set_full(s->ledger, full);
+	share_unlock(s);
+}
+
 /* ---- what any thread does ---- */
 
 void share_may_own(struct share *s)
@@ -168,6 +181,13 @@ void share_may_own(struct share *s)
 enum share_role share_role(const struct share *s)
 {
 	return atomic_load(&s->role);
+}
+
+void share_leave(struct share *s)
+{
+	if (!atomic_exchange(&s->leaves, true)) {
+		share_wake(s);
+	}
 }
 
 void share_wake(struct share *s)
@@ -203,6 +223,23 @@ enum share_result share_add(struct share *s, const evrec_fields *event, const st
 		share_wake(s);
 	}
 	return result;
+}
+
+evrec_event *share_next_dropped(struct share *s, uint32_t *n)
+{
+	struct frame_event event;
+	evrec_event *copy = NULL;
+	evrec_str bytes;
+
+	share_lock(s);
+	if (!ledger_next_dropped(s->ledger, &bytes, n)) {
+		*n = 0;
+	} else if (frame_event_read(bytes, &event, NULL) == 0) {
+		copy = evrec_event_new(&event.fields);
+		frame_event_destroy(&event);
+	}
+	share_unlock(s);
+	return copy;
 }
 
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n)

@@ -7,6 +7,8 @@
  *   recorder ---------> ledger ------------> owner ------------> its pipelines
  *                          ^       ack         |                     |
  *                          +-------------------+<--------------------+ share_settled
+ *              share_ask                  ask              explain
+ *   explain ------------------------------> owner ----------> its pipelines
  *
  * Roles are found out in steps. share_step is driven by a thread of the embedder's of this file, or by polls: by one
  * thread at a time. All other functions may be called by any thread at any time, unless they say more. The share has a
@@ -25,7 +27,7 @@ struct share_options {
 	evrec_str name;        /* "@name" or an absolute path */
 	bool client_only;      /* not the owner before share_may_own */
 	bool holds_acks;       /* an owner acknowledges nothing before share_release */
-	const unsigned *users; /* besides root and the own one, whose processes an owner serves */
+	const unsigned *users; /* besides root and the own one, whose processes are talked to; copied */
 	size_t users_len;
 	struct ledger_limits limits;
 };
@@ -47,15 +49,20 @@ struct share_ops {
 	void (*record)(void *ctx, const struct share_event *event);
 	/* An owner: a worker waits until all that it has recorded is written. */
 	void (*flush)(void *ctx);
-	/* From now on an owner, unless this returns false: then it is called again in the next step. */
-	bool (*begin)(void *ctx);
+	/*
+	 * From now on an owner, unless this returns false: then it is called again in the next step. `alone`: another process
+	 * is the owner too, and has the state.
+	 */
+	bool (*begin)(void *ctx, bool alone);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
-	/* `name` is "share" or "share_refused". */
+	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
 	void (*error)(void *ctx, const char *message, const char *name);
 	/* The state of a sink's correlator: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
 	void (*load_state)(void *ctx, size_t sink, evrec_str state);
+	/* An owner: appends what its sinks have suppressed of an object (NULL: of all objects), as explained.h has it. */
+	void (*explain)(void *ctx, const evrec_reference *object, struct buf *out);
 };
 
 /*
@@ -82,11 +89,24 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 
 /* From now on `client_only` does not count. */
 void share_may_own(struct share *s);
+/*
+ * The process is about to end. If the owner refuses it, as its options differ, it waits no longer for the owner's end, but
+ * is the owner of its own events. Idempotent.
+ */
+void share_leave(struct share *s);
 /* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
 void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
+/* As `full` of the limits of a sink. */
+void share_set_full(struct share *s, enum evrec_overflow full);
+
 enum share_role { SHARE_UNKNOWN, SHARE_WORKER, SHARE_OWNER };
 enum share_role share_role(const struct share *s);
+/*
+ * A worker whose owner does not answer: since when nothing was heard of it, though something is awaited; 0: it answers. By
+ * the clock of share_step. What is recorded meanwhile waits in the ledger: only one process can have the endpoint.
+ */
+int64_t share_silent_since(const struct share *s);
 
 /*
  * Hands over one occurrence. SHARE_KEPT: the ledger has it. SHARE_DROPPED: it was counted as dropped, for *cause.
@@ -95,6 +115,12 @@ enum share_role share_role(const struct share *s);
 enum share_result { SHARE_KEPT, SHARE_DROPPED, SHARE_OWN };
 enum share_result share_add(struct share *s, const evrec_fields *event, const struct frame_keys *keys, int64_t at,
                             enum evrec_cause *cause);
+
+/*
+ * After share_add: the next event that a full ledger has dropped for the new one, and counted, for EVREC_CAUSE_QUEUE_FULL; the
+ * caller's. NULL with *n != 0: there was no memory for it. *n == 0: there is none.
+ */
+evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
@@ -125,6 +151,21 @@ bool share_is_settled(struct share *s);
 void share_end(struct share *s, int64_t timeout);
 
 void share_count(struct share *s, size_t sink, struct ledger_counts *counts);
+
+/*
+ * A worker asks the owner which events of an object (NULL: of all objects) it has suppressed, behind all that waits here.
+ * The present owner, or the next one if this one goes. There is one question at a time. False: another one was asked
+ * first; or see *err, whose code is 0 in that case: EVREC_ENOMEM or EVREC_EINVALID (a field of the object is too long).
+ */
+bool share_ask(struct share *s, const evrec_reference *object, evrec_error *err);
+/*
+ * SHARE_ANSWERED: `answer` is replaced by the owner's, which nobody has read yet, as explained.h has it. SHARE_REFUSED:
+ * there was no memory for an answer, at either side, or it would be too long. In both cases nothing is asked any more.
+ */
+enum share_answer { SHARE_ASKED, SHARE_ANSWERED, SHARE_REFUSED };
+enum share_answer share_take_answer(struct share *s, struct buf *answer);
+/* The question was asked by this caller, who wants no answer any more. */
+void share_forget_question(struct share *s);
 
 #pragma GCC visibility pop
 

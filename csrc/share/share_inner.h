@@ -4,8 +4,10 @@
  *   share.c       making, options, and what any thread does
  *   share_step.c  a step, and the end; who is the owner
  *   worker.c      the connection to the owner
+ *   silence.c     whether the owner answers
  *   owner.c       the connections of the workers
  *   peer.c        what one worker has sent, and the acknowledgements that it is to get
+ *   ask.c         a worker's question to the owner, and the answer
  *   share_line.c  one connection
  */
 #ifndef EVREC_SHARE_INNER_H
@@ -22,8 +24,11 @@
 
 #define MS (EVREC_SECOND / 1000)
 #define PEERS_MAX 1024
-/* Frames that are read from one connection in one step: others have their turn. */
+/* Frames that are read from the owner, or sent to it, in one step; connections that an owner accepts. */
 #define FRAMES_A_STEP 64
+/* Frames and occurrences that an owner takes in one step: the same part from each worker, but at least the latter. */
+#define WORK_A_STEP 10000
+#define WORK_A_PEER 64
 
 /* A connection, at either side. Only the thread that steps uses it. */
 struct line_to {
@@ -32,6 +37,29 @@ struct line_to {
 	uint32_t seq_in, seq_out;
 	struct buf out; /* a frame that is to be sent; empty: none */
 	struct frame_parts parts;
+};
+
+/* A worker's question to the owner (share_ask). Under the lock. */
+enum ask_phase {
+	ASK_NONE,
+	ASK_WAITS, /* is to be sent */
+	ASK_SENT,
+	ASK_ANSWERED,
+	ASK_REFUSED, /* the owner has no answer */
+};
+struct ask {
+	enum ask_phase phase;
+	uint32_t number;           /* of the last question */
+	struct buf object;         /* as bytes */
+	struct frame_parts answer; /* as far as it has come */
+};
+
+/* An owner's answer that is being sent to a worker. */
+struct answer {
+	bool sends;
+	uint32_t question;
+	struct buf whole; /* empty: there is none */
+	size_t sent;      /* bytes of it */
 };
 
 /* An event that a worker has sent. `event` lies in `bytes`. */
@@ -46,8 +74,13 @@ struct peer {
 	struct line_to line;
 	uint64_t number; /* of all connections of the process, from 1 */
 	bool greeted, dead;
+	bool pinged;              /* and it got no answer yet */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
+	size_t work;     /* frames and occurrences that may be taken in this step */
+	struct buf rest; /* frame_times that were read, and are to be recorded in later steps */
+	size_t rest_at;  /* bytes of it that are recorded */
+	struct answer answer;
 	/* Under the lock. */
 	struct buf acks; /* records to be sent */
 	struct buf held; /* records that wait for share_release; the first `marked` bytes are in the state */
@@ -66,18 +99,35 @@ struct link {
 	uint16_t flags;           /* of it */
 };
 
+/* Whether the owner answers. Times are those of steps; NEVER: not so. */
+#define NEVER INT64_MIN
+struct silence {
+	int pid;       /* of the owner; 0: unknown */
+	int64_t since; /* nothing was heard, though something is awaited */
+	int64_t asked; /* it was asked for a word */
+	bool asks;     /* it is to be asked */
+	int64_t told;  /* `since`, of a silence that was told and is not over */
+};
+
 struct share {
 	const struct share_ops *ops;
 	void *ctx;
 	struct share_options options;
 	struct endpoint endpoint;
-	atomic_bool may_own;
+	atomic_bool may_own, leaves;
+	bool refused;       /* by the owner that was found last, as the options differ */
+	bool alone;         /* an owner without an endpoint */
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
 	char *in;         /* FRAME_MAX bytes, for frames that are read */
 	char told[256];   /* the last error, which is told once */
 	int64_t next_try; /* to bind or to connect */
 	struct link link;
+	struct silence silence;
+	_Atomic int64_t silent_since; /* share_silent_since */
+	int64_t next_accept;          /* after the system has refused a connection */
+	unsigned refused_user;        /* the one that was told last; at first the own one */
+	int64_t next_refusal;         /* that may be told */
 	struct peer *peers;
 	size_t peers_len;
 	uint64_t last_number;
@@ -97,6 +147,7 @@ struct share {
 	bool flushes;
 	_Atomic size_t most_events; /* of all limits that were set */
 	bool records_own;           /* an event was taken out of the ledger, and is not recorded yet */
+	struct ask ask;
 };
 
 static inline void share_lock(struct share *s)
@@ -127,16 +178,27 @@ int line_receive(struct share *s, struct line_to *line, struct frame *frame, evr
 
 /* ---- worker.c ---- */
 
-void worker_begin(struct share *s, int fd);
+void worker_begin(struct share *s, int fd, int64_t now);
 void worker_end(struct share *s, int64_t next_try);
 /* Reads and sends what can be at once. */
 void worker_step(struct share *s, int64_t now);
+
+/* ---- silence.c ---- */
+
+/* A connection begins. */
+void silence_begin(struct share *s, int fd);
+/* A connection ended. */
+void silence_end(struct share *s);
+/* After what can be read was read, or as long as there is an owner that cannot be connected to. */
+void silence_step(struct share *s, int64_t now);
+/* A frame was read, or this process is the owner. */
+void silence_is_over(struct share *s, int64_t now);
 
 /* ---- owner.c ---- */
 
 /* Gives the events of the ledger and the state of the last owner to the pipelines. False: a part has had no memory yet. */
 bool owner_begin(struct share *s);
-void owner_step(struct share *s);
+void owner_step(struct share *s, int64_t now);
 void owner_end(struct share *s, int64_t timeout);
 void owner_free(struct share *s);
 
@@ -144,15 +206,29 @@ void owner_free(struct share *s);
 
 struct peer *peer_new(uint64_t number, int fd); /* NULL: no memory, and the descriptor is the caller's */
 void peer_free(struct peer *peer);
-/* Reads what the worker has sent. */
-void peer_receive(struct share *s, struct peer *peer);
+/* Takes what the worker has sent: frames and occurrences, no more than `work`. */
+void peer_receive(struct share *s, struct peer *peer, size_t work);
 /* Sends acknowledgements as far as there is room. True: all is sent. */
 bool peer_send(struct share *s, struct peer *peer);
 /* With the lock held. */
 void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack);
 void peer_release(struct peer *peer);
-/* So many acknowledgements wait that no more events are read. */
+/* So many acknowledgements wait, or an answer, that no more events are read. */
 bool peer_is_full(struct share *s, const struct peer *peer);
+
+/* ---- ask.c ---- */
+
+/* With the lock held: makes the question's frame in line.out, if one is to be sent. */
+void ask_put(struct share *s);
+/* With the lock held: the connection has ended. A question without an answer is asked again. */
+void ask_disconnect(struct share *s);
+/* A part of an answer has come. */
+int ask_take(struct share *s, const struct frame *f, evrec_error *err);
+void ask_free(struct ask *ask);
+/* An owner: a question has come. */
+int answer_make(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err);
+/* Makes the answer's next frame in line.out, if one is to be sent. */
+void answer_put(struct peer *peer);
 
 #pragma GCC visibility pop
 

@@ -26,14 +26,19 @@ static void try_connect(struct share *s, int64_t now)
 
 	switch (endpoint_connect(&s->endpoint, &fd, &err)) {
 	case ENDPOINT_OK:
-		worker_begin(s, fd);
+		worker_begin(s, fd, now);
 		break;
+	case ENDPOINT_REFUSED:
 	case ENDPOINT_FAILED:
-		share_tell(s, err.message, "share");
+		share_tell(s, err.message, err.code == EVREC_EINVALID ? "share_refused" : "share");
 		s->next_try = now + RETRY_FAILED;
 		break;
 	default:
 		s->next_try = now + RETRY;
+		if (atomic_load(&s->may_own)) {
+			/* Else it could have been bound. */
+			silence_step(s, now);
+		}
 	}
 }
 
@@ -44,6 +49,9 @@ static void elect(struct share *s, int64_t now)
 
 	if (result == ENDPOINT_OK) {
 		s->told[0] = '\0';
+		silence_is_over(s, now);
+	} else if (s->refused && atomic_load(&s->leaves)) {
+		s->alone = true;
 	} else if (result == ENDPOINT_FAILED) {
 		share_tell(s, err.message, "share");
 		s->next_try = now + RETRY_FAILED;
@@ -77,8 +85,9 @@ static bool reserve_polled(struct share *s)
 	return true;
 }
 
-static void wait_for_work(struct share *s, int64_t timeout)
+static void wait_for_work(struct share *s, int64_t now, int64_t timeout)
 {
+	const bool accepts = s->next_accept <= now;
 	const short more = s->link.line.out.len != 0 ? POLLOUT : 0;
 	size_t n = 3;
 
@@ -86,12 +95,16 @@ static void wait_for_work(struct share *s, int64_t timeout)
 		return;
 	}
 	poll_one(s, 0, s->wake_fd, POLLIN);
-	poll_one(s, 1, s->endpoint.fd, POLLIN);
+	poll_one(s, 1, accepts ? s->endpoint.fd : -1, POLLIN);
 	poll_one(s, 2, s->link.line.fd, (short)(POLLIN | more));
 	for (const struct peer *p = s->peers; p != NULL; p = p->next) {
 		const short in = peer_is_full(s, p) ? 0 : POLLIN;
 
 		poll_one(s, n++, p->line.fd, (short)(in | (p->line.out.len != 0 ? POLLOUT : 0)));
+		timeout = in != 0 && p->rest.len != 0 ? 0 : timeout;
+	}
+	if (!accepts && timeout > s->next_accept - now) {
+		timeout = s->next_accept - now;
 	}
 	(void)poll(s->polled, n, (int)((timeout + MS - 1) / MS));
 }
@@ -107,8 +120,11 @@ static void take_wake(const struct share *s)
 
 void share_step(struct share *s, int64_t now, int64_t timeout)
 {
-	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE;
+	const bool looks = s->endpoint.fd < 0 && s->link.phase == LINK_NONE && !s->alone;
 
+	if (looks && s->refused && atomic_load(&s->leaves)) {
+		s->next_try = now;
+	}
 	if (s->wake_fd < 0) {
 		/* Without one, a step waits no longer than it is told to. */
 		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -119,16 +135,16 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 	if (timeout > 0 && (!looks || s->next_try > now)) {
 		const int64_t before = clock_monotonic(evrec_clock_real());
 
-		wait_for_work(s, timeout);
+		wait_for_work(s, now, timeout);
 		now += clock_monotonic(evrec_clock_real()) - before;
 	}
 	take_wake(s);
 	if (looks && s->next_try <= now) {
 		elect(s, now);
 	}
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		if (share_role(s) == SHARE_OWNER || owner_begin(s)) {
-			owner_step(s);
+			owner_step(s, now);
 		}
 	} else if (s->link.phase != LINK_NONE) {
 		worker_step(s, now);
@@ -154,7 +170,7 @@ static bool drop_next(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
-	if (s->endpoint.fd >= 0) {
+	if (s->endpoint.fd >= 0 || s->alone) {
 		owner_end(s, timeout);
 	}
 	if (s->link.phase != LINK_NONE) {

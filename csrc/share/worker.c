@@ -5,14 +5,15 @@
 #include <stdio.h>
 
 #define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
-#define RETRY_REFUSED (5 * EVREC_SECOND)
+#define RETRY_REFUSED EVREC_SECOND
 #define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
 
-void worker_begin(struct share *s, int fd)
+void worker_begin(struct share *s, int fd, int64_t now)
 {
 	struct link *link = &s->link;
 	bool ok;
 
+	silence_begin(s, fd);
 	line_open(&link->line, fd);
 	buf_clear(&link->whole);
 	link->phase = LINK_GREETING;
@@ -22,7 +23,7 @@ void worker_begin(struct share *s, int fd)
 	atomic_store(&s->role, SHARE_WORKER);
 	share_unlock(s);
 	if (!ok) {
-		worker_end(s, s->next_try);
+		worker_end(s, now);
 	}
 }
 
@@ -32,8 +33,10 @@ void worker_end(struct share *s, int64_t next_try)
 	buf_free(&s->link.whole);
 	s->link.phase = LINK_NONE;
 	s->next_try = next_try;
+	silence_end(s);
 	share_lock(s);
 	ledger_disconnect(s->ledger);
+	ask_disconnect(s);
 	atomic_store(&s->role, SHARE_UNKNOWN);
 	share_unlock(s);
 }
@@ -66,6 +69,7 @@ static void be_refused(struct share *s, const struct frame *f, int64_t now)
 
 	(void)snprintf(message, sizeof(message), "share: the owner refuses this process: %.*s", (int)f->text.len,
 	               f->text.len == 0 ? "" : f->text.data);
+	s->refused = true;
 	worker_end(s, now + RETRY_REFUSED);
 	share_tell(s, message, "share_refused");
 }
@@ -91,6 +95,7 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 
 	if (f->type == FRAME_HELLO && !ready) {
 		s->link.phase = LINK_READY;
+		s->refused = false;
 		s->told[0] = '\0';
 		/* Of an owner that has gone since: this one counts on without it. */
 		share_forget_state(s);
@@ -108,8 +113,14 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		}
 		return true;
 	}
+	if (f->type == FRAME_PONG && ready) {
+		return true;
+	}
 	if (f->type == FRAME_STATE && ready) {
 		return take_state(s, f, err) == 0;
+	}
+	if (f->type == FRAME_ANSWER && ready) {
+		return ask_take(s, f, err) == 0;
 	}
 	if (f->type == FRAME_BYE) {
 		worker_end(s, f->flags == FRAME_HEIR ? now : now + HEIR_FIRST);
@@ -145,6 +156,9 @@ static void receive(struct share *s, int64_t now)
 
 		if (got == 0) {
 			return;
+		}
+		if (got > 0) {
+			silence_is_over(s, now);
 		}
 		if (got < 0 || !take_frame(s, &f, now, &err)) {
 			lose(s, now, &err);
@@ -196,6 +210,10 @@ static void take_next(struct share *s)
 	struct link *link = &s->link;
 	struct ledger_item item;
 
+	if (s->silence.asks) {
+		s->silence.asks = !frame_begin(&link->line.out, FRAME_PING, 0);
+		return;
+	}
 	share_lock(s);
 	if (ledger_next(s->ledger, &item)) {
 		if (item.known) {
@@ -205,6 +223,8 @@ static void take_next(struct share *s)
 		}
 	} else if (s->flushes) {
 		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, 0);
+	} else {
+		ask_put(s);
 	}
 	share_unlock(s);
 }
@@ -232,7 +252,7 @@ static void transmit(struct share *s, int64_t now)
 	const evrec_error over = { 0 };
 	bool dead = false;
 
-	while (line_send(&s->link.line, &dead) && s->link.phase == LINK_READY) {
+	for (size_t i = 0; i < FRAMES_A_STEP && line_send(&s->link.line, &dead) && s->link.phase == LINK_READY; i++) {
 		make_frame(s);
 		if (s->link.line.out.len == 0) {
 			return;
@@ -262,6 +282,7 @@ void worker_step(struct share *s, int64_t now)
 	/* Before something is read, so that an owner that has gone is not the end of what it has said. */
 	receive(s, now);
 	if (s->link.phase != LINK_NONE) {
+		silence_step(s, now);
 		transmit(s, now);
 	}
 }

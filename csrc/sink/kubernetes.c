@@ -1,3 +1,4 @@
+#include "http/addresses.h"
 #include "http/credentials.h"
 #include "http/http_client.h"
 #include "sink/resume_instances.h"
@@ -11,7 +12,10 @@ struct kubernetes_sink {
 	char *strings; /* what `options` points to */
 	evrec_str *resume_instances;
 	struct exec_command *command;
-	int token_folder; /* a descriptor, or -1: opened before the process goes into a chroot */
+	/* From before the process goes into a chroot: */
+	int token_folder;       /* a descriptor, or -1 */
+	char *addresses;        /* of the server's name, as an entry of addresses_look_up; or NULL */
+	evrec_error unresolved; /* why there are none; code 0: none are needed */
 };
 
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options)
@@ -60,6 +64,11 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
+	if (p != NULL && !kubernetes_protocol_keep_addresses(p, own->addresses, &own->unresolved)) {
+		p->ops->free(p);
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
 	if (p != NULL && own->token_folder >= 0) {
 		kubernetes_protocol_keep_token_folder(p, own->token_folder);
 	}
@@ -102,6 +111,7 @@ static void free_kind(evrec_sink *sink)
 	struct kubernetes_sink *own = (struct kubernetes_sink *)sink;
 
 	mem_free(own->strings);
+	mem_free(own->addresses);
 	mem_free(own->resume_instances);
 	exec_command_release(own->command);
 	if (own->token_folder >= 0) {
@@ -148,6 +158,18 @@ static char *read_token(evrec_str file, evrec_error *err)
 	return token;
 }
 
+/* A name without an address does not keep the sink from being made: it may get one later. False: no memory. */
+static bool look_up_server(struct kubernetes_sink *sink)
+{
+	evrec_error why = { 0 };
+
+	if (addresses_look_up(sink->options.server, &sink->addresses, &why) == EVREC_ESYSTEM) {
+		error_set(&sink->unresolved, why.code, "no address of %.60s was found when the sink was made: %.60s",
+		          sink->options.server.data, why.message);
+	}
+	return why.code != EVREC_ENOMEM;
+}
+
 static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_error *err)
 {
 	const struct exec_cluster cluster = { options->server, options->ca, options->insecure_skip_tls_verify };
@@ -174,7 +196,8 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	sink->strings = own_strings(&sink->options);
 	sink->resume_instances = resume_instances_copy(options->resume_instances, options->resume_instances_len);
 	sink->options.resume_instances = sink->resume_instances;
-	if (sink->strings == NULL || sink->resume_instances == NULL) {
+	if (sink->strings == NULL || sink->resume_instances == NULL ||
+	    (options->resolve_early && !look_up_server(sink))) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 		evrec_sink_release(&sink->base);
 		return NULL;

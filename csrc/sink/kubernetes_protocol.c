@@ -27,9 +27,10 @@ struct kubernetes {
 	unsigned answers;      /* since that number changed */
 	int64_t started_until; /* until then the server may have just started; monotonic ns, 0: it has not */
 	struct fallback fallback;
-	struct sent *requests; /* max_in_flight of them */
-	struct sent *free;     /* those of them that are not under way */
-	struct resume *resume; /* NULL: series begin anew */
+	struct sent *requests;  /* max_in_flight of them */
+	struct sent *free;      /* those of them that are not under way */
+	struct resume *resume;  /* NULL: series begin anew */
+	evrec_error unresolved; /* why the server's name has no addresses from before; code 0: none, or told */
 };
 
 static struct kubernetes *kubernetes_of(struct protocol *p)
@@ -214,6 +215,14 @@ static bool resumes(struct kubernetes *k, struct entry *entry)
 	return true;
 }
 
+static void tell_unresolved(struct kubernetes *k)
+{
+	if (k->unresolved.code != 0) {
+		outbox_report(sender_outbox(k->sender), "transport", k->unresolved.message);
+		k->unresolved.code = 0;
+	}
+}
+
 static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
 {
 	struct kubernetes *k = kubernetes_of(p);
@@ -221,6 +230,7 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 	(void)n;
 	k->sender = s;
+	tell_unresolved(k);
 	if (k->resume != NULL && resumes(k, entries[0])) {
 		return;
 	}
@@ -407,4 +417,12 @@ bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, e
 void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder)
 {
 	http_client_keep_token_folder(kubernetes_of(p)->client, folder);
+}
+
+bool kubernetes_protocol_keep_addresses(struct protocol *p, const char *entry, const evrec_error *fault)
+{
+	struct kubernetes *k = kubernetes_of(p);
+
+	k->unresolved = *fault;
+	return entry == NULL || http_client_keep_addresses(k->client, entry);
 }

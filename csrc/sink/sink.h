@@ -61,6 +61,11 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
 void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder);
+/*
+ * Uses the addresses of the server's name in this entry of addresses_look_up. NULL: libcurl looks the name up, and the first
+ * send tells `fault`, unless that has no code. Both are copied. Before the first send. False: no memory.
+ */
+bool kubernetes_protocol_keep_addresses(struct protocol *p, const char *entry, const evrec_error *fault);
 /* The options of a Kubernetes sink's HTTP client; they borrow from `options`. */
 struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
 struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);

@@ -78,6 +78,7 @@ void state_file_free(struct state_file *f)
 	}
 	(void)pthread_mutex_destroy(&f->telling);
 	buf_free(&f->out);
+	buf_free(&f->ahead.contents);
 	mem_free(f->path);
 	mem_free(f->new_path);
 	mem_free(f->lock_path);
@@ -174,10 +175,25 @@ enum state_opened state_file_read(struct state_file *f, size_t max, struct buf *
 	return opened;
 }
 
+void state_file_open_ahead(struct state_file *f)
+{
+	f->ahead.opened = state_file_read(f, READ_MAX, &f->ahead.contents, &f->ahead.records, &f->ahead.err);
+	f->ahead.done = true;
+}
+
 enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err)
 {
-	enum state_opened opened = state_file_read(f, READ_MAX, contents, records, err);
+	enum state_opened opened;
 
+	if (!f->ahead.done) {
+		state_file_open_ahead(f);
+	}
+	opened = f->ahead.opened;
+	*contents = f->ahead.contents;
+	*records = f->ahead.records;
+	*err = f->ahead.err;
+	f->ahead.done = false;
+	f->ahead.contents = (struct buf){ .data = NULL };
 	f->awaits_lock = opened == STATE_IN_USE;
 	atomic_store(&f->useless, f->awaits_lock);
 	if (f->awaits_lock) {

@@ -54,6 +54,8 @@ struct state_file;
 /* `version` is that of the records. No I/O. NULL: no memory. */
 struct state_file *state_file_new(evrec_str path, uint32_t version);
 void state_file_free(struct state_file *f); /* NULL is fine; frees the source, writes nothing */
+/* Does what state_file_open waits for, which then only returns the result. */
+void state_file_open_ahead(struct state_file *f);
 /* Waits for the disk. `contents` has the bytes, *records the part of them that are records. */
 enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err);
 /* Owns the source from here on. */

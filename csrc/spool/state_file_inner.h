@@ -25,6 +25,13 @@ struct state_file {
 	char *path, *new_path, *lock_path;
 	uint32_t version;
 	struct spool_lock lock;
+	struct {
+		bool done;
+		enum state_opened opened;
+		struct buf contents;
+		evrec_str records;
+		evrec_error err;
+	} ahead;                           /* state_file_open_ahead */
 	bool awaits_lock;                  /* another owner had it: it is asked for again */
 	const struct state_source *source; /* NULL: no state yet */
 	void *ctx;

@@ -11,8 +11,9 @@ local broadcaster = evrec.broadcaster {}
 broadcaster:start_recording_to_sink(file and evrec.sink.file { path = file } or evrec.sink.kubernetes {})
 local recorder = broadcaster:new_recorder { component = "haproxy", host = os.getenv "HOSTNAME" or "" }
 
--- A reference to each Service, made once: recording against it costs about half as much as with a new table.
-local references = {}
+-- Made once, not for each request: a reference to each Service, and a message for each status. Events whose messages
+-- differ are different ones, so a message names the cause and nothing of the request, such as its URI.
+local references, messages = {}, {}
 
 local function reference(namespace, service)
 	local names = references[namespace] or {}
@@ -22,10 +23,14 @@ local function reference(namespace, service)
 	return names[service]
 end
 
+local function message(status)
+	messages[status] = messages[status] or ("Requests are answered with %d"):format(status)
+	return messages[status]
+end
+
 -- Records when a server with `check` goes down or comes up, about the Service that has the backend's name.
 require("evrec.haproxy").record_servers(recorder)
 
 core.register_action("record_failure", { "http-res" }, function(txn, namespace, service)
-	recorder:eventf(reference(namespace, service), "Warning", "UpstreamFailed", "%s %s was answered with %d",
-		txn.f:method(), txn:get_var "txn.path", txn.f:status())
+	recorder:event(reference(namespace, service), "Warning", "UpstreamFailed", message(txn.f:status()))
 end, 2)

@@ -14,8 +14,9 @@ local broadcaster = evrec.broadcaster {}
 broadcaster:start_recording_to_sink(file and evrec.sink.file { path = file } or evrec.sink.kubernetes {})
 local recorder = broadcaster:new_recorder { component = "nginx", host = os.getenv "HOSTNAME" or "" }
 
--- A reference to each Service, made once: recording against it costs about half as much as with a new table.
-local references = {}
+-- Made once, not for each request: a reference to each Service, and a message for each status. Events whose messages
+-- differ are different ones, so a message names the cause and nothing of the request, such as its URI.
+local references, messages = {}, {}
 
 local function reference(namespace, service)
 	local names = references[namespace] or {}
@@ -23,6 +24,11 @@ local function reference(namespace, service)
 	names[service] = names[service]
 		or evrec.reference { kind = "Service", apiVersion = "v1", namespace = namespace, name = service }
 	return names[service]
+end
+
+local function message(status)
+	messages[status] = messages[status] or ("Requests are answered with %d"):format(status)
+	return messages[status]
 end
 
 --- For exit_worker_by_lua: writes what waits, for 2 s at most.
@@ -34,9 +40,9 @@ end
 ---@param namespace string
 ---@param service string
 function failures.log(namespace, service)
-	if ngx.status >= 500 then
-		recorder:eventf(reference(namespace, service), "Warning", "UpstreamFailed", "%s %s was answered with %d",
-			ngx.req.get_method(), ngx.var.uri, ngx.status)
+	local status = ngx.status
+	if status >= 500 then
+		recorder:event(reference(namespace, service), "Warning", "UpstreamFailed", message(status))
 	end
 end
 

@@ -1,6 +1,8 @@
 -- evrec.sink.kubernetes: finds the API server and the credentials. Reads all files when the sink is made, so that a
--- proxy may go into a chroot afterwards. Only a token file is read again later, if it still can be.
+-- proxy may go into a chroot afterwards; in HAProxy it looks the server's name up then, too. Only a token file is read
+-- again later, if it still can be.
 local core = require "evrec.core"
+local program = require "evrec.host"
 local kubeconfig = require "evrec.kubeconfig"
 local options = require "evrec.options"
 
@@ -164,6 +166,8 @@ function kubernetes.sink(given)
 	end
 	local exec = result.exec
 	result.exec = nil
+	-- Its workers may start no thread, which another look-up would need.
+	result.resolve_early = program.name() == "haproxy" or nil
 	ok, result = pcall(core.sink_kubernetes, result, exec)
 	if not ok then
 		error(reworded(tostring(result), exec), 2)

@@ -13,7 +13,8 @@ local evrec = {}
 
 -- ---- events, references, clocks ----
 
----An object reference. evrec ignores other fields. nil and lua-cjson's null mean that a field is unset.
+---An object reference. Recording calls ignore other fields, `evrec.reference` refuses them. nil and lua-cjson's null
+---mean that a field is unset.
 ---@class evrec.ReferenceTable
 ---@field kind string
 ---@field apiVersion? string
@@ -36,7 +37,8 @@ local evrec = {}
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
 ---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
----get the same reference, while it is among about 1,000 that were used last. Raises on misuse.
+---get the same reference, while it is among about 1,000 that were used last. Raises on misuse: also for a field that no
+---reference has, unless the table has `metadata`, and so is a whole object.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -265,6 +267,8 @@ function sinks.lua(options) end
 ---other options must be equal. At most 1024 bytes
 ---@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or a path
 ---in a folder of mode 0700; at most 107 bytes
+---@field share_users? (string|integer)[] names or uids of other users whose processes are talked to, besides the own
+---one and root, at most 64
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
@@ -377,10 +381,15 @@ function Broadcaster:stats() end
 ---Returns which events of an object each sink suppressed lately, by which stage and key, how often, and when the next
 ---token comes. Objects are compared by kind, namespace and name, and by `uid` and `apiVersion` if `object` has them.
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
+---
+---With `share` the owner of the share is asked, for up to `timeout` seconds: an event loop stands still meanwhile.
 ---@param object? evrec.Object nil: all objects
+---@param timeout? number default: 1
 ---@return evrec.Explained[]? sinks in the order of start, without the ended ones
----@return string? message, string? name `"closed"`
-function Broadcaster:explain(object) end
+---@return string? message
+---@return string? name `"closed"`; `"timeout"`: no owner was found, or it did not answer; `"memory"`; `"invalid"`: in a
+---callback of a process that is not the owner
+function Broadcaster:explain(object, timeout) end
 
 ---@class evrec.MetricsOptions
 ---@field labels? table<string, string|number> added to every sample; not `sink`, `name`, `cause`,
@@ -717,7 +726,9 @@ function testing.recorder(options) end
 ---@field retries integer
 ---@field sinks evrec.SinkStats[] in the order of start, without the ended ones
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
----@field share? "seeking"|"worker"|"owner" with the option `share`, the part of this process
+---@field share? "seeking"|"worker"|"owner"|"silent" with the option `share`, the part of this process; `"silent"`:
+---a worker whose owner does not answer
+---@field share_silent_for? number if `share` is `"silent"`, the seconds since the owner's last word
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 

@@ -34,7 +34,7 @@ end
 
 --- Checks that the component's events are the one line that the README shows, `count` times in all.
 local function check_events(readme, component, count, log)
-	local shown = "Warning   UpstreamFailed   service/shop   GET /cart was answered with 503"
+	local shown = "Warning   UpstreamFailed   service/shop   Requests are answered with 503"
 	assert.truthy(cluster.read(readme):find(shown, 1, true))
 	assert.equal(count, quickstart.occurrences(component, function(event)
 		return shown == ("%s   %s   %s/%s   %s"):format(event.type, event.reason, event.involvedObject.kind:lower(),
@@ -128,7 +128,7 @@ describe("the quick start", function()
 			local stop = quickstart.start(folder, command, "env -u KUBECONFIG HOME=/nonexistent")
 			ask(folder, readme, port, 1)
 			local log = stop "QUIT"
-			assert.matches('"message":"GET /cart was answered with 503"', log)
+			assert.matches('"message":"Requests are answered with 503"', log)
 		end)
 	end)
 
@@ -162,7 +162,7 @@ describe("the quick start", function()
 		it("prints the events if there is no cluster", function()
 			local _, log = follow("EVENTS=- ", function(command) return (command:gsub("^(%S+) ", "env %1 ")) end, "USR1",
 				"env -u KUBECONFIG HOME=/nonexistent")
-			assert.matches('"message":"GET /cart was answered with 503"', log)
+			assert.matches('"message":"Requests are answered with 503"', log)
 		end)
 	end)
 

@@ -81,7 +81,9 @@ describe("a share in a host", function()
 		cluster.write(folder .. "/conf", host_configuration.nginx(port,
 			("error_log stderr; pid %s/pid; %s"):format(folder, settings),
 			("init_by_lua_file %s/script.lua; init_worker_by_lua_block { tell() }"):format(folder),
-			"location / { return 200; }"))
+			[[location / { return 200; }
+			location /tell { content_by_lua_block { for _ = 1, 40 do tell() end } }
+			location /explain { content_by_lua_block { explain() } }]]))
 		return port
 	end
 
@@ -97,7 +99,7 @@ describe("a share in a host", function()
 		local stop, pid = quickstart.start(folder, ("nginx -p . -c %s/conf -g 'daemon off;'"):format(folder),
 			quickstart.with_evrec "luajit")
 		quickstart.await_port(port)
-		return stop, pid
+		return stop, pid, port
 	end
 
 	for title, more in pairs { ["nginx"] = "", ["nginx whose master records"] = "tell()" } do
@@ -117,6 +119,28 @@ describe("a share in a host", function()
 			assert.same({}, owners())
 		end)
 	end
+
+	-- Of 42 events the first 25 take a token.
+	it("nginx: each worker explains what the owner has limited", function()
+		script [[
+			function explain()
+				local sinks, message = broadcaster:explain { kind = "Service", namespace = "shop", name = "web" }
+				local limited = sinks and sinks[1].suppressed[1]
+				ngx.say(broadcaster:stats().share, " ", limited and limited.count or message or "none")
+			end
+		]]
+		local stop, master, port = start_nginx "worker_processes 2;"
+		await_owner_below(master)
+		local function get(path) return (cluster.run { "curl", "-s", ("http://127.0.0.1:%d/%s"):format(port, path) }) end
+		get "tell"
+		local said = {}
+		quickstart.await(function()
+			local role, answer = get "explain":match "(%w+) ([^\n]*)"
+			said[role] = answer
+			return said.owner == "17" and said.worker == "17"
+		end)
+		stop "QUIT"
+	end)
 
 	it("nginx without a master: its process is the owner", function()
 		script "tell()"

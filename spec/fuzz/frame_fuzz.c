@@ -1,9 +1,10 @@
 /*
- * What another process sends by the socket of `share`: the bytes of a frame, and those of an event, its name included.
- * What is read can be written, and the same is read from that.
+ * What another process sends by the socket of `share`: the bytes of a frame, those of an event, its name included, and
+ * those of an answer. What is read can be written, and the same is read from that.
  */
 #include "fuzz.h"
 
+#include "share/explained.h"
 #include "share/frame.h"
 
 static void check_event(evrec_str bytes)
@@ -26,6 +27,47 @@ static void check_event(evrec_str bytes)
 	frame_event_destroy(&again);
 	buf_free(&once);
 	buf_free(&twice);
+}
+
+/* Bytes of an answer that are all read are those that writing gives, but for the lengths of numbers. */
+static void check_answer(evrec_str bytes)
+{
+	struct bytes in = bytes_of(bytes);
+	struct buf once = { 0 }, twice = { 0 };
+	struct explained part;
+	evrec_error err = { 0 };
+
+	while (explained_next(&in, &part, &err) == 0 && part.type == EXPLAINED_EVENT) {
+		const evrec_suppressed *s = &part.suppressed;
+		struct bytes again;
+
+		CHECK(s->stage < EVREC_STAGES && s->cause <= EVREC_CAUSES && s->spam_kind <= EVREC_KEY_UNKNOWN);
+		CHECK(evrec_stage_name(s->stage) != NULL && s->message.len <= bytes.len);
+		buf_clear(&once);
+		explained_put(&once, s);
+		again = bytes_of(buf_str(&once));
+		CHECK(explained_next(&again, &part, &err) == 0 && again.left == 0);
+		buf_clear(&twice);
+		explained_put(&twice, &part.suppressed);
+		CHECK(str_eq(buf_str(&once), buf_str(&twice)));
+	}
+	CHECK(err.code == 0 || err.code == EVREC_EINVALID);
+	buf_free(&once);
+	buf_free(&twice);
+}
+
+static void check_question(evrec_str bytes)
+{
+	struct buf out = { 0 };
+	evrec_reference object, again;
+	bool any, is_any;
+
+	if (explained_read_object(bytes, &object, &any, NULL) == 0) {
+		explained_put_object(&out, any ? NULL : &object);
+		CHECK(explained_read_object(buf_str(&out), &again, &is_any, NULL) == 0);
+		CHECK(any == is_any && str_eq(object.name, again.name) && str_eq(object.uid, again.uid));
+	}
+	buf_free(&out);
 }
 
 static void check_hello(const struct frame *f)
@@ -59,7 +101,11 @@ static void check_frame(evrec_str bytes)
 		}
 	} else if (f.type == FRAME_HELLO) {
 		check_hello(&f);
-	} else if (f.type == FRAME_EVENT || f.type == FRAME_STATE) {
+	} else if (f.type == FRAME_ASK) {
+		check_question(f.object);
+	} else if (f.type == FRAME_ANSWER && f.flags == FRAME_NONE) {
+		CHECK(f.part.bytes.len == 0);
+	} else if (f.type == FRAME_EVENT || f.type == FRAME_STATE || f.type == FRAME_ANSWER) {
 		CHECK(f.part.bytes.len <= FRAME_MAX && f.part.offset + f.part.bytes.len <= f.part.total);
 		if (frame_collect(&parts, &f.part, FRAME_EVENT_MAX, &complete, &err) == 0 && complete) {
 			check_event(buf_str(&parts.whole));
@@ -71,10 +117,12 @@ static void check_frame(evrec_str bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { .data = data, .left = size };
-	const bool is_event = (input_byte(&in) & 1) != 0;
+	const unsigned char kind = input_byte(&in) & 3;
 	const evrec_str bytes = input_rest(&in);
 
-	if (is_event) {
+	if (kind == 3) {
+		check_answer(bytes);
+	} else if (kind == 1) {
 		check_event(bytes);
 	} else {
 		check_frame(bytes);

@@ -4,6 +4,7 @@ local matrix = {}
 --- After a change that ends a process at once, this many seconds' worth of events may be lost without a spool. SIGTERM
 --- does so in HAProxy, which leaves that signal its default action.
 matrix.bound = 1
+matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
 --- What keeps the events that a process did not write.

@@ -10,7 +10,7 @@ local socket = require "socket"
 local stage = require "stage"
 local tree = require "tree"
 
-local rate, seconds = 1000, 10
+local rate, seconds = matrix.rate, 10
 
 local function perform(row, host, scale)
 	host:start()

@@ -14,13 +14,15 @@ describe("evrec.broadcaster { drive = }", function()
 			[[evrec.broadcaster: option 'drive': expected "auto", "thread" or "poll", got boolean]])
 	end)
 
-	it("is named by the option `thread` of every sink", function()
+	it("is named by the option `thread` of every sink, and of a broadcaster", function()
 		local message = ": option 'thread': sinks have none; use the option 'drive' of evrec.broadcaster"
 		assert.has_error(function() evrec.sink.kubernetes { server = "https://s", thread = false } end,
 			"evrec.sink.kubernetes" .. message)
 		assert.has_error(function() evrec.sink.file { path = "-", thread = true } end, "evrec.sink.file" .. message)
 		assert.has_error(function() evrec.sink.lua { create = function() end, thread = true } end,
 			"evrec.sink.lua" .. message)
+		assert.has_error(function() evrec.broadcaster { thread = false } end,
+			"evrec.broadcaster: option 'thread': there is none; use the option 'drive'")
 	end)
 
 	it("writes with the script's polls alone in a plain program", function()

@@ -31,6 +31,20 @@ describe("evrec.reference", function()
 		assert.is_nil(reference.fieldPath)
 	end)
 
+	it("reads an owner's reference", function()
+		local reference = evrec.reference {
+			kind = "ReplicaSet", apiVersion = "apps/v1", name = "web-5", uid = "u",
+			controller = true, blockOwnerDeletion = false,
+		}
+		assert.equal("web-5", reference.name)
+		assert.is_nil(reference.controller)
+	end)
+
+	it("needs no name: an event about all nodes has none", function()
+		assert.is_nil(evrec.reference { kind = "Node" }.name)
+		assert.is_nil(evrec.reference { kind = "Node", metadata = {} }.name)
+	end)
+
 	it("treats JSON's null as unset, and missing fields, too", function()
 		local reference = evrec.reference { kind = "Node", name = "n", namespace = cjson.null, metadata = cjson.null }
 		assert.is_nil(reference.namespace)
@@ -146,6 +160,16 @@ describe("evrec.reference", function()
 		["a number for a name"] = { { kind = "Pod", name = 5 }, "object.name: expected a string, got number" },
 		["a string for the metadata"] = { { kind = "Pod", metadata = "x" }, "object.metadata: expected a table" },
 		["a cyclic table"] = { cyclic, "object.kind: expected a string, got table" },
+		["a misspelt name"] = { { kind = "Pod", nam = "x" },
+			"evrec.reference: object: unknown field 'nam': did you mean 'name'?" },
+		["a misspelt kind"] = { { knd = "Pod", name = "x" }, "unknown field 'knd': did you mean 'kind'?" },
+		["a name of Lua's style"] = { { kind = "Pod", api_version = "v1" },
+			"unknown field 'api_version': did you mean 'apiVersion'?" },
+		["a misspelt metadata"] = { { kind = "Pod", metdata = { name = "x" } },
+			"unknown field 'metdata': did you mean 'metadata'?" },
+		["an object without metadata"] = { { kind = "Pod", spec = {} }, "unknown field 'spec'" },
+		["a field with a NUL byte"] = { { kind = "Pod", ["name\0x"] = "x" }, "unknown field 'name" },
+		["a list"] = { { "Pod", kind = "Pod" }, "unknown field: a number" },
 		["a NUL byte"] = { { kind = "Po\0d" }, "kind: has a NUL byte" },
 		["invalid UTF-8"] = { { kind = "Po\255d" }, "kind: not valid UTF-8" },
 		["a namespace that is none"] = { { kind = "Pod", namespace = "../x" }, "namespace: not a namespace's name" },

@@ -17,6 +17,31 @@ describe("share", function()
 		end
 	end)
 
+	it("takes users by name and by number, and knows them", function()
+		for _, users in ipairs { {}, { "root" }, { 65534, "root", "1000" } } do
+			evrec.broadcaster { share = unique(), share_users = users }:close(0)
+		end
+		local function refused(users, message)
+			assert.has_error(function() evrec.broadcaster { share = unique(), share_users = users } end,
+				"evrec.broadcaster: option 'share_users': " .. message)
+		end
+		refused({ "no-such-user" }, "there is no user 'no-such-user'")
+		refused({ -1 }, "there is no user '-1'")
+		refused({ 4294967295 }, "there is no user '4294967295'")
+		refused({ true }, "expected a list of strings and numbers, got boolean")
+		refused({ root = true }, "expected a list of strings and numbers, got a table with other keys")
+	end)
+
+	it("has the same users in all handles of one process", function()
+		local share = unique()
+		local b = evrec.broadcaster { share = share, share_users = { "root" } }
+		evrec.broadcaster { share = share, share_users = { 0 } }:close(0)
+		local ok, message = pcall(evrec.broadcaster, { share = share, share_users = { 1 } })
+		assert.is_false(ok)
+		assert.matches("'share_users': another handle", message)
+		b:close(0)
+	end)
+
 	it("refuses a sink in Lua and message_func", function()
 		local b = evrec.broadcaster { share = unique() }
 		local sink = evrec.sink.lua { create = function() end }

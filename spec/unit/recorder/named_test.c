@@ -263,6 +263,57 @@ static void live_in_child(evrec_broadcaster *b, const evrec_watch *watch)
 	_exit(0);
 }
 
+/* Opens a handle of a process that only forks others; `max` is an option that may differ. NULL: another one is bound. */
+static evrec_broadcaster *open_master(const char *name, size_t max)
+{
+	evrec_broadcaster_options options = named(name);
+
+	options.share_client_only = true;
+	options.max_message_bytes = max;
+	return evrec_broadcaster_new(&options, NULL);
+}
+
+static void live_in_worker(void)
+{
+	evrec_broadcaster *same = open_master("master", 100);
+	const bool refused = open_master("master", 200) == NULL;
+
+	_exit(refused && same != NULL && emit(same, "Worker") == 0 ? 0 : 1);
+}
+
+static void test_a_master_that_has_forked_opens_another(void **state)
+{
+	evrec_broadcaster *first = open_master("master", 100), *next, *second;
+	pid_t child;
+
+	(void)state;
+	assert_null(open_master("master", 200));
+	child = fork();
+	if (child == 0) {
+		live_in_worker();
+	}
+	assert_int_equal(unit_wait(child), 0);
+	next = open_master("master", 200);
+	assert_non_null(next);
+	assert_int_equal(emit(next, "Next"), 0);
+	assert_int_equal(stats_of(first).recorded, 0);
+	second = open_master("master", 200);
+	assert_null(open_master("master", 100));
+	assert_int_equal(stats_of(second).recorded, 1);
+	/* Of a configuration that is refused after all: the first one is the only one again. */
+	evrec_broadcaster_free(next);
+	evrec_broadcaster_free(second);
+	child = fork();
+	if (child == 0) {
+		live_in_worker();
+	}
+	assert_int_equal(unit_wait(child), 0);
+	/* A process that polls is no such master. */
+	evrec_broadcaster_may_own(first);
+	assert_null(open_master("master", 200));
+	evrec_broadcaster_free(first);
+}
+
 /* The other handles' threads use the hub all the time. */
 struct user {
 	atomic_bool stop;
@@ -328,6 +379,7 @@ int main(void)
 		TMPDIR_TEST(test_a_handle_that_is_freed_leaves_its_sinks),
 		TMPDIR_TEST(test_only_the_last_shutdown_ends_the_sinks),
 		TMPDIR_TEST(test_functions_of_a_sink_are_called_by_the_handle_that_started_it),
+		TMPDIR_TEST(test_a_master_that_has_forked_opens_another),
 		TMPDIR_TEST(test_a_child_goes_on_while_other_threads_use_the_broadcaster),
 	};
 

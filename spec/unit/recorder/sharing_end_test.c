@@ -231,6 +231,34 @@ static void test_worker_that_exits_hands_over_first(void **state)
 	side_close(&f.sides[0]);
 }
 
+/* The owner has other options. */
+static void test_refused_process_that_ends_writes(void **state)
+{
+	static const enum ending endings[] = { BY_EXIT, BY_SIGNAL, BY_FREE };
+	evrec_broadcaster_options options;
+	struct sharing_fixture f;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	sharing_fixture_init(&f);
+	options = sharing_fixture_options(&f, 0, &f.sides[0]);
+	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 24));
+	evrec_broadcaster_poll(f.sides[0].b);
+	/* By a free alone, a broadcaster without a thread is not there long enough to learn that it is refused. */
+	for (unsigned i = 0; i < 5; i++) {
+		const enum ending ending = endings[i / 2];
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s-%u", tmpdir_path(*state, "refused"), i);
+		assert_int_equal(end_process(&f, state, path, i % 2 == 0, ending, false),
+		                 ending == BY_SIGNAL ? SIGTERM : 0);
+		assert_int_equal(count_of(path, "a"), 2);
+		assert_int_equal(count_of(path, "b"), 1);
+	}
+	side_close(&f.sides[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +266,7 @@ int main(void)
 		TMPDIR_TEST(test_lone_process_that_ends_writes),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
+		TMPDIR_TEST(test_refused_process_that_ends_writes),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
 

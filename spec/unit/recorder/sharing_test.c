@@ -50,6 +50,26 @@ static void test_process_with_other_options_is_refused(void **state)
 	sharing_fixture_close(&f);
 }
 
+/* The owner has other options, as of a configuration that was read later or before. */
+static void test_refused_process_that_is_shut_down_writes(void **state)
+{
+	struct sharing_fixture f;
+	evrec_broadcaster_options options;
+
+	sharing_fixture_init(&f);
+	options = sharing_fixture_options(&f, 0, &f.sides[0]);
+	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(f.sides[0].b);
+	options = sharing_fixture_options(&f, 1, &f.sides[1]);
+	assert_true(side_open(&f.sides[1], &options, tmpdir_path(*state, "events"), 24));
+	assert_int_equal(side_record(&f.sides[1], "a"), 0);
+	sharing_fixture_poll(&f, 6);
+	assert_int_equal(evrec_broadcaster_shutdown(f.sides[1].b, SOON, NULL), 0);
+	assert_int_equal(side_stats(&f.sides[1]).created, 1);
+	assert_int_equal(f.sides[1].drops, 0);
+	sharing_fixture_close(&f);
+}
+
 /* Nobody writes: a worker keeps as much as its sinks would. */
 static void test_limits_of_a_sink_bound_a_worker(void **state)
 {
@@ -290,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
+		TMPDIR_TEST(test_refused_process_that_is_shut_down_writes),
 		TMPDIR_TEST(test_limits_of_a_sink_bound_a_worker),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),

@@ -85,7 +85,7 @@ static void test_tried_once_every_50_ms(void **state)
 	options.ctx = &f;
 	f.correlator = evrec_correlator_new(&options, NULL);
 	f.ob = checked_outbox(10);
-	f.file = kept_state_new(str_from(tmpdir_path(*state, "state")), f.correlator, T0, f.ob, NULL);
+	f.file = kept_state_new(str_from(tmpdir_path(*state, "state")), NULL, f.correlator, T0, f.ob, NULL);
 	assert_non_null(f.file);
 	state_file_on_change(f.file, wake, NULL);
 	observe(&f);

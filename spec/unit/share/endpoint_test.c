@@ -40,10 +40,11 @@ static void check_talks(const struct endpoint *server, const struct endpoint *cl
 {
 	char data[64];
 	evrec_error err = { 0 };
+	struct endpoint_peer peer;
 	int near = -1, far;
 
 	assert_int_equal(endpoint_connect(client, &near, &err), ENDPOINT_OK);
-	far = endpoint_accept(server, NULL, 0, &err);
+	far = endpoint_accept(server, &peer, &err);
 	assert_true(far >= 0);
 	assert_int_equal(endpoint_receive(far, data, sizeof(data)), 0);
 	assert_int_equal(endpoint_send(near, "hello", 5), 1);
@@ -51,7 +52,9 @@ static void check_talks(const struct endpoint *server, const struct endpoint *cl
 	assert_int_equal(endpoint_receive(far, data, sizeof(data)), 5);
 	assert_memory_equal(data, "hello", 5);
 	assert_int_equal(endpoint_receive(far, data, 4), -1);
-	assert_int_equal(endpoint_accept(server, NULL, 0, &err), -1);
+	assert_int_equal(peer.pid, getpid());
+	assert_int_equal(peer.user, geteuid());
+	assert_int_equal(endpoint_accept(server, &peer, &err), -1);
 	assert_int_equal(err.code, 0);
 	assert_true((fcntl(near, F_GETFD) & FD_CLOEXEC) != 0 && (fcntl(far, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_true((fcntl(near, F_GETFL) & O_NONBLOCK) != 0 && (fcntl(far, F_GETFL) & O_NONBLOCK) != 0);
@@ -231,7 +234,9 @@ static void test_process_of_another_user_is_refused(void **state)
 	evrec_str name = unique();
 	struct endpoint *e = make(name);
 	const unsigned other = 65534;
+	struct endpoint_peer peer;
 	evrec_error err = { 0 };
+	char words[64];
 	int fd = -1, far;
 
 	(void)state;
@@ -243,21 +248,31 @@ static void test_process_of_another_user_is_refused(void **state)
 	assert_int_equal(endpoint_bind(e, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
 	/* The server is another user's. */
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_FAILED);
-	unit_check_contains(err.message, "is of user 65534");
+	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_REFUSED);
+	(void)snprintf(words, sizeof(words), "the process %ld at the other end of %s is of user 65534", (long)getpid(),
+	               name.data);
+	unit_check_contains(err.message, words);
+	/* Unless that is listed. */
+	e->users = &other;
+	e->users_len = 1;
+	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
+	(void)close(fd);
+	e->users_len = 0;
 	endpoint_close(e);
 	assert_int_equal(endpoint_bind(e, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(other), 0);
 	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
-	far = endpoint_accept(e, NULL, 0, &err);
+	far = endpoint_accept(e, &peer, &err);
 	assert_int_equal(far, -1);
-	unit_check_contains(err.message, "is of user 65534");
+	unit_check_contains(err.message, words);
+	assert_int_equal(peer.user, other);
 	(void)close(fd);
 	assert_int_equal(seteuid(other), 0);
 	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
-	far = endpoint_accept(e, &other, 1, &err);
+	e->users_len = 1;
+	far = endpoint_accept(e, &peer, &err);
 	assert_true(far >= 0);
 	(void)close(far);
 	(void)close(fd);

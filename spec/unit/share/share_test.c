@@ -27,6 +27,7 @@ struct process {
 	uint64_t occurrences; /* recorded */
 	bool settles;         /* at once, as written */
 	unsigned flushes, errors, begins, begins_late;
+	bool alone; /* as it became an owner */
 	char error[256], error_name[32];
 	uint32_t lost[FRAME_ENDS];
 	char lost_object[64];
@@ -107,11 +108,12 @@ static void on_load(void *ctx, size_t sink, evrec_str state)
 }
 
 /* An owner whose state is another process's for a moment. */
-static bool on_begin(void *ctx)
+static bool on_begin(void *ctx, bool alone)
 {
 	struct process *p = ctx;
 
 	p->begins++;
+	p->alone = alone;
 	return p->begins > p->begins_late;
 }
 
@@ -407,6 +409,7 @@ static void test_owner_without_a_word_is_asked_again_later(void **state)
 {
 	struct world *w = *state;
 	struct process *worker = start(w, 0);
+	struct endpoint_peer peer;
 	struct endpoint e;
 	evrec_error err;
 	unsigned connections = 0;
@@ -417,7 +420,7 @@ static void test_owner_without_a_word_is_asked_again_later(void **state)
 		int fd;
 
 		step(w, 1);
-		fd = endpoint_accept(&e, NULL, 0, &err);
+		fd = endpoint_accept(&e, &peer, &err);
 		connections += fd >= 0;
 		if (fd >= 0) {
 			(void)close(fd);
@@ -453,6 +456,64 @@ static void test_worker_with_other_options_is_refused_by_name(void **state)
 	step(w, 6);
 	assert_int_equal(owner->occurrences, 1);
 	assert_true(share_is_settled(worker->share));
+}
+
+/* A server reads other options: its former processes have one owner, and the next ones another. */
+static void test_refused_worker_takes_over_once_its_owner_is_gone(void **state)
+{
+	struct world *w = *state;
+	const struct share_options options = options_of(w);
+	struct process *owner = start(w, 0), *worker;
+
+	step(w, 1);
+	worker = start_as(w, 1, &options, options_b);
+	(void)add(worker, "a");
+	step(w, 6);
+	share_end(owner->share, 0);
+	stop(owner);
+	w->now += EVREC_SECOND;
+	step(w, 2);
+	assert_int_equal(share_role(worker->share), SHARE_OWNER);
+	assert_false(worker->alone);
+	assert_int_equal(worker->occurrences, 1);
+}
+
+static void test_refused_worker_that_ends_records_itself(void **state)
+{
+	struct world *w = *state;
+	const struct share_options options = options_of(w);
+	struct process *owner = start(w, 0), *worker;
+
+	step(w, 1);
+	worker = start_as(w, 1, &options, options_b);
+	(void)add(worker, "a");
+	share_leave(worker->share);
+	step(w, 6);
+	assert_true(worker->alone);
+	assert_true(share_is_settled(worker->share));
+	assert_int_equal(add(worker, "b"), SHARE_OWN);
+	assert_int_equal(worker->occurrences, 1);
+	share_end(worker->share, 0);
+	assert_int_equal(worker->lost[EVREC_CAUSE_CLOSED], 0);
+	/* The owner is still there for the others. */
+	(void)add(start(w, 2), "c");
+	w->now += EVREC_SECOND;
+	step(w, 6);
+	assert_int_equal(owner->occurrences, 1);
+}
+
+/* A worker that is not refused hands its events over, also at its end. */
+static void test_worker_that_ends_hands_over(void **state)
+{
+	struct world *w = *state;
+	struct process *owner, *worker;
+
+	start_two(w, &owner, &worker);
+	(void)add(worker, "a");
+	share_leave(worker->share);
+	step(w, 6);
+	assert_int_equal(owner->occurrences, 1);
+	assert_int_equal(worker->occurrences, 0);
 }
 
 static void test_options_that_change_are_compared_again(void **state)
@@ -765,6 +826,9 @@ int main(void)
 		TEST(test_child_of_a_killed_owner_does_not_hold_its_connections),
 		TEST(test_owner_without_a_word_is_asked_again_later),
 		TEST(test_worker_with_other_options_is_refused_by_name),
+		TEST(test_refused_worker_takes_over_once_its_owner_is_gone),
+		TEST(test_refused_worker_that_ends_records_itself),
+		TEST(test_worker_that_ends_hands_over),
 		TEST(test_options_that_change_are_compared_again),
 		TEST(test_process_that_must_not_own_waits_for_an_owner),
 		TEST(test_owner_that_ends_hands_its_state_to_one_worker),

@@ -59,6 +59,7 @@ static struct {
 	void *dir; /* *state of tmpdir */
 	char file[512], token[512], spool[512];
 	char account[512]; /* the folder of the token and ca.crt */
+	char named[96];    /* the server's URL, by its name */
 	struct http_server server;
 	bool without_thread; /* the file's sink has no thread */
 	bool resume;         /* the Kubernetes sink goes on with series */
@@ -213,7 +214,8 @@ static void write_to_server(void)
 	evrec_sink *sink;
 
 	evrec_kubernetes_options_init(&options);
-	options.server = str_from(group.server.url);
+	options.server = str_from(group.named);
+	options.resolve_early = true;
 	options.token_file = str_from(group.token);
 	options.ca = options.client_certificate = EVREC_STR(PEM_CERTIFICATE);
 	options.client_key = EVREC_STR(PEM_KEY);
@@ -346,6 +348,7 @@ static int group_setup(void **state)
 	(void)snprintf(group.account, sizeof(group.account), "%.*s", (int)(strlen(group.token) - strlen("/token")),
 	               group.token);
 	http_server_bind(&group.server, "");
+	(void)snprintf(group.named, sizeof(group.named), "http://localhost:%d", group.server.port);
 	http_server_start(&group.server, turns, 1);
 	return 0;
 }

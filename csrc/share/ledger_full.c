@@ -1,0 +1,127 @@
+#include "share/ledger_inner.h"
+
+/* Events that one new event may take the place of: it is longer than these. */
+#define MOST 8
+
+void ledger_set_full(struct ledger *l, enum evrec_overflow full)
+{
+	l->full = full;
+}
+
+/* ---- nodes that wait ---- */
+
+void node_begin_waiting(struct ledger *l, struct node *node)
+{
+	struct waits *waits = &l->waits[node->important];
+
+	node->waits = true;
+	node->waits_next = NULL;
+	node->waits_prev = waits->tail;
+	if (waits->tail != NULL) {
+		waits->tail->waits_next = node;
+	} else {
+		waits->head = node;
+	}
+	waits->tail = node;
+}
+
+void node_end_waiting(struct ledger *l, struct node *node)
+{
+	struct waits *waits = &l->waits[node->important];
+
+	if (!node->waits) {
+		return;
+	}
+	node->waits = false;
+	if (node->waits_prev != NULL) {
+		node->waits_prev->waits_next = node->waits_next;
+	} else {
+		waits->head = node->waits_next;
+	}
+	if (node->waits_next != NULL) {
+		node->waits_next->waits_prev = node->waits_prev;
+	} else {
+		waits->tail = node->waits_prev;
+	}
+}
+
+void node_happened(struct ledger *l, struct node *node)
+{
+	if (node->waits && l->full == EVREC_DROP_OLDEST) {
+		node_end_waiting(l, node);
+		node_begin_waiting(l, node);
+	}
+}
+
+/* ---- a full ledger ---- */
+
+/* Whether there is room without so many busy nodes, which have so many bytes. */
+static bool has_room(const struct ledger *l, size_t len, size_t nodes, size_t bytes)
+{
+	const size_t size = sizeof(struct node) + len, busy_bytes = l->busy_bytes - bytes;
+
+	return l->busy - nodes < l->limits.max_events && busy_bytes < l->limits.max_bytes &&
+	       size <= l->limits.max_bytes - busy_bytes;
+}
+
+/* The list that a node is dropped from for a new one. NULL: that is dropped itself. */
+static const struct waits *choose(const struct ledger *l, bool important)
+{
+	if (!important && l->full == EVREC_DROP_NEWEST) {
+		return NULL;
+	}
+	return l->waits[0].head == NULL && important && l->full == EVREC_DROP_OLDEST ? &l->waits[1] : &l->waits[0];
+}
+
+static struct node *first_of(const struct ledger *l, const struct waits *waits)
+{
+	return l->full == EVREC_DROP_OLDEST ? waits->head : waits->tail;
+}
+
+static void drop(struct ledger *l, struct node *node)
+{
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		l->ended[i].dropped[EVREC_CAUSE_QUEUE_FULL] += node->left[i];
+	}
+	nodes_remove(&l->queue, node);
+	l->busy--;
+	l->busy_bytes -= node_size(node);
+	node_unlink(l, node);
+	nodes_push(&l->dropped, node);
+}
+
+bool ledger_make_room(struct ledger *l, size_t len, bool important)
+{
+	const struct waits *waits = choose(l, important);
+	size_t nodes = 0, bytes = 0;
+	struct node *node;
+
+	for (node = waits == NULL ? NULL : first_of(l, waits);
+	     node != NULL && nodes < MOST && !has_room(l, len, nodes, bytes);
+	     node = l->full == EVREC_DROP_OLDEST ? node->waits_next : node->waits_prev) {
+		nodes++;
+		bytes += node_size(node);
+	}
+	if (!has_room(l, len, nodes, bytes)) {
+		return false;
+	}
+	while (nodes-- > 0) {
+		drop(l, first_of(l, waits));
+	}
+	return true;
+}
+
+bool ledger_next_dropped(struct ledger *l, evrec_str *bytes, uint32_t *n)
+{
+	struct node *node = l->dropped.head;
+
+	if (node == NULL) {
+		return false;
+	}
+	nodes_remove(&l->dropped, node);
+	*bytes = (evrec_str){ node->bytes, node->len };
+	*n = node_left(node);
+	node_free(l->taken);
+	l->taken = node;
+	return true;
+}
