@@ -450,11 +450,15 @@ typedef struct evrec_sink_options {
 	evrec_limits limits;
 	/*
 	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
-	 * are in a file of this folder, with their present counts, so that a process that is killed loses no more than
-	 * the occurrences of the last spool_after + 0.5 s. What is not written by the deadline of
-	 * evrec_broadcaster_shutdown, or at exit, goes there too. Events that are written in time touch no disk. The
-	 * next sink with this spool, in any process, sends what it finds there: it looks in its first recording call,
-	 * poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
+	 * are in a file of this folder, with their present counts. What is not written by the deadline of
+	 * evrec_broadcaster_shutdown, or at exit, goes there too. Beside the file is a journal, which is mapped into memory:
+	 * a recording call notes its event there, without a system call, so that a process that is killed loses nothing.
+	 * There is none before the first round of the sink's thread, or the first poll, after the first event; if the disk
+	 * is too full; and on file systems other than ext2 to ext4, XFS, tmpfs and overlayfs. Without a journal, or without
+	 * room in it (max_pending_bytes), a process that is killed loses the occurrences of the last spool_after + 0.5 s.
+	 * The journal does not survive a crash of the machine. A recording call may wait for the disk while the kernel
+	 * writes the page that the call changes. The next sink with this spool, in any process, sends what it finds there:
+	 * it looks in its first recording call, poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
 	 * before that it is sent again, with the same name and count, which does not make a second event. If the disk is
 	 * full, the spool keeps as many events as fit, Warnings first.
 	 *

@@ -50,6 +50,12 @@ evrec_str text_clean(evrec_str text, size_t max, struct buf *scratch);
 void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 
 size_t event_size(const evrec_event *event); /* the bytes of its block of memory */
+/*
+ * Appends these bytes as they are, and makes an event of them again, in this or another process of the same build of
+ * evrec. Allocates nothing but the room in `out`. NULL: no memory, or the bytes are none of an event.
+ */
+void event_put_block(struct buf *out, const evrec_event *event);
+evrec_event *event_from_block(evrec_str bytes);
 
 /* Sets jansson up, once in a process, so that no child is forked in the middle of it. Before any use of jansson. */
 void json_init(void);

@@ -165,6 +165,94 @@ size_t event_size(const evrec_event *event)
 	return event->size;
 }
 
+/* The block behind its address, to which its pointers are relative. */
+void event_put_block(struct buf *out, const evrec_event *event)
+{
+	const uintptr_t address = (uintptr_t)event;
+
+	buf_put(out, &address, sizeof(address));
+	buf_put(out, event, event->size);
+}
+
+/* Sets *pointer, which was to `len` bytes of the block at `was`, to the same bytes of this one. */
+static bool move(const evrec_event *event, uintptr_t was, const void *pointer, size_t len)
+{
+	const char *to;
+	uintptr_t at;
+
+	memcpy(&at, pointer, sizeof(at));
+	at -= was;
+	if (at > event->size || len > event->size - at) {
+		return false;
+	}
+	to = (const char *)event + at;
+	memcpy((void *)(uintptr_t)pointer, &to, sizeof(to));
+	return true;
+}
+
+static bool move_strings(const evrec_event *event, uintptr_t was, void *in, const size_t *strings, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		evrec_str *s = (evrec_str *)(void *)((char *)in + strings[i]);
+
+		if (s->len == 0) {
+			s->data = "";
+		} else if (!move(event, was, &s->data, s->len)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool move_array(const evrec_event *event, uintptr_t was, const void *pointer, size_t n, size_t size,
+                       const size_t *strings, size_t strings_len)
+{
+	char *array;
+
+	if (n > event->size / size || !move(event, was, pointer, n * size)) {
+		return false;
+	}
+	memcpy(&array, pointer, sizeof(array));
+	for (size_t i = 0; i < n; i++) {
+		if (!move_strings(event, was, array + i * size, strings, strings_len)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool move_event(evrec_event *event, uintptr_t was)
+{
+	evrec_fields *f = &event->fields;
+
+	return move_strings(event, was, f, event_strings, COUNT(event_strings)) &&
+	       move_array(event, was, &f->labels.pairs, f->labels.len, sizeof(evrec_pair), pair_strings,
+	                  COUNT(pair_strings)) &&
+	       move_array(event, was, &f->annotations.pairs, f->annotations.len, sizeof(evrec_pair), pair_strings,
+	                  COUNT(pair_strings)) &&
+	       move_array(event, was, &f->owners, f->owners_len, sizeof(evrec_owner), owner_strings,
+	                  COUNT(owner_strings));
+}
+
+evrec_event *event_from_block(evrec_str bytes)
+{
+	const size_t size = bytes.len - sizeof(uintptr_t);
+	evrec_event *event;
+	uintptr_t was;
+
+	if (bytes.len < sizeof(was) + sizeof(*event) || (event = mem_alloc(size)) == NULL) {
+		return NULL;
+	}
+	memcpy(&was, bytes.data, sizeof(was));
+	memcpy(event, bytes.data + sizeof(was), size);
+	atomic_init(&event->refs, 1);
+	if (event->size != size || !move_event(event, was)) {
+		mem_free(event);
+		return NULL;
+	}
+	return event;
+}
+
 evrec_event *evrec_event_retain(evrec_event *event)
 {
 	atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);

@@ -21,6 +21,7 @@ static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	entry_enter(entry, ENTRY_WAITING);
 	list_prepend(&ob->waiting, entry);
 	rows_change(ob, entry, ob->now);
+	journal_change(ob, entry);
 }
 
 static void retry_later(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)

@@ -134,6 +134,7 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	if (target != NULL) {
 		target->count += n;
 		*(deferred ? &ob->stats.counted : &ob->stats.pending) += n;
+		journal_change(ob, target);
 	} else {
 		outbox_count_refused(ob, *cause, n);
 	}
@@ -151,6 +152,7 @@ static void on_time(struct outbox *ob, struct entry *entry, int64_t now)
 	if (ob->ops.on_time != NULL) {
 		ob->ops.on_time(entry->item);
 		rows_change(ob, entry, now);
+		journal_change(ob, entry);
 	}
 }
 

@@ -89,6 +89,7 @@ struct entry {
 	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
 	bool dropped;   /* ANSWERED, for `cause` */
 	bool forgone;   /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
+	uint32_t note;  /* its number in the journal; 0: it is not there */
 	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
 	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */

@@ -43,12 +43,15 @@ int outbox_check_limits(const evrec_limits *limits, evrec_error *err)
 /* Drops an entry that is neither in flight nor kept for the spool. */
 static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
+	struct entry *followed = NULL;
+
 	switch (entry->state) {
 	case ENTRY_WAITING:
 		list_remove(&ob->waiting, entry);
 		break;
 	case ENTRY_FOLLOWING:
-		id_table_find(&ob->table, entry->id)->follow_up = NULL;
+		followed = id_table_find(&ob->table, entry->id);
+		followed->follow_up = NULL;
 		break;
 	case ENTRY_BACKOFF:
 		backoff_remove(&ob->backoff, entry);
@@ -57,6 +60,9 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 		return;
 	}
 	outbox_drop(ob, entry, cause);
+	if (followed != NULL) {
+		journal_change(ob, followed);
+	}
 }
 
 /* The first entry from `entry` on, of its importance, that is neither in flight nor kept for the spool. */

@@ -265,6 +265,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	if (target != NULL) {
 		target->count++;
 		ob->stats.pending++;
+		journal_change(ob, target);
 	} else {
 		outbox_count_refused(ob, *cause, 1);
 	}

@@ -31,6 +31,7 @@
 #define EVREC_OUTBOX_H
 
 #include "outbox/entry.h"
+#include "outbox/journal.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -235,14 +236,6 @@ void outbox_write_rows_after(struct outbox *ob, int64_t after);
  * not before the next entry is submitted to an empty outbox.
  */
 int64_t outbox_rows_due(struct outbox *ob, int64_t now);
-/* The contents of a row: an entry together with its follow-up. */
-struct outbox_row {
-	int64_t row; /* > 0: in the file that it was restored from; < 0: -row in the own file */
-	enum verb verb;
-	uint32_t count, maybe_received;
-	int64_t last;
-	void *item; /* the caller's, to be given to outbox_discard */
-};
 enum outbox_row_found { OUTBOX_NO_ROW, OUTBOX_ROW, OUTBOX_NO_MEMORY };
 /*
  * The next row that is due at `now`, important ones first. A new row gets the number `number` of the own file. The entry
@@ -254,6 +247,13 @@ void outbox_rows_written(struct outbox *ob, bool ok);
 
 /* The own file is lost: each row in it is due again, with the number that it had. */
 void outbox_own_rows_lost(struct outbox *ob);
+
+/*
+ * From now on each pending write is noted in this journal, with those that are pending by now; NULL: in none. The same one
+ * again: takes its new memory into use, and notes those that had no room. The outbox borrows it.
+ */
+void outbox_set_journal(struct outbox *ob, struct outbox_journal *journal);
+bool outbox_has_writes(struct outbox *ob); /* pending or deferred ones */
 
 /* A row of the spool, parsed. */
 struct outbox_saved {

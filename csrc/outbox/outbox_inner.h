@@ -8,6 +8,7 @@
  *   rows.c     which rows are to be written          row_queue.c  the queues of rows
  *   deferred.c the writes whose time is to come
  *   brought.c  what a protocol has found, for the pipeline
+ *   journal.c  the notes of pending writes, for the next process
  *
  * All functions here are called with the lock held.
  */
@@ -34,6 +35,12 @@ struct ages {
 
 struct row_list {
 	struct entry *head, *tail;
+};
+
+/* A row whose write was answered. */
+struct answered_row {
+	int64_t row;
+	uint32_t note;
 };
 
 struct outbox {
@@ -70,9 +77,10 @@ struct outbox {
 	struct row_list row_queues[ROW_QUEUES]; /* [ROW_QUEUE_NONE] is empty */
 	size_t rows_waiting;                    /* entries that were restored from a row */
 	size_t rows_own;                        /* entries with a row in the own file */
-	int64_t *rows_answered;                 /* to be forgotten; has room for those of both kinds */
+	struct answered_row *rows_answered;     /* to be forgotten; has room for those of both kinds */
 	int64_t rows_answered_at;               /* the time of the first one */
 	size_t rows_answered_len, rows_cap;
+	struct outbox_journal *journal; /* or NULL */
 	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
 	void (*wake)(void *ctx);
 	void *wake_ctx;
@@ -188,10 +196,25 @@ static inline void rows_change(struct outbox *ob, struct entry *entry, int64_t n
 void rows_remove(struct outbox *ob, struct entry *entry);
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);
 void rows_prepend(struct outbox *ob, struct entry *entry, enum row_queue queue);
+/* What a row of the entry, with its follow-up, says; without an item. */
+void rows_describe(const struct entry *entry, struct outbox_row *row);
 /* When the first row is to be written; INT64_MAX: never. */
 int64_t rows_first_due(const struct outbox *ob);
 /* Room in rows_answered for one row more, as an answer cannot fail for want of memory. False: no memory. */
 bool rows_reserve(struct outbox *ob);
+
+/* ---- journal.c: with a journal ---- */
+
+/* Notes the entry, or the one that it follows, as it is by now. `whole`: its items may be others than before. */
+void journal_note(struct outbox *ob, struct entry *entry, bool whole);
+void journal_forget(struct outbox *ob, struct entry *entry);
+/* The entry, or its follow-up, has changed. */
+static inline void journal_change(struct outbox *ob, struct entry *entry)
+{
+	if (ob->journal != NULL) {
+		journal_note(ob, entry, false);
+	}
+}
 
 /* ---- limits.c ---- */
 

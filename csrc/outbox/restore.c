@@ -139,8 +139,8 @@ size_t outbox_get_answered_rows(struct outbox *ob, size_t from, int64_t *rows, s
 
 	(void)pthread_mutex_lock(&ob->lock);
 	n = ob->rows_answered_len - from < max ? ob->rows_answered_len - from : max;
-	if (n != 0) {
-		memcpy(rows, ob->rows_answered + from, n * sizeof(*rows));
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = ob->rows_answered[from + i].row;
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return n;
@@ -149,6 +149,11 @@ size_t outbox_get_answered_rows(struct outbox *ob, size_t from, int64_t *rows, s
 void outbox_rows_forgotten(struct outbox *ob, size_t n)
 {
 	(void)pthread_mutex_lock(&ob->lock);
+	for (size_t i = 0; i < n; i++) {
+		if (ob->rows_answered[i].note != 0) {
+			ob->journal->forget(ob->journal, ob->rows_answered[i].note);
+		}
+	}
 	ob->rows_answered_len -= n;
 	if (n != 0) {
 		memmove(ob->rows_answered, ob->rows_answered + n, ob->rows_answered_len * sizeof(*ob->rows_answered));
@@ -224,6 +229,7 @@ static void count_spooled(struct outbox *ob, struct entry *entry)
 	ob->rows_waiting -= entry->row > 0;
 	ob->rows_own -= entry->row < 0;
 	ob->kept_len--;
+	journal_forget(ob, entry);
 	id_table_remove(&ob->table, entry);
 }
 

@@ -66,7 +66,7 @@ bool rows_reserve(struct outbox *ob)
 {
 	size_t need = ob->rows_waiting + ob->rows_own + ob->rows_answered_len + 1;
 	size_t cap = ob->rows_cap < 64 ? 64 : ob->rows_cap;
-	int64_t *rows;
+	struct answered_row *rows;
 
 	if (need <= ob->rows_cap) {
 		return true;

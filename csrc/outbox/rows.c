@@ -46,7 +46,7 @@ static void *copy_both(const struct outbox *ob, const struct entry *entry)
  * The entry may be sent after its row was written, so the row says that it may have been received. If a try may have
  * arrived before, that try's count is the one that the server has at least.
  */
-static void describe(const struct entry *entry, struct outbox_row *row)
+void rows_describe(const struct entry *entry, struct outbox_row *row)
 {
 	const struct entry *follow_up = entry->follow_up;
 
@@ -78,8 +78,9 @@ enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t nu
 		}
 		rows_remove(ob, entry);
 		rows_append(ob, entry, ROW_QUEUE_WRITING);
-		describe(entry, row);
+		rows_describe(entry, row);
 		row->item = item;
+		journal_change(ob, entry);
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return found;

@@ -62,9 +62,12 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 }
 
 /* An answered row can go from the spool. A row that was dropped without an answer stays there. */
-static void settle_row(struct outbox *ob, const struct entry *entry)
+static void settle_row(struct outbox *ob, struct entry *entry)
 {
+	struct answered_row *answered;
+
 	if (entry->row == 0) {
+		journal_forget(ob, entry);
 		return;
 	}
 	*(entry->row > 0 ? &ob->rows_waiting : &ob->rows_own) -= 1;
@@ -72,8 +75,14 @@ static void settle_row(struct outbox *ob, const struct entry *entry)
 		ob->rows_answered_at = ob->now;
 	}
 	if (!entry->dropped || (entry->cause != EVREC_CAUSE_CLOSED && entry->cause != EVREC_CAUSE_MEMORY)) {
-		ob->rows_answered[ob->rows_answered_len++] = entry->row;
+		answered = &ob->rows_answered[ob->rows_answered_len++];
+		*answered = (struct answered_row){ entry->row, entry->note };
+		if (answered->note != 0) {
+			ob->journal->note_answered(ob->journal, answered->note);
+		}
+		entry->note = 0;
 	}
+	journal_forget(ob, entry);
 }
 
 /* The row, which has the follow-up's occurrences too, becomes the row of the follow-up alone. */
@@ -96,6 +105,10 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		entry->item = NULL;
 	}
 	list_append(&ob->answered, entry);
+	if (follow_up != NULL) {
+		follow_up->note = entry->note;
+		entry->note = 0;
+	}
 	if (follow_up != NULL && entry->row != 0) {
 		hand_over_row(ob, entry, follow_up);
 	}
@@ -111,6 +124,9 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		} else {
 			entry_enter(follow_up, ENTRY_WAITING);
 			list_append(&ob->waiting, follow_up);
+		}
+		if (ob->journal != NULL) {
+			journal_note(ob, follow_up, true);
 		}
 	}
 }
@@ -138,6 +154,7 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 		ob->ops.free(follow_up->item);
 		mem_free(follow_up);
 		rows_change(ob, entry, ob->now);
+		journal_change(ob, entry);
 	}
 }
 

@@ -60,6 +60,9 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 		options.spooler =
 			spooler_new(pipeline->sink->options.spool, pipeline->sink->options.spool_after, &write_codec);
 	}
+	if (options.spooler != NULL) {
+		spooler_use_journal(options.spooler, outbox_limit_of_bytes(&pipeline->sink->options.limits));
+	}
 	if (pipeline->outbox == NULL || (options.spooler == NULL && pipeline->sink->options.spool.len != 0)) {
 		protocol->ops->free(protocol);
 		spooler_free(options.spooler);

@@ -1,10 +1,12 @@
 #include "spool/spooler_inner.h"
 
+#include "spool/journal_import.h"
 #include "spool/spool_folder.h"
 
 struct look {
 	struct spooler *sp;
-	evrec_error err; /* why a file was refused; empty: none was */
+	evrec_error err;  /* why a file was refused; empty: none was */
+	unsigned damaged; /* notes of a journal that could not be read */
 };
 
 static const char *name_of(const struct spool *spool)
@@ -30,6 +32,7 @@ static bool try_file(struct look *look, struct spool *spool)
 	enum spool_claim claim = spool_claim(spool, &look->err);
 
 	return claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
+	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, &look->damaged, &look->err) &&
 	       spool_last_seq(spool, &look->sp->until, &look->err);
 }
 
@@ -65,6 +68,9 @@ void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
 		spooler_report_once(ob, ok ? "a file stays in the spool" : "the sink goes on without its spool",
 		                    &look.err, &sp->refusal);
 	}
+	if (look.damaged != 0) {
+		outbox_report(ob, "spool", "a journal in the spool was damaged, and events in it are lost");
+	}
 	outbox_expect(ob, sp->found != NULL);
 }
 
@@ -91,6 +97,10 @@ void spooler_leave_found(struct spooler *sp)
 
 	sp->found = NULL;
 	if (found == sp->own) {
+		/* The journal alone keeps its name. */
+		if (sp->journal != NULL && spool_is_empty(found)) {
+			spool_shed(found);
+		}
 		return;
 	}
 	if (spool_is_empty(found)) {
@@ -106,6 +116,7 @@ void spooler_replace_own(struct spooler *sp, struct outbox *ob)
 	if (sp->own == NULL || !spool_is_damaged(sp->own)) {
 		return;
 	}
+	spooler_drop_journal(sp, ob);
 	if (sp->own != sp->found) {
 		put_aside(sp, sp->own);
 		spool_free(sp->own);
@@ -114,16 +125,23 @@ void spooler_replace_own(struct spooler *sp, struct outbox *ob)
 	outbox_own_rows_lost(ob);
 }
 
+void spooler_adopt_found(struct spooler *sp)
+{
+	/* Entries keep the numbers of their rows in a file that was damaged: these are rows of others in `found`. */
+	if (sp->found != NULL && !spool_is_damaged(sp->found) && sp->next_number == 1 && sp->journal == NULL) {
+		spool_free(sp->own);
+		sp->own = sp->found;
+		sp->next_number = sp->until + 1;
+	}
+}
+
 bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err)
 {
 	if (sp->own != NULL && spool_is_open(sp->own)) {
 		return true;
 	}
-	/* Entries keep the numbers of their rows in a file that was damaged: these are rows of others in `found`. */
-	if (sp->found != NULL && !spool_is_damaged(sp->found) && sp->next_number == 1) {
-		spool_free(sp->own);
-		sp->own = sp->found;
-		sp->next_number = sp->until + 1;
+	spooler_adopt_found(sp);
+	if (sp->own != NULL && sp->own == sp->found) {
 		return true;
 	}
 	/* Its name stays the same, so that each reason why it cannot be had is reported once. */

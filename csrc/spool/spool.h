@@ -46,6 +46,12 @@ bool spool_set_mode(struct spool *spool, enum spool_mode mode, evrec_error *err)
 bool spool_is_open(const struct spool *spool);
 void spool_close(struct spool *spool);
 const char *spool_path(const struct spool *spool);
+const char *spool_pending_path(const struct spool *spool); /* of the journal beside it (journal.h) */
+/* Takes the lock of a file that is to be opened later, for its journal. False: see *err. */
+bool spool_reserve(struct spool *spool, evrec_error *err);
+/* Closes an open file that has no rows, and removes it, but not its journal; its lock stays. It can be opened again. */
+void spool_shed(struct spool *spool);
+void spool_release(struct spool *spool); /* one that was reserved and not opened: no file is left; else nothing */
 
 /*
  * Takes the lock of a file that nobody has, before spool_open. GONE: there was a lock file alone, which is removed. Only

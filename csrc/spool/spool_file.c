@@ -54,7 +54,9 @@ struct spool *spool_new(evrec_str path)
 	spool->lock_path = join_path(path, EVREC_STR(".lock"));
 	spool->journal_path = join_path(path, EVREC_STR("-journal"));
 	spool->wal_path = join_path(path, EVREC_STR("-wal"));
-	if (spool->path == NULL || spool->lock_path == NULL || spool->journal_path == NULL || spool->wal_path == NULL) {
+	spool->pending_path = join_path(path, EVREC_STR("-pending"));
+	if (spool->path == NULL || spool->lock_path == NULL || spool->journal_path == NULL || spool->wal_path == NULL ||
+	    spool->pending_path == NULL) {
 		spool_free(spool);
 		return NULL;
 	}
@@ -70,6 +72,7 @@ void spool_free(struct spool *spool)
 		mem_free(spool->lock_path);
 		mem_free(spool->journal_path);
 		mem_free(spool->wal_path);
+		mem_free(spool->pending_path);
 		mem_free(spool);
 	}
 }
@@ -238,7 +241,19 @@ static bool check_files(const struct spool *spool, evrec_error *err)
 {
 	/* SQLite plays a journal back, whoever wrote it. */
 	return private_file_check(spool->path, err) && private_file_check(spool->journal_path, err) &&
-	       private_file_check(spool->wal_path, err);
+	       private_file_check(spool->wal_path, err) && private_file_check(spool->pending_path, err);
+}
+
+bool spool_reserve(struct spool *spool, evrec_error *err)
+{
+	return check_files(spool, err) && take_lock(spool, err);
+}
+
+void spool_release(struct spool *spool)
+{
+	if (spool->db == NULL && spool->lock.fd >= 0) {
+		spool_remove(spool);
+	}
 }
 
 static bool is_forked_too_soon(evrec_error *err)
@@ -249,8 +264,24 @@ static bool is_forked_too_soon(evrec_error *err)
 	return sqlite_guard_is_locked();
 }
 
+static void close_database(struct spool *spool)
+{
+	if (spool->db != NULL) {
+		sqlite_guard_enter();
+		for (size_t i = 0; i < SPOOL_STATEMENTS; i++) {
+			(void)sqlite3_finalize(spool->statements[i]);
+			spool->statements[i] = NULL;
+		}
+		(void)sqlite3_close(spool->db);
+		sqlite_guard_leave();
+		spool->db = NULL;
+	}
+}
+
 bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err)
 {
+	const bool was_locked = spool->lock.fd >= 0;
+
 	if (spool->db != NULL) {
 		return true;
 	}
@@ -260,8 +291,17 @@ bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err)
 	    open_database(spool, mode, err)) {
 		return true;
 	}
-	spool_close(spool);
+	close_database(spool);
+	/* Whoever had it before still needs it: a journal may lie beside the file. */
+	if (!was_locked) {
+		spool_lock_release(&spool->lock);
+	}
 	return false;
+}
+
+static bool is_missing(const char *path)
+{
+	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 enum spool_claim spool_claim(struct spool *spool, evrec_error *err)
@@ -275,7 +315,7 @@ enum spool_claim spool_claim(struct spool *spool, evrec_error *err)
 	if (result != SPOOL_LOCK_TAKEN) {
 		return result == SPOOL_LOCK_IN_USE ? SPOOL_IN_USE : SPOOL_REFUSED;
 	}
-	if (access(spool->path, F_OK) != 0 && errno == ENOENT) {
+	if (is_missing(spool->path) && is_missing(spool->pending_path)) {
 		spool_remove(spool);
 		return SPOOL_GONE;
 	}
@@ -299,33 +339,25 @@ bool spool_is_empty(struct spool *spool)
 	return ask(spool, "SELECT EXISTS (SELECT 1 FROM writes)", &rows, NULL) && rows == 0;
 }
 
-static void close_database(struct spool *spool)
-{
-	if (spool->db != NULL) {
-		sqlite_guard_enter();
-		for (size_t i = 0; i < SPOOL_STATEMENTS; i++) {
-			(void)sqlite3_finalize(spool->statements[i]);
-			spool->statements[i] = NULL;
-		}
-		(void)sqlite3_close(spool->db);
-		sqlite_guard_leave();
-		spool->db = NULL;
-	}
-}
-
 void spool_close(struct spool *spool)
 {
 	close_database(spool);
 	spool_lock_release(&spool->lock);
 }
 
-/* The lock's file goes last: if the process dies before, whoever finds the lock without the file removes the rest. */
-void spool_remove(struct spool *spool)
+void spool_shed(struct spool *spool)
 {
 	close_database(spool);
 	(void)unlink(spool->path);
 	(void)unlink(spool->wal_path);
 	(void)unlink(spool->journal_path);
+}
+
+/* The lock's file goes last: if the process dies before, whoever finds the lock without the file removes the rest. */
+void spool_remove(struct spool *spool)
+{
+	spool_shed(spool);
+	(void)unlink(spool->pending_path);
 	(void)unlink(spool->lock_path);
 	spool_lock_release(&spool->lock);
 }
@@ -333,4 +365,9 @@ void spool_remove(struct spool *spool)
 const char *spool_path(const struct spool *spool)
 {
 	return spool->path;
+}
+
+const char *spool_pending_path(const struct spool *spool)
+{
+	return spool->pending_path;
 }

@@ -3,6 +3,7 @@
  *
  *   folder/<time>-<pid>-<n>.spool        one for each sink of each process that needed one (spool.h)
  *   folder/<time>-<pid>-<n>.spool-wal    while that is open, or its owner was killed
+ *   folder/<time>-<pid>-<n>.spool-pending  its journal, likewise (journal.h)
  *   folder/<time>-<pid>-<n>.spool.lock   locked by its owner
  *
  * Versions before had one file in place of the folder. Such a file is renamed to "<folder>.moving", the folder is made, and

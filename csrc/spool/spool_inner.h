@@ -13,7 +13,7 @@
 enum spool_statement { SPOOL_PUT, SPOOL_FORGET, SPOOL_READ, SPOOL_MARK, SPOOL_UNMARK, SPOOL_STATEMENTS };
 
 struct spool {
-	char *path, *lock_path, *journal_path, *wal_path;
+	char *path, *lock_path, *journal_path, *wal_path, *pending_path;
 	int shown; /* bytes of the path in a message */
 	struct spool_lock lock;
 	enum spool_mode mode;

@@ -6,6 +6,7 @@
 /* Answered rows that are worth a transaction; fewer are if no other row waits for its answer, or after a while. */
 #define FORGET_AT 64
 #define FORGET_WAITS (EVREC_SECOND / 4)
+#define JOURNAL_LOOK (EVREC_SECOND / 4)
 
 struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_codec *codec)
 {
@@ -39,6 +40,7 @@ static void free_files(struct spooler *sp)
 void spooler_free(struct spooler *sp)
 {
 	if (sp != NULL) {
+		journal_free(sp->journal, false);
 		free_files(sp);
 		for (size_t i = 0; i < sp->aside_len; i++) {
 			mem_free(sp->aside[i]);
@@ -182,6 +184,7 @@ void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, boo
 	}
 	while (take_up(sp, ob, clock, now) && !quick) {
 	}
+	spooler_keep_journal(sp, ob, clock);
 	spooler_write_rows(sp, ob, clock);
 }
 
@@ -201,6 +204,10 @@ int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t no
 	struct outbox_rows rows;
 
 	due = later(due, sp->write_at);
+	/* The driver is not woken when the journal fills. */
+	if (sp->journal != NULL && outbox_has_writes(ob)) {
+		due = earlier(due, now + JOURNAL_LOOK);
+	}
 	outbox_get_rows(ob, &rows);
 	if (rows.answered != 0) {
 		due = earlier(due, later(rows.answered_at + FORGET_WAITS, sp->forget_at));
@@ -228,10 +235,12 @@ bool spooler_has_work(const struct spooler *sp, struct outbox *ob, int64_t now)
 
 static void finish_file(struct spool *spool)
 {
-	if (spool == NULL || !spool_is_open(spool)) {
+	if (spool == NULL) {
 		return;
 	}
-	if (spool_is_empty(spool)) {
+	if (!spool_is_open(spool)) {
+		spool_release(spool);
+	} else if (spool_is_empty(spool)) {
 		spool_remove(spool);
 	} else {
 		(void)spool_set_mode(spool, SPOOL_MODE_LAST, NULL);
@@ -269,6 +278,7 @@ void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 		forget_answered(sp, ob, clock_monotonic(clock), true);
 	}
 	save_kept(sp, ob, clock);
+	spooler_drop_journal(sp, ob);
 	finish_file(sp->own);
 	if (sp->found != sp->own) {
 		finish_file(sp->found);

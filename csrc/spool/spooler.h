@@ -29,6 +29,9 @@
  * process, and rows that were read, are marked as ones that may have been received. One event never has two rows: an
  * entry's row has its follow-up too.
  *
+ * With a journal (spooler_use_journal) the process may be killed at any moment: what no row says by then is in the journal,
+ * which becomes rows when the file is found. So the own file has its name and its lock as soon as there is a journal.
+ *
  * A forked child has a spooler of its own, and so a file of its own; the parent's stays the parent's.
  *
  * A spooler knows rows but no events: the maker of the items turns them into text (spool_codec). It belongs to the
@@ -41,11 +44,26 @@
 
 #pragma GCC visibility push(hidden)
 
+/* What occurrences change in an item without making another text of it. */
+struct spool_changes {
+	uint64_t version; /* the text is the same, but for these numbers, as long as this is */
+	int64_t last;
+	int32_t count;
+	uint32_t finished;
+};
+
 /* Items as text in UTF-8, and back. */
 struct spool_codec {
 	bool (*serialize)(const void *item, struct buf *out); /* appends; false: no memory */
 	/* A new item, the caller's, and whether it is important. NULL: no memory, or the text is none of an item. */
 	void *(*parse)(evrec_str text, bool *important);
+	/* For a journal; of an item together with its follow-up, which is NULL if there is none: */
+	bool (*pack)(const void *item, const void *follow_up,
+	             struct buf *out);    /* as bytes, for this build of evrec alone */
+	void *(*unpack)(evrec_str bytes); /* without its changes. NULL: no memory, or the bytes are none of an item */
+	void (*get_changes)(const void *item, const void *follow_up, struct spool_changes *changes);
+	void (*set_changes)(void *item, const struct spool_changes *changes); /* of a parsed item */
+	void (*free)(void *item);                                             /* likewise */
 };
 
 struct spooler;
@@ -54,6 +72,11 @@ struct spooler;
 struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_codec *codec);
 void spooler_free(struct spooler *sp); /* NULL is fine */
 int64_t spooler_after(const struct spooler *sp);
+/*
+ * From its first step with writes on, the spooler keeps a journal for the outbox (journal.h), of `max_bytes` at most. Once,
+ * before the first step.
+ */
+void spooler_use_journal(struct spooler *sp, size_t max_bytes);
 /*
  * Looks for files, takes up rows as far as the outbox has room, with the age that they have by now; writes rows that are
  * due, and deletes those that were answered. `quick`: it does a small part at a time, and never waits for the disk: what

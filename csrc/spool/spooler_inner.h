@@ -5,11 +5,13 @@
  *   find.c           files: finds those without an owner, makes the own one
  *   take_up.c        brings rows back into the outbox
  *   save.c           writes entries into the own file: those that are due, and at the end all
+ *   keep_journal.c   the outbox's journal, beside the own file
  *   spooler_tools.c  messages, and the time that two processes share
  */
 #ifndef EVREC_SPOOLER_INNER_H
 #define EVREC_SPOOLER_INNER_H
 
+#include "spool/journal.h"
 #include "spool/spool.h"
 #include "spool/spooler.h"
 
@@ -30,6 +32,10 @@ struct spooler {
 	evrec_error forget_failure;   /* why answered rows could not be deleted, likewise */
 	int64_t forget_at;            /* monotonic: not before */
 	int64_t look_at;              /* monotonic: when to look for files */
+	size_t journal_max;           /* bytes of a journal; 0: there is to be none */
+	struct journal *journal;      /* NULL: there is none yet */
+	int64_t journal_at;           /* monotonic: not to be made or enlarged before */
+	evrec_error journal_failure;  /* why it could not, as reported */
 	struct spool *own;            /* NULL, or a file that may not be open yet */
 	int64_t next_number;          /* of a row in it */
 	size_t batch;                 /* how many rows the disk took last time, doubled; 0: no bound */
@@ -67,6 +73,12 @@ void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now);
 void spooler_leave_found(struct spooler *sp);
 /* If the own file is damaged, the next row makes another one, which gets all rows anew. */
 void spooler_replace_own(struct spooler *sp, struct outbox *ob);
+/* Makes the outbox's journal if it lacks one, and enlarges it if it is half full. */
+void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
+/* Before the own file is given up: the outbox has no journal any more. */
+void spooler_drop_journal(struct spooler *sp, struct outbox *ob);
+/* If there is no own file yet, the one that was found becomes it, if it can. */
+void spooler_adopt_found(struct spooler *sp);
 /* Makes and opens the own file. False: see *err. */
 bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err);
 /* The file of a row as in outbox_row, and the row's number there. */

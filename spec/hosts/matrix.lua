@@ -1,8 +1,8 @@
 -- The changes of hosts that are tried: each is a row of the table, and each row is tried in each of the columns.
 local matrix = {}
 
---- After a change that ends a process at once, this many seconds' worth of events may be lost. SIGTERM does so in
---- HAProxy, which leaves that signal its default action.
+--- After a change that ends a process at once, this many seconds' worth of events may be lost without a spool. SIGTERM
+--- does so in HAProxy, which leaves that signal its default action.
 matrix.bound = 1
 matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
@@ -35,6 +35,11 @@ for _, mode in ipairs { "-W", "-D" } do
 			}
 		end
 	end
+end
+
+--- How many seconds' worth of events may be lost in a cell.
+function matrix.bound_of(row, column)
+	return column == "spool" and 0 or row.bound
 end
 
 --- Calls the function with the name of each cell, its row and its column.

@@ -39,7 +39,7 @@ local function settle(row, column, result, results)
 	assert(#result.refused == 0, result.refused[1])
 	assert(#result.faults == 0, result.faults[1])
 	assert(result.twice == 0, result.twice .. " counted twice")
-	assert(result.lost <= row.bound * rate, result.lost .. " lost")
+	assert(result.lost <= matrix.bound_of(row, column) * rate, result.lost .. " lost")
 end
 
 local row, column = matrix.find(arg[1])

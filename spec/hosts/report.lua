@@ -48,5 +48,5 @@ for _, name in ipairs(order) do
 	print(("| %s | %s |"):format(name, table.concat(lines[name], " | ")))
 end
 print(("\n%d occurrences were recorded, and %d were counted twice."):format(recorded, twice))
-print(("`kill -9`, and SIGTERM of HAProxy, may lose those of %d s, %d each; the other changes none.")
+print(("`kill -9`, and SIGTERM of HAProxy, without a spool may lose those of %d s, %d each; others none.")
 	:format(matrix.bound, matrix.bound * matrix.rate))

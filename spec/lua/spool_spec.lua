@@ -150,10 +150,16 @@ describe("the spool", function()
 		assert.equal(2, select(2, broadcaster:shutdown(1)).restored)
 	end)
 
-	it("has nothing of a process that is killed before the time", function()
+	it("keeps the events of a process that is killed before the time, with their count", function()
 		be_killed(("{ path = %q, after = 30 }"):format(spool), 1)
+		local written = {}
 		local broadcaster = evrec.broadcaster {}
-		broadcaster:start_recording_to_sink(evrec.sink.lua { spool = spool, create = error })
-		assert.equal(0, select(2, broadcaster:shutdown(1)).restored)
+		broadcaster:start_recording_to_sink(evrec.sink.lua {
+			spool = spool,
+			create = function(event) written[#written + 1] = event.count end,
+		})
+		assert.is_true(broadcaster:flush(10))
+		assert.same({ 2 }, written)
+		assert.equal(2, select(2, broadcaster:shutdown(1)).restored)
 	end)
 end)

@@ -91,7 +91,7 @@ static void test_damaged_page_stops_one_file(void **state)
 /* A row that cannot be parsed is reported, and stays in the file. */
 static void test_unreadable_row_stays_in_the_file(void **state)
 {
-	const struct spool_codec broken = { fake_write_serialize, fake_write_parse };
+	const struct spool_codec broken = { .serialize = fake_write_serialize, .parse = fake_write_parse };
 	struct spooler *spooler = spooler_new(str_from(tmpdir_path(*state, "spool")), SPOOL_AT_END, &broken);
 	struct sender_fixture f;
 

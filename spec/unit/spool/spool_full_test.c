@@ -127,7 +127,7 @@ static bool padded_serialize(const void *item, struct buf *out)
 	return ok && !out->failed;
 }
 
-static const struct spool_codec padded_codec = { padded_serialize, fake_write_parse };
+static const struct spool_codec padded_codec = { .serialize = padded_serialize, .parse = fake_write_parse };
 
 /* An event too large for the disk does not stop smaller ones behind it. */
 static void test_large_event_does_not_stop_smaller_ones(void **state)

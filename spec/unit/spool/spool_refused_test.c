@@ -25,7 +25,7 @@ static void *crowding_parse(evrec_str text, bool *important)
 
 static void open_crowding(struct sender_fixture *f, const char *path, size_t max_pending)
 {
-	const struct spool_codec codec = { fake_write_serialize, crowding_parse };
+	const struct spool_codec codec = { .serialize = fake_write_serialize, .parse = crowding_parse };
 	const evrec_limits limits = limits_without_age(max_pending);
 
 	sender_fixture_open_limited(f, true, evrec_clock_real(), spooler_new(str_from(path), SPOOL_AT_END, &codec),
@@ -131,7 +131,7 @@ static void *last_parse(evrec_str text, bool *important)
 /* No write is pending whose answer would wake the thread. */
 static void test_thread_wakes_for_a_row_refused_for_memory(void **state)
 {
-	const struct spool_codec codec = { fake_write_serialize, last_parse };
+	const struct spool_codec codec = { .serialize = fake_write_serialize, .parse = last_parse };
 	const char *path = tmpdir_path(*state, "spool");
 	int64_t deadline = unit_mono() + SOON;
 	evrec_clock *clock;

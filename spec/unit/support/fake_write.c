@@ -1,5 +1,7 @@
 #include "fake_write.h"
 
+#include "spool/journal_inner.h"
+
 struct fake_writes fake_writes;
 
 void *fake_write_make(const void *draft)
@@ -148,7 +150,35 @@ void *fake_write_parse(evrec_str serialized, bool *important)
 	return fake_write_make(&draft);
 }
 
-const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse };
+static bool fake_write_pack(const void *item, const void *follow_up, struct buf *out)
+{
+	(void)follow_up;
+	return fake_write_serialize(item, out);
+}
+
+static void *fake_write_unpack(evrec_str bytes)
+{
+	bool important;
+
+	return fake_write_parse(bytes, &important);
+}
+
+static void fake_write_get_changes(const void *item, const void *follow_up, struct spool_changes *changes)
+{
+	const struct fake_write *it = item, *latest = follow_up == NULL ? it : follow_up;
+
+	*changes = (struct spool_changes){ .version = journal_sum(0, it->name, strlen(it->name)),
+		                           .count = (int32_t)latest->count };
+}
+
+static void fake_write_set_changes(void *item, const struct spool_changes *changes)
+{
+	((struct fake_write *)item)->count = (unsigned)changes->count;
+}
+
+const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse,       fake_write_pack,
+	                                      fake_write_unpack,    fake_write_get_changes, fake_write_set_changes,
+	                                      fake_write_free };
 
 static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t due)
 {

@@ -1,0 +1,66 @@
+#include "base/clock.h"
+#include "spool/spool_folder.h"
+#include "spool/spooler_inner.h"
+
+void spooler_use_journal(struct spooler *sp, size_t max_bytes)
+{
+	sp->journal_max = max_bytes;
+}
+
+void spooler_drop_journal(struct spooler *sp, struct outbox *ob)
+{
+	if (sp->journal != NULL) {
+		outbox_set_journal(ob, NULL);
+		journal_free(sp->journal, true);
+		sp->journal = NULL;
+	}
+}
+
+/* The own file with its lock. It need not be open. */
+static bool reserve_own(struct spooler *sp, evrec_error *err)
+{
+	if (sp->own == NULL) {
+		spooler_adopt_found(sp);
+	}
+	if (sp->own == NULL) {
+		sp->own = spool_folder_new_file(sp->folder);
+	}
+	if (sp->own == NULL) {
+		(void)error_set(err, EVREC_ENOMEM, "no memory");
+		return false;
+	}
+	return spool_is_open(sp->own) || (spool_folder_prepare(sp->folder, err) && spool_reserve(sp->own, err));
+}
+
+static bool make_journal(struct spooler *sp, evrec_error *err)
+{
+	if (!reserve_own(sp, err)) {
+		return false;
+	}
+	sp->journal = journal_new(spool_pending_path(sp->own), sp->journal_max, &sp->codec, err);
+	if (sp->journal == NULL) {
+		spool_release(sp->own);
+	}
+	return sp->journal != NULL;
+}
+
+void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock)
+{
+	const struct spool_moment now = spool_moment_now(clock);
+	evrec_error err = { 0 };
+
+	if (sp->journal_max == 0 || now.monotonic < sp->journal_at || (sp->journal == NULL && !outbox_has_writes(ob))) {
+		return;
+	}
+	if (sp->journal == NULL ? make_journal(sp, &err) : journal_enlarge(sp->journal, &err)) {
+		journal_set_offset(sp->journal, now.wall - now.monotonic);
+		outbox_set_journal(ob, journal_of_outbox(sp->journal));
+		sp->journal_failure.message[0] = '\0';
+	} else if (err.message[0] != '\0') {
+		sp->journal_at = spool_ask_again_at(now.monotonic);
+		spooler_report_once(ob, "a process that is killed loses the events of the last moment", &err,
+		                    &sp->journal_failure);
+	} else {
+		journal_set_offset(sp->journal, now.wall - now.monotonic);
+	}
+}
