@@ -473,6 +473,7 @@ typedef struct evrec_sink_options {
 	 */
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
+	bool spool_journal;  /* true; false: no journal, and no recording call waits for a page */
 	/*
 	 * The path of a file; unset: none. The file keeps what the correlator or the series know of events, so that a process
 	 * that crashes and is started again goes on with their counts and names, combines similar events as before, and has

@@ -187,6 +187,8 @@ function evrec.correlator(options) end
 ---@class evrec.SpoolOptions
 ---@field path string the folder; its parent must exist
 ---@field after? number seconds that an event may be in memory alone; default: 1
+---@field journal? boolean whether a process that is killed loses nothing; a recording call may then wait for a page of the
+---journal that the kernel writes to the disk; default: true
 
 ---Options of every sink. The limits hold for one broadcaster's writes to the sink that wait in memory. The `spool` has
 ---the events that could not be written in time, or by `shutdown`; the next sink with that spool, in this process or
