@@ -451,28 +451,29 @@ typedef struct evrec_sink_options {
 	/*
 	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
 	 * are in a file of this folder, with their present counts. What is not written by the deadline of
-	 * evrec_broadcaster_shutdown, or at exit, goes there too. Beside the file is a journal, which is mapped into memory:
-	 * a recording call notes its event there, without a system call, so that a process that is killed loses nothing.
-	 * There is none before the first round of the sink's thread, or the first poll, after the first event; if the disk
-	 * is too full; and on file systems other than ext2 to ext4, XFS, tmpfs and overlayfs. Without a journal, or without
-	 * room in it (max_pending_bytes), a process that is killed loses the occurrences of the last spool_after + 0.5 s.
-	 * The journal does not survive a crash of the machine. A recording call may wait for the disk while the kernel
-	 * writes the page that the call changes. The next sink with this spool, in any process, sends what it finds there:
-	 * it looks in its first recording call, poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
-	 * before that it is sent again, with the same name and count, which does not make a second event. If the disk is
-	 * full, the spool keeps as many events as fit, Warnings first.
+	 * evrec_broadcaster_shutdown, or at exit, goes there too. The next sink with this spool, in any process, sends what
+	 * it finds there: it looks in its first recording call, poll, flush or shutdown, and every 3 s. An event leaves the
+	 * spool once the server has answered. After a crash before that it is sent again, with the same name and count,
+	 * which does not make a second event. A full disk keeps as many events as fit, Warnings first.
 	 *
 	 * Each sink of each process has a file of its own, so processes and sinks may share a folder. The files are
 	 * SQLite's, in WAL mode with synchronous = NORMAL: a crash of the machine may cost the last commits. Without a
-	 * thread, no poll waits for the disk (synchronous = OFF), and a crash of the machine may cost the file.
-	 *
-	 * The folder is made with mode 0700, its files with 0600. It must belong to this user or to root, and nobody else
-	 * may write to it; links, devices and other users' files in it are refused. Then, or if a file is damaged or the
-	 * disk fails, on_error gets the name "spool", and the sink goes on without the spool, and tries again every 3 s.
-	 * A file of earlier versions in place of the folder becomes a file in a new folder of that name.
+	 * thread, no poll waits for the disk (synchronous = OFF), and a crash of the machine may cost the file. Folder and
+	 * files have modes 0700 and 0600. The folder must belong to this user or to root, and nobody else may write to it;
+	 * links, devices and other users' files in it are refused. Then, or if a file is damaged or the disk fails, on_error
+	 * gets the name "spool", and the sink goes on without the spool, and tries again every 3 s.
 	 */
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
+	/*
+	 * True, the default: beside the file is a journal, which is mapped into memory. A recording call notes its event there,
+	 * without a system call, so that a process that is killed loses nothing; a crash of the machine loses it. A call may
+	 * wait for the disk while the kernel writes the page that it changes. There is none before the first round of the
+	 * sink's thread, or the first poll, after the first event; if the disk is too full; and on file systems other than ext2
+	 * to ext4, XFS, tmpfs and overlayfs. Without it, or without room in it (max_pending_bytes), a process that is killed
+	 * loses the occurrences of the last spool_after + 0.5 s.
+	 */
+	bool spool_journal;
 	/*
 	 * The path of a file; unset: none. The file keeps what the correlator or the series know of events, so that a process
 	 * that crashes and is started again goes on with their counts and names, combines similar events as before, and has
@@ -663,24 +664,23 @@ typedef struct evrec_broadcaster_options {
 	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
 	 * timeout. If all name one state_file, the next owner takes them from there, also after a crash, or if nobody was
-	 * left. All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that
-	 * differs gets "share_refused" and the option, and its events wait until the owner ends; if the
-	 * process or the broadcaster ends first, it writes them itself, without the state_file. No sink of evrec_sink_new,
-	 * and no message_func. on_drop is called where the event was recorded. Only processes of this user, of root and of
-	 * `share_users` are talked to: on_error of either side gets "share_refused" with the process and its user, once, and
-	 * events wait. A process of root that is to hand over to an owner of another user has to list that.
+	 * left. on_drop is called where the event was recorded. evrec_explanation_new asks the owner. A broadcaster without a
+	 * name has that of the share. No sink of evrec_sink_new, and no message_func.
 	 *
-	 * If a worker's events wait and the owner says nothing for 10 s, also if it is asked to, on_error gets "share_silent",
-	 * once, with the owner's process; and "share_answers", once it answers or another process is the owner. Until the
-	 * owner answers or ends, nobody can take its place, and events wait.
+	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that differs gets
+	 * "share_refused" and the option, and its events wait until the owner ends; if the process or the broadcaster ends
+	 * first, it writes them itself, without the state_file. Only processes of this user, of root and of `share_users` are
+	 * talked to: on_error of either side gets "share_refused" with the process and its user, once, and events wait. A
+	 * process of root that is to hand over to an owner of another user has to list that. If a worker's events wait and
+	 * the owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the owner's
+	 * process; and "share_answers", once it answers or another process is the owner. Nobody takes its place before that.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
 	 * EVREC_DROP_NEWEST: but only an event of which nothing was handed over, as the owner may have written the others; if
-	 * there is none, the new one. max_age and max_tries count from
-	 * when an owner has the event. A worker that ends by exit() or a signal of evrec_on_signal first waits for its
-	 * acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it tells how many are missing.
-	 * A broadcaster without a name has that of the share. evrec_explanation_new asks the owner.
+	 * there is none, the new one. max_age and max_tries count from when an owner has the event. A worker that ends by
+	 * exit() or a signal of evrec_on_signal first waits for its acknowledgements, for up to 1.6 s or 80 % of the timeout;
+	 * if it is `loud`, it tells how many are missing.
 	 */
 	evrec_str share;
 	/*

@@ -183,6 +183,7 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 static const struct option spool_rows[] = {
 	{ "path", OPTION_STRING, 0, 1, 0, NULL, true },
 	{ "after", OPTION_DURATION, COMMON(spool_after) - COMMON(spool), 0, 1e9, NULL, false },
+	{ "journal", OPTION_BOOLEAN, COMMON(spool_journal) - COMMON(spool), 0, 0, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 

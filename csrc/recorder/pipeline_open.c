@@ -60,7 +60,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 		options.spooler =
 			spooler_new(pipeline->sink->options.spool, pipeline->sink->options.spool_after, &write_codec);
 	}
-	if (options.spooler != NULL) {
+	if (options.spooler != NULL && pipeline->sink->options.spool_journal) {
 		spooler_use_journal(options.spooler, outbox_limit_of_bytes(&pipeline->sink->options.limits));
 	}
 	if (pipeline->outbox == NULL || (options.spooler == NULL && pipeline->sink->options.spool.len != 0)) {

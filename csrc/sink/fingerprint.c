@@ -63,6 +63,7 @@ static void add_common(struct fingerprint *f, const evrec_sink_options *o)
 	fingerprint_add_number(f, "full", o->limits.full);
 	fingerprint_add(f, "spool", o->spool);
 	fingerprint_add_number(f, "spool_after", o->spool_after);
+	fingerprint_add_number(f, "spool_journal", o->spool_journal);
 	fingerprint_add(f, "state_file", o->state_file);
 	fingerprint_add(f, "name", o->name);
 	fingerprint_add_number(f, "api", o->api);

@@ -5,7 +5,7 @@
 
 void evrec_sink_options_init(evrec_sink_options *options)
 {
-	*options = (evrec_sink_options){ .spool_after = EVREC_SECOND };
+	*options = (evrec_sink_options){ .spool_after = EVREC_SECOND, .spool_journal = true };
 	evrec_limits_init(&options->limits);
 	options->series = (evrec_series_options){
 		.refresh_interval = 1800 * EVREC_SECOND,

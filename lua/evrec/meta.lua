@@ -187,6 +187,8 @@ function evrec.correlator(options) end
 ---@class evrec.SpoolOptions
 ---@field path string the folder; its parent must exist
 ---@field after? number seconds that an event may be in memory alone; default: 1
+---@field journal? boolean whether a process that is killed loses nothing; a recording call may then wait while the
+---kernel writes a page of the journal to the disk; default: true
 
 ---Options of every sink. The limits hold for one broadcaster's writes to the sink that wait in memory. The `spool` has
 ---the events that could not be written in time, or by `shutdown`; the next sink with that spool, in this process or
@@ -198,7 +200,7 @@ function evrec.correlator(options) end
 ---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
 ---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
 ---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
----@field state_file? string a file that keeps counts and names of events, and series, for the next process; default: none
+---@field state_file? string a file that keeps counts, names and series for the next process; default: none
 ---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
 ---@field api? "v1"|"events.k8s.io/v1"|"auto" the API that events are written to; auto: events.k8s.io/v1, or core/v1 if
 ---the server lacks that or forbids it; default: `"v1"`

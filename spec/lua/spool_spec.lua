@@ -137,8 +137,8 @@ describe("the spool", function()
 		os.remove(script)
 	end
 
-	it("keeps the events of a process that is killed", function()
-		be_killed(("{ path = %q, after = 0.1 }"):format(spool), 2)
+	--- Counts of the events that the next sink finds, and how many occurrences these are.
+	local function take_up()
 		local written = {}
 		local broadcaster = evrec.broadcaster {}
 		broadcaster:start_recording_to_sink(evrec.sink.lua {
@@ -146,20 +146,27 @@ describe("the spool", function()
 			create = function(event) written[#written + 1] = event.count end,
 		})
 		assert.is_true(broadcaster:flush(10))
+		return written, select(2, broadcaster:shutdown(1)).restored
+	end
+
+	it("keeps the events of a process that is killed", function()
+		be_killed(("{ path = %q, after = 0.1 }"):format(spool), 2)
+		local written, restored = take_up()
 		assert.same({ 2 }, written)
-		assert.equal(2, select(2, broadcaster:shutdown(1)).restored)
+		assert.equal(2, restored)
 	end)
 
 	it("keeps the events of a process that is killed before the time, with their count", function()
 		be_killed(("{ path = %q, after = 30 }"):format(spool), 1)
-		local written = {}
-		local broadcaster = evrec.broadcaster {}
-		broadcaster:start_recording_to_sink(evrec.sink.lua {
-			spool = spool,
-			create = function(event) written[#written + 1] = event.count end,
-		})
-		assert.is_true(broadcaster:flush(10))
+		local written, restored = take_up()
 		assert.same({ 2 }, written)
-		assert.equal(2, select(2, broadcaster:shutdown(1)).restored)
+		assert.equal(2, restored)
+	end)
+
+	it("does not, without the journal", function()
+		be_killed(("{ path = %q, after = 30, journal = false }"):format(spool), 1)
+		local written, restored = take_up()
+		assert.same({}, written)
+		assert.equal(0, restored)
 	end)
 end)
