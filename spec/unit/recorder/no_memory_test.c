@@ -233,6 +233,8 @@ static void check_recorder(struct scenario *f)
 
 static void poll_some(struct scenario *f)
 {
+	const evrec_explanation *explanation;
+	evrec_error err = { 0 };
 	int i;
 
 	for (i = 1; i <= 4; i++) {
@@ -249,6 +251,9 @@ static void poll_some(struct scenario *f)
 	for (size_t number = 1; evrec_broadcaster_next_sink(f->base.b, &number); number++) {
 		evrec_broadcaster_explain(f->base.b, number, NULL, any_suppressed, NULL);
 	}
+	explanation = evrec_explanation_new(f->base.b, NULL, 0, &err);
+	alloc_failure_check_error(explanation != NULL, &err);
+	evrec_explanation_free(explanation);
 }
 
 /* From here on no allocation fails, and no event is lost. */
