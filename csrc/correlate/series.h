@@ -102,9 +102,9 @@ void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, i
 void series_released(struct series *s, uint64_t handle);
 
 /*
- * Takes over an event that an earlier process wrote, with its name, event time and count, unless there are max_series. If
- * its key is known and was not observed yet, the larger count of the same event holds. The state of a series is "Unknown", which is told, until it is observed; that of an event with
- * a count of 1 is not told. False: no memory.
+ * Takes over an event that an earlier process wrote, with its name, event time and count, unless there are max_series.
+ * If its key is known and was not observed yet, the larger count of the same event holds. The state of a series is
+ * "Unknown", which is told, until it is observed; that of an event with a count of 1 is not told. False: no memory.
  */
 bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
 

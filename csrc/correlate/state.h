@@ -1,6 +1,7 @@
 /*
- * state.h - the caches of a correlator, or a series, as bytes, for a file that outlives the process: which entries have changed, their
- * bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a time.
+ * state.h - the caches of a correlator, or a series, as bytes, for a file that outlives the process: which entries have
+ * changed, their bytes, and back. Pure: the caller passes the time, in ns since 1970, and does the I/O. One thread at a
+ * time.
  *
  *   state_observed, state_answered   note the entries that an event or an answer has changed: a few instructions
  *   state_note_all                   the same for all entries that there are

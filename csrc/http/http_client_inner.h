@@ -1,6 +1,7 @@
 /*
  * http_client_inner.h - what the files of the HTTP client share: http_client.c has libcurl's multi handle,
- * http_transfer.c one request and its answer, addresses.c the server's addresses. All of it belongs to the client's thread, except what `lock` guards.
+ * http_transfer.c one request and its answer, addresses.c the server's addresses. All of it belongs to the client's
+ * thread, except what `lock` guards.
  */
 #ifndef EVREC_HTTP_CLIENT_INNER_H
 #define EVREC_HTTP_CLIENT_INNER_H

@@ -125,7 +125,10 @@ static bool fits(struct sizes wanted, struct sizes room)
 	       wanted.suppressed <= room.suppressed && wanted.bytes <= room.bytes;
 }
 
-/* The block holds the snapshot, its sinks, the recorders, the sinks' suppressed events, and the bytes of the strings, in that order. */
+/*
+ * The block holds the snapshot, its sinks, the recorders, the sinks' suppressed events, and the bytes of the strings, in
+ * that order.
+ */
 static size_t block_size(struct sizes room)
 {
 	return sizeof(struct snapshot) + room.sinks * sizeof(struct snapshot_sink) +

@@ -1,5 +1,6 @@
 /*
- * kept_state.h - a correlator, or a series, whose state is kept in a file (the option state_file), so that the next process counts on.
+ * kept_state.h - a correlator, or a series, whose state is kept in a file (the option state_file), so that the next
+ * process counts on.
  *
  * The embedder's thread observes, and the sender's driver reads what has changed, each with the lock. The driver holds it
  * for a few entries at a time, and never while it writes; the embedder's thread, while it observes one event. That may

@@ -10,7 +10,7 @@
  *              share_ask                  ask              explain
  *   explain ------------------------------> owner ----------> its pipelines
  *
- * Roles are found out in steps. share_step is driven by a thread of the embedder's of this file, or by polls: by one
+ * Roles are found out in steps. share_step is driven by a thread of the embedder of this file, or by polls: by one
  * thread at a time. All other functions may be called by any thread at any time, unless they say more. The share has a
  * lock of its own, which is held for no system call but a wake, and for no call of share_ops.
  */

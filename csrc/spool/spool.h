@@ -76,9 +76,9 @@ void spool_rollback(struct spool *spool);
 bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *err);
 bool spool_forget(struct spool *spool, int64_t seq, evrec_error *err); /* deletes it, if it is there */
 /*
- * Calls `func` for the `max` rows after number `seq` and up to number `until`, in order, until it returns false: that row, and all behind it, are
- * not read. Rows are borrowed for the call. Marks each row that was read as one that may have been received, for whoever
- * reads it next.
+ * Calls `func` for the `max` rows after number `seq` and up to number `until`, in order, until it returns false: that
+ * row, and all behind it, are not read. Rows are borrowed for the call. Marks each row that was read as one that may have
+ * been received, for whoever reads it next.
  */
 bool spool_read(struct spool *spool, int64_t seq, int64_t until, size_t max,
                 bool (*func)(void *ctx, const struct spool_row *row), void *ctx, evrec_error *err);
