@@ -347,6 +347,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 		if (entry->state == ENTRY_IN_FLIGHT) {
 			outbox_count_dropped(ob, entry, cause);
 			entry_enter(entry, ENTRY_GIVEN_UP);
+			journal_forget(ob, entry);
 		}
 		if (follow_up != NULL) {
 			entry->follow_up = NULL;

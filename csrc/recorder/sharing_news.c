@@ -55,6 +55,9 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
 	struct chosen chosen;
 
 	if (watch == NULL || watch->phase != WATCH_RUNNING) {
+		if (e->source == 0) {
+			hub_tell_drop(sh->hub, event, evrec_cause_name(EVREC_CAUSE_CLOSED), 1);
+		}
 		settle(sh, e, i, EVREC_CAUSE_CLOSED, 1);
 		return;
 	}

@@ -98,8 +98,8 @@ void ask_disconnect(struct share *s)
 {
 	struct ask *ask = &s->ask;
 
-	buf_free(&ask->answer.whole);
 	if (ask->phase == ASK_SENT) {
+		buf_free(&ask->answer.whole);
 		ask->phase = ASK_WAITS;
 	}
 }

@@ -21,6 +21,7 @@ void ledger_free(struct ledger *l)
 			node_free(l->slots[i].node);
 		}
 		node_free(l->taken);
+		node_free(l->told);
 		while (l->dropped.head != NULL) {
 			struct node *node = l->dropped.head;
 
@@ -355,6 +356,7 @@ bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event 
 		node->left[i] -= (item->flags & FRAME_ENDED(i)) == 0 ? item->times.n : 0;
 	}
 	went(l, node, item->times.n);
+	node_end_waiting(l, node);
 	node->known = true;
 	return true;
 }

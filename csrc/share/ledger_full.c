@@ -121,7 +121,8 @@ bool ledger_next_dropped(struct ledger *l, evrec_str *bytes, uint32_t *n)
 	nodes_remove(&l->dropped, node);
 	*bytes = (evrec_str){ node->bytes, node->len };
 	*n = node_left(node);
-	node_free(l->taken);
-	l->taken = node;
+	/* Not `taken`, which is still in use while another thread records. */
+	node_free(l->told);
+	l->told = node;
 	return true;
 }

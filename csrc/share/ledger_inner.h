@@ -25,7 +25,7 @@ struct node {
 	bool known;                   /* the owner has the event */
 	bool again;                   /* an earlier owner had occurrences that it has not acknowledged */
 	bool important;               /* a Warning */
-	bool waits;                   /* nothing was sent: it may be dropped */
+	bool waits;                   /* nothing was sent or taken: it may be dropped */
 	struct node *waits_next, *waits_prev;
 	size_t len;
 	char bytes[];
@@ -64,6 +64,7 @@ struct ledger {
 	struct list dropped;     /* not told yet */
 	size_t busy, busy_bytes; /* nodes with occurrences that are not acknowledged */
 	struct node *taken;      /* by ledger_take */
+	struct node *told;       /* by ledger_next_dropped */
 	uint32_t next_id;        /* of the item that ledger_next gave */
 	uint32_t next_n;
 	struct {

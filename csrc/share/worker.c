@@ -7,6 +7,7 @@
 
 #define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
 #define RETRY_REFUSED EVREC_SECOND
+#define NO_MORE (INT64_MAX / 2) /* instead of the time of a step; others are added to it */
 
 void worker_begin(struct share *s, int fd, int64_t now)
 {
@@ -309,9 +310,9 @@ void worker_leave(struct share *s)
 	/* From here on the owner cannot make it the heir unseen. */
 	(void)shutdown(s->link.line.fd, SHUT_RD);
 	while (s->link.phase != LINK_NONE && line_receive(s, &s->link.line, &f, &err) > 0 &&
-	       take_frame(s, &f, INT64_MAX - HEIR_FIRST, &err)) {
+	       take_frame(s, &f, NO_MORE, &err)) {
 	}
 	if (s->link.phase != LINK_NONE) {
-		worker_end(s, INT64_MAX);
+		worker_end(s, NO_MORE);
 	}
 }

@@ -345,7 +345,7 @@ static void test_bounds(void **unused)
 {
 	const evrec_series_options small = series_options(2);
 	struct series_life life;
-	char object[8];
+	char object[16];
 
 	(void)unused;
 	series_life_begin(&life, NULL, NULL);

@@ -70,6 +70,27 @@ static void test_refused_process_that_is_shut_down_writes(void **state)
 	sharing_fixture_close(&f);
 }
 
+/* No process has written it, and the one that has recorded it becomes the owner. */
+static void test_event_of_a_sink_that_was_stopped_is_told(void **state)
+{
+	evrec_broadcaster_options options;
+	struct sharing_fixture f;
+
+	sharing_fixture_init(&f);
+	options = sharing_fixture_options(&f, 0, &f.sides[0]);
+	options.share_client_only = true;
+	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	assert_int_equal(side_record(&f.sides[0], "a"), 0);
+	evrec_watch_stop(f.sides[0].watch);
+	evrec_broadcaster_may_own(f.sides[0].b);
+	for (unsigned i = 0; i < 6; i++) {
+		evrec_broadcaster_poll(f.sides[0].b);
+	}
+	assert_int_equal(f.sides[0].drops, 1);
+	assert_string_equal(f.sides[0].why, "closed");
+	sharing_fixture_close(&f);
+}
+
 /* Nobody writes: a worker keeps as much as its sinks would. */
 static void test_limits_of_a_sink_bound_a_worker(void **state)
 {
@@ -311,6 +332,7 @@ int main(void)
 		TMPDIR_TEST(test_drops_are_told_where_the_event_was_recorded),
 		TMPDIR_TEST(test_process_with_other_options_is_refused),
 		TMPDIR_TEST(test_refused_process_that_is_shut_down_writes),
+		TMPDIR_TEST(test_event_of_a_sink_that_was_stopped_is_told),
 		TMPDIR_TEST(test_limits_of_a_sink_bound_a_worker),
 		TMPDIR_TEST(test_share_is_the_name_of_a_broadcaster_without_one),
 		TMPDIR_TEST(test_worker_shut_down_alone_drops_and_tells),

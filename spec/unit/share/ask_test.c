@@ -164,6 +164,24 @@ static void test_owner_that_goes_away_is_not_waited_for(void **state)
 	ask_stop_two(&w);
 }
 
+/* It has answered before. */
+static void test_last_answer_of_an_owner_counts(void **state)
+{
+	struct ask_world w;
+	struct ask_process *worker = &w.processes[1];
+
+	(void)state;
+	ask_start_two(&w);
+	assert_true(ask_owner(worker, "web-0"));
+	share_step(worker->share, w.now, 0);
+	share_step(w.processes[0].share, w.now, 0);
+	ask_stop(&w.processes[0]);
+	share_step(worker->share, w.now, 0);
+	assert_int_not_equal(share_role(worker->share), SHARE_WORKER);
+	ask_check_answered(worker, 100);
+	ask_stop_two(&w);
+}
+
 /* A worker that finds another owner asks it what the last one has not answered. */
 static void test_next_owner_is_asked_again(void **state)
 {
@@ -242,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_object_that_is_too_long_is_refused),
 		cmocka_unit_test(test_late_answer_is_ignored),
 		cmocka_unit_test(test_owner_that_goes_away_is_not_waited_for),
+		cmocka_unit_test(test_last_answer_of_an_owner_counts),
 		cmocka_unit_test(test_next_owner_is_asked_again),
 		cmocka_unit_test(test_no_memory),
 	};

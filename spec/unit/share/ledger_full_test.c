@@ -162,6 +162,46 @@ static void test_event_that_the_owner_knows(void **state)
 	end(&f, "a", 1);
 }
 
+/* A worker that becomes the owner takes events out of the ledger, one by one, while another thread records. */
+static void test_taken_event_outlives_drops(void **state)
+{
+	struct ledger_item item;
+	struct frame_event event;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, EVREC_DROP_OLDEST, 2);
+	add(&f, "ab");
+	assert_true(ledger_take(f.l, &item, &event));
+	add(&f, "cdef");
+	assert_str(event.fields.regarding.name, "a");
+	frame_event_destroy(&event);
+	end(&f, "bcd", 3);
+}
+
+/* Nor is its rest dropped meanwhile. */
+static void test_event_that_was_taken_in_part_stays(void **state)
+{
+	struct ledger_item item;
+	struct frame_event event;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, EVREC_DROP_OLDEST, 1);
+	for (unsigned i = 0; i <= LEDGER_SEND_MAX; i++) {
+		add(&f, "a");
+	}
+	assert_true(ledger_take(f.l, &item, &event));
+	assert_int_equal(item.times.n, LEDGER_SEND_MAX);
+	add(&f, "b");
+	assert_str(event.fields.regarding.name, "a");
+	frame_event_destroy(&event);
+	assert_true(ledger_take(f.l, &item, &event));
+	assert_int_equal(item.times.n, 1);
+	frame_event_destroy(&event);
+	end(&f, "b", 1);
+}
+
 /* A worker is told of what was dropped for a new event. */
 static void test_share_gives_what_was_dropped(void **state)
 {
@@ -198,6 +238,8 @@ int main(void)
 		cmocka_unit_test(test_oldest),
 		cmocka_unit_test(test_what_was_sent_stays),
 		cmocka_unit_test(test_event_that_the_owner_knows),
+		cmocka_unit_test(test_taken_event_outlives_drops),
+		cmocka_unit_test(test_event_that_was_taken_in_part_stays),
 		cmocka_unit_test(test_share_gives_what_was_dropped),
 	};
 

@@ -504,6 +504,23 @@ static void test_refused_worker_that_ends_records_itself(void **state)
 	assert_int_equal(owner->occurrences, 1);
 }
 
+/* Its end comes before it has read that. */
+static void test_worker_that_ends_is_refused(void **state)
+{
+	struct world *w = *state;
+	const struct share_options options = options_of(w);
+	struct process *owner = start(w, 0), *worker;
+
+	step(w, 1);
+	worker = start_as(w, 1, &options, options_b);
+	(void)add(worker, "a");
+	share_step(worker->share, w->now, 0);
+	share_step(owner->share, w->now, 0);
+	share_end(worker->share, 0);
+	assert_string_equal(worker->error_name, "share_refused");
+	assert_int_equal(worker->lost[EVREC_CAUSE_CLOSED], 1);
+}
+
 /* A worker that is not refused hands its events over, also at its end. */
 static void test_worker_that_ends_hands_over(void **state)
 {
@@ -830,6 +847,7 @@ int main(void)
 		TEST(test_worker_with_other_options_is_refused_by_name),
 		TEST(test_refused_worker_takes_over_once_its_owner_is_gone),
 		TEST(test_refused_worker_that_ends_records_itself),
+		TEST(test_worker_that_ends_is_refused),
 		TEST(test_worker_that_ends_hands_over),
 		TEST(test_options_that_change_are_compared_again),
 		TEST(test_process_that_must_not_own_waits_for_an_owner),

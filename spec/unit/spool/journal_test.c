@@ -96,6 +96,24 @@ static void test_pending_writes_are_found(void **state)
 	assert_int_equal(found.damaged, 0);
 }
 
+/* Also while it is in flight: its answer comes when there may be no journal any more. */
+static void test_what_was_dropped_is_not_found(void **state)
+{
+	struct fixture f;
+	struct entry *entry;
+
+	begin(&f, tmpdir_path(*state, "spool"), 1 << 20);
+	fake_write_submit(f.ob, 1, 1);
+	entry = outbox_take(f.ob, T0);
+	fake_write_submit(f.ob, 1, 2);
+	fake_write_submit(f.ob, 2, 1);
+	outbox_drop_all(f.ob, EVREC_CAUSE_CLOSED);
+	outbox_set_journal(f.ob, NULL);
+	answer_entry_as_kubernetes(f.ob, entry, &created, T0);
+	die(&f);
+	assert_int_equal(import(&f).rows, 0);
+}
+
 /* Overwrites what is at `text` in the file. */
 static void damage(const char *path, const char *text)
 {
@@ -330,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_pending_writes_are_found),
+		TMPDIR_TEST(test_what_was_dropped_is_not_found),
 		TMPDIR_TEST(test_damaged_notes_are_left_out_and_counted),
 		TMPDIR_TEST(test_random_bytes_do_no_harm),
 		TMPDIR_TEST(test_a_full_journal_takes_no_more),
