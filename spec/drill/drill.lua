@@ -196,7 +196,12 @@ function Drill:begin_life(styles)
 	for i, style in ipairs(self.styles) do
 		broadcasters[i] = evrec.broadcaster {
 			correlator = { lru_cache_size = cached, burst_size = 1000000 },
-			on_error = function(message, name) self.errors[name] = message end,
+			on_error = function(message, name)
+				local told = self.errors[name] or ""
+				if not told:find(message, 1, true) then
+					self.errors[name] = told == "" and message or told .. "; " .. message
+				end
+			end,
 		}
 		self.style = style
 		broadcasters[i]:start_recording_to_sink(self:make_sink())

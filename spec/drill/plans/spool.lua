@@ -50,8 +50,12 @@ local function be_killed(d, style, moment)
 	assert(output == "killed\n" or output == "killed\nKilled\n", output)
 end
 
+local function told(d, text)
+	return (d.errors.spool or ""):find(text, 1, true)
+end
+
 local function expect_error(d, text)
-	d:expect((d.errors.spool or ""):find(text, 1, true), "not told: " .. text)
+	d:expect(told(d, text), "not told: " .. text)
 end
 
 --- No byte can be added to any file of this process.
@@ -313,9 +317,8 @@ return {
 			-- The first row is due after a second, and the disk is asked every 3 s.
 			d:record_until(function()
 				d.pair:poll()
-				return d.errors.spool
+				return told(d, "events are in memory alone")
 			end)
-			expect_error(d, "events are in memory alone")
 			free_disk()
 			d:cluster "thaw"
 			d:record(2)

@@ -283,10 +283,14 @@ static void live_in_worker(void)
 
 static void test_a_master_that_has_forked_opens_another(void **state)
 {
-	evrec_broadcaster *first = open_master("master", 100), *next, *second;
+	evrec_broadcaster *first, *next, *second;
 	pid_t child;
 
 	(void)state;
+	if (UNDER_TSAN) {
+		skip(); /* it takes the ended threads of the parent for threads that the child has not joined */
+	}
+	first = open_master("master", 100);
 	assert_null(open_master("master", 200));
 	child = fork();
 	if (child == 0) {
