@@ -175,6 +175,17 @@ static void receive(struct share *s, int64_t now)
 	}
 }
 
+/* Takes all that has come by now. If the owner has gone, nothing comes later. */
+static void receive_rest(struct share *s, int64_t now)
+{
+	evrec_error err = { 0 };
+	struct frame f;
+
+	while (s->link.phase != LINK_NONE && line_receive(s, &s->link.line, &f, &err) > 0 &&
+	       take_frame(s, &f, now, &err)) {
+	}
+}
+
 /* ---- what the worker says ---- */
 
 static uint16_t flags_of(const struct link *link, const struct ledger_item *item)
@@ -273,6 +284,8 @@ static void transmit(struct share *s, int64_t now)
 		}
 	}
 	if (dead) {
+		/* It may have said goodbye since the step began. */
+		receive_rest(s, now);
 		lose(s, now, &over);
 	}
 }
@@ -304,14 +317,9 @@ void worker_step(struct share *s, int64_t now)
 
 void worker_leave(struct share *s)
 {
-	evrec_error err = { 0 };
-	struct frame f;
-
 	/* From here on the owner cannot make it the heir unseen. */
 	(void)shutdown(s->link.line.fd, SHUT_RD);
-	while (s->link.phase != LINK_NONE && line_receive(s, &s->link.line, &f, &err) > 0 &&
-	       take_frame(s, &f, NO_MORE, &err)) {
-	}
+	receive_rest(s, NO_MORE);
 	if (s->link.phase != LINK_NONE) {
 		worker_end(s, NO_MORE);
 	}

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "share/share.h"
@@ -186,7 +187,37 @@ static void end_thread(struct process *p)
 	assert_int_equal(pthread_join(p->thread, NULL), 0);
 }
 
+/* ---- an end at a moment between two calls of the system ---- */
+
+static struct process *ends_before_send;
+
+/* In place of the C library's. */
+ssize_t send(int fd, const void *data, size_t len, int flags)
+{
+	struct process *p = ends_before_send;
+
+	ends_before_send = NULL;
+	if (p != NULL) {
+		end(p);
+	}
+	return sendto(fd, data, len, flags, NULL, 0);
+}
+
 /* ---- tests ---- */
+
+/* A worker that sends to an owner that has gone takes what the owner had said before. */
+static void test_heir_that_sends_to_the_owner_as_it_ends(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *heir = &w->processes[1];
+
+	share_flush(heir->share);
+	ends_before_send = owner;
+	step(w, 3);
+	assert_null(owner->share);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "the state");
+}
 
 static void test_process_that_is_about_to_end_is_not_the_heir(void **state)
 {
@@ -267,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_process_that_is_about_to_end_is_not_the_heir),
+		TEST(test_heir_that_sends_to_the_owner_as_it_ends),
 		TEST(test_process_that_is_about_to_end_is_the_heir_if_there_is_no_other),
 		TEST(test_process_that_is_about_to_end_binds_last),
 		TEST(test_heir_that_ends_before_it_owns_passes_the_state_on),
