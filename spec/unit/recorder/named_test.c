@@ -344,8 +344,12 @@ static void test_a_child_goes_on_while_other_threads_use_the_broadcaster(void **
 	evrec_sink *sink;
 	pthread_t threads[3];
 
-	if (UNDER_TSAN) {
-		skip(); /* gcc 12's TSan takes a child's first thread for one that the parent has */
+	/*
+	 * gcc 12's TSan takes a child's first thread for one that the parent has. Its ASan leaves the lock of its allocator
+	 * as it is over a fork, so the child waits for ever if another thread has the lock.
+	 */
+	if (UNDER_TSAN || UNDER_ASAN) {
+		skip();
 	}
 	b = open_handle("fork");
 	sink = file_sink(*state, "events");

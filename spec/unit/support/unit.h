@@ -27,6 +27,14 @@
 #define UNDER_TSAN false
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN true
+#elif defined(__has_feature)
+#define UNDER_ASAN __has_feature(address_sanitizer)
+#else
+#define UNDER_ASAN false
+#endif
+
 #define assert_str(s, literal) assert_true(str_eq((s), EVREC_STR(literal)))
 
 /* $EVREC_SEED, or a new seed. Prints it, so that a failure can be repeated. */
