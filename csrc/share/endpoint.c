@@ -322,8 +322,12 @@ int endpoint_send(int fd, const char *data, size_t len)
 
 long endpoint_receive(int fd, char *data, size_t size)
 {
-	const ssize_t len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
 
+	if (len < 0 && errno == ECONNRESET) {
+		/* The peer closed its socket with unread frames. Linux tells that once, before the frames that the peer had sent. */
+		len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
+	}
 	if (len < 0) {
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
 	}

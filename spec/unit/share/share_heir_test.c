@@ -233,6 +233,20 @@ static void test_process_that_is_about_to_end_is_not_the_heir(void **state)
 	assert_int_equal(share_role(ends->share), SHARE_WORKER);
 }
 
+/* The system reports an owner that has closed its socket with unread frames before what that has sent. */
+static void test_heir_whose_frames_the_owner_has_not_read(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *heir = &w->processes[1];
+
+	share_flush(heir->share);
+	share_step(heir->share, w->now, 0);
+	end(owner);
+	step(w, 3);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "the state");
+}
+
 static void test_process_that_is_about_to_end_is_the_heir_if_there_is_no_other(void **state)
 {
 	struct world *w = *state;
@@ -299,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_process_that_is_about_to_end_is_not_the_heir),
 		TEST(test_heir_that_sends_to_the_owner_as_it_ends),
+		TEST(test_heir_whose_frames_the_owner_has_not_read),
 		TEST(test_process_that_is_about_to_end_is_the_heir_if_there_is_no_other),
 		TEST(test_process_that_is_about_to_end_binds_last),
 		TEST(test_heir_that_ends_before_it_owns_passes_the_state_on),
