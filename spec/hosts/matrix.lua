@@ -42,6 +42,11 @@ function matrix.bound_of(row, column)
 	return column == "spool" and 0 or row.bound
 end
 
+--- How many seconds' worth may be counted twice: what the owner of a share had not acknowledged when it ended at once.
+function matrix.twice_bound_of(row, column)
+	return column == "share" and row.bound or 0
+end
+
 --- Calls the function with the name of each cell, its row and its column.
 function matrix.each(visit)
 	for _, row in ipairs(matrix) do
