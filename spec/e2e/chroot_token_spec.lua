@@ -1,6 +1,7 @@
 -- A real HAProxy, confined as Debian configures it, with a pod's service account. The token is renewed outside of its
 -- chroot as kubelet does it: a new folder, and one rename of the link `..data` that leads to it.
 local cluster = require "cluster"
+local host_configuration = require "host_configuration"
 local quickstart = require "quickstart"
 
 local function skip(reason)
@@ -27,26 +28,7 @@ core.register_action("tell", { "http-req" }, function(txn)
 end)
 ]]
 
-local CONFIGURATION = [[
-global
-	log stdout format short local0
-	user haproxy
-	group haproxy
-	chroot %s
-	hard-stop-after 10s
-	lua-load %s
-
-defaults
-	mode http
-	timeout connect 5s
-	timeout client 30s
-	timeout server 30s
-
-frontend web
-	bind 127.0.0.1:%d
-	http-request lua.tell
-	http-request return status 503
-]]
+local CONFINED = "\thard-stop-after 10s\n\tuser haproxy\n\tgroup haproxy\n\tchroot %s\n\tlua-load %s"
 
 local ROOT = "/var/lib/haproxy"
 
@@ -103,7 +85,7 @@ describe("a token that is renewed outside of HAProxy's chroot", function()
 		finally(function() os.remove(script) os.remove(path) end)
 		renew(token "proxy")
 		cluster.write(script, SCRIPT:format(volume, namespace))
-		cluster.write(path, CONFIGURATION:format(ROOT, script, port))
+		cluster.write(path, host_configuration.haproxy(port, CONFINED:format(ROOT, script), "tell", 503))
 		local address, number = cluster.connection().server:match "^https://(.-):(%d+)$"
 		local stop, pid, log = quickstart.start(cluster.scratch, ("haproxy %s -db -f %s"):format(mode, path),
 			("env KUBERNETES_SERVICE_HOST=%s KUBERNETES_SERVICE_PORT=%s %s"):format(address, number,

@@ -22,6 +22,7 @@ describe("resume", function()
 			local b = evrec.broadcaster { on_error = function(message, name) print(name .. ": " .. message) end }
 			b:start_recording_to_sink(evrec.sink.kubernetes {
 				server = %q, token = %q, ca_file = %q, api = %q, correlate = "series", resume = true, resume_instances = { %q },
+				state_file = %s,
 			})
 			local r = b:new_recorder { component = %q, instance = %q }
 			for _ = 1, %d do
@@ -29,7 +30,8 @@ describe("resume", function()
 			end
 			%s
 		]]):format(connection.server, connection.token, connection.ca_file, options.api or "events.k8s.io/v1",
-			options.instances or "nobody", namespace, instance, n, namespace, ending or "assert(b:shutdown(20))"))
+			options.instances or "nobody", options.state_file and ("%q"):format(options.state_file) or "nil", namespace,
+			instance, n, namespace, ending or "assert(b:shutdown(20))"))
 		return (cluster.run { fixtures.lua, script })
 	end
 
@@ -79,6 +81,66 @@ describe("resume", function()
 		assert.equal(1201, cluster.count(namespace))
 		assert.equal("", live("many", 1, {}))
 		assert.equal(1201, cluster.count(namespace))
+	end)
+
+	describe("with a state_file", function()
+		local options = { state_file = cluster.scratch .. "/resume.state" }
+
+		local function copy(from, to)
+			assert.is_true(select(2, cluster.run { "cp", from, to }))
+		end
+
+		before_each(function() os.remove(options.state_file) end)
+
+		it("counts once what the server and the file know", function()
+			for i = 1, 3 do
+				assert.equal("", live("both", 2, options))
+				check_one(2 * i)
+			end
+			-- The file is at most a second behind.
+			live("both", 2, options, "assert(b:flush(20)); os.execute 'sleep 2; kill -9 $PPID'")
+			assert.equal("", live("both", 2, options))
+			check_one(10)
+		end)
+
+		it("goes on with the server's count if the file is older", function()
+			local older = options.state_file .. ".older"
+			assert.equal("", live("both", 2, options))
+			copy(options.state_file, older)
+			assert.equal("", live("both", 3, options))
+			check_one(5)
+			copy(older, options.state_file)
+			-- The list comes with the first write, before the event is seen again.
+			live("both", 0, options, ([[
+				local object = { kind = "Pod", namespace = %q, name = "web" }
+				r:event({ kind = "Pod", namespace = object.namespace, name = "other" }, "Normal", "Started", "m")
+				assert(b:flush(20))
+				r:event(object, "Warning", "BackOff", "crashed")
+				assert(b:shutdown(20))
+			]]):format(namespace))
+			cluster.kubectl("delete", "events", "-n", namespace, "--field-selector=involvedObject.name=other")
+			check_one(6)
+		end)
+
+		it("goes on with the file's count if the process was killed before it wrote that", function()
+			live("both", 2, options, ([[
+				assert(b:flush(20))
+				for _ = 1, 5 do
+					r:event({ kind = "Pod", namespace = %q, name = "web" }, "Warning", "BackOff", "crashed")
+				end
+				os.execute "sleep 2; kill -9 $PPID"
+			]]):format(namespace))
+			check_one(2)
+			assert.equal("", live("both", 1, options))
+			check_one(8)
+		end)
+
+		it("goes on with the server's count if the file is gone", function()
+			assert.equal("", live("both", 2, options))
+			os.remove(options.state_file)
+			assert.equal("", live("both", 2, options))
+			check_one(4)
+		end)
 	end)
 
 	it("says once that an account may not list, and records", function()

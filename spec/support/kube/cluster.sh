@@ -26,9 +26,15 @@ usage() { sed -n '/^# usage/,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 say() { printf 'kube/cluster: %s\n' "$*"; }
 die() { say "$*" >&2; exit 1; }
 
-# The pid may belong to another process by now; a zombie has no environment.
-ours() { grep -qzxF "EVREC_CLUSTER=$DIR" "/proc/$1/environ" 2>/dev/null; }
 of_process() { sed -n "s/^$2:[[:space:]]*\([^ ]*\).*/\1/p" "/proc/$1/status" 2>/dev/null || true; }
+ours() { # pid: it may belong to another process by now
+  # A process has no environment if it is a zombie, and while execve() reads its new program from the disk.
+  for _ in {1..1000}; do
+    if grep -qz . "/proc/$1/environ" 2>/dev/null || [[ $(of_process "$1" State) != [!ZX] ]]; then break; fi
+    sleep 0.01
+  done
+  grep -qzxF "EVREC_CLUSTER=$DIR" "/proc/$1/environ" 2>/dev/null
+}
 pid_of() (pid=$(cat "$DIR/$1.pid" 2>/dev/null) && ours "$pid" && echo "$pid")
 
 launch() { # name command...: for a bounded time, in a session of its own, without the caller's descriptors
