@@ -63,7 +63,7 @@ bool evrec_clock_is_fake(const evrec_clock *clock)
 	return clock->fake;
 }
 
-int64_t evrec_clock_now(const evrec_clock *clock)
+HOT int64_t evrec_clock_now(const evrec_clock *clock)
 {
 	return clock->fake ? atomic_load(&clock->now) : read_clock(CLOCK_REALTIME);
 }

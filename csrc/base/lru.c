@@ -328,7 +328,7 @@ static __attribute__((noinline)) void *put_anywhere(struct lru *lru, struct key 
 	return node + 1;
 }
 
-void *lru_put(struct lru *lru, struct key *key, bool *fresh)
+HOT void *lru_put(struct lru *lru, struct key *key, bool *fresh)
 {
 	/* The entry that the last lru_put found saves 379 of 1,603 instructions of a duplicate. */
 	struct node *node = key->cache == lru->number ? entry_at(lru, key->handle) : NULL;

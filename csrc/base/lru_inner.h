@@ -26,15 +26,15 @@ struct slot {
 };
 
 struct lru {
-	const struct lru_type *type;
 	uint64_t number; /* unique among all caches of the process, also those that were freed */
-	size_t capacity, node_size;
-	char *nodes; /* room for `room` nodes; the first `len` are in use, but for those that were removed */
-	uint32_t len, room;
+	char *nodes;     /* room for `room` nodes; the first `len` are in use, but for those that were removed */
+	size_t node_size;
+	uint32_t len, newest, oldest, room;
 	uint32_t removed, free; /* the number of these, and the index of the first; NONE */
 	struct slot *slots;     /* mask + 1 slots: a power of two, at least twice `room` */
 	uint32_t mask;
-	uint32_t newest, oldest;
+	size_t capacity;
+	const struct lru_type *type;
 };
 
 static inline struct node *node_at(const struct lru *lru, uint32_t i)

@@ -13,7 +13,7 @@ double token_bucket_tokens(const struct token_bucket *b, unsigned burst, double 
 	return tokens > burst ? burst : tokens;
 }
 
-bool token_bucket_take(struct token_bucket *b, unsigned burst, double qps, int64_t now)
+HOT bool token_bucket_take(struct token_bucket *b, unsigned burst, double qps, int64_t now)
 {
 	double tokens = token_bucket_tokens(b, burst, qps, now) - 1;
 

@@ -97,8 +97,8 @@ static void locals_pop_oldest(struct aggregate *r)
 	r->locals_len--;
 }
 
-bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_str local_key, int64_t now,
-                        bool *combine)
+HOT bool aggregator_observe(struct aggregator *a, struct key *aggregate_key, evrec_str local_key, int64_t now,
+                            bool *combine)
 {
 	bool fresh;
 	struct aggregate *r = lru_put(a->cache, aggregate_key, &fresh);

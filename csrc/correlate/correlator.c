@@ -225,8 +225,8 @@ static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const 
 }
 
 /* Else the compiler splits it, for the sake of observe_watched, and each call jumps once more. */
-__attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
-                                                 int64_t now, const struct origin *origin, struct observed *o)
+HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
+                                                     int64_t now, const struct origin *origin, struct observed *o)
 {
 	bool combined, known, ok;
 	struct key *key;

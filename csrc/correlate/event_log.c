@@ -99,8 +99,8 @@ static bool observe_new(struct event_log *l, struct observation *o, struct obser
 	return true;
 }
 
-bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
-                       int64_t now, bool *known)
+HOT bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
+                           int64_t now, bool *known)
 {
 	bool fresh;
 	struct observation *o = lru_put(l->cache, key, &fresh);

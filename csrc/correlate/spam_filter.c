@@ -20,7 +20,7 @@ void spam_filter_destroy(struct spam_filter *f)
 	lru_free(f->cache);
 }
 
-bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip)
+HOT bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip)
 {
 	bool fresh;
 	struct token_bucket *bucket = lru_put(f->cache, spam_key, &fresh);

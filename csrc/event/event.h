@@ -49,6 +49,9 @@ evrec_str text_clean(evrec_str text, size_t max, struct buf *scratch);
  */
 void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 
+/* Not 0, and unique in the process: no other reference ever has it, not even one in the same place in memory. */
+uint64_t prepared_ref_number(const evrec_prepared_ref *ref);
+
 size_t event_size(const evrec_event *event); /* the bytes of its block of memory */
 /*
  * Appends these bytes as they are, and makes an event of them again, in this or another process of the same build of

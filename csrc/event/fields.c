@@ -11,6 +11,7 @@ struct evrec_event {
 
 struct evrec_prepared_ref {
 	atomic_uint refs;
+	uint64_t number;
 	evrec_reference fields;
 };
 
@@ -273,6 +274,7 @@ const evrec_fields *evrec_event_fields(const evrec_event *event)
 
 evrec_prepared_ref *evrec_prepared_ref_new(const evrec_reference *reference, evrec_error *err)
 {
+	static _Atomic uint64_t numbers;
 	evrec_prepared_ref *ref;
 
 	if (check_reference(reference, "reference", err) != 0) {
@@ -284,6 +286,7 @@ evrec_prepared_ref *evrec_prepared_ref_new(const evrec_reference *reference, evr
 		return NULL;
 	}
 	atomic_init(&ref->refs, 1);
+	ref->number = atomic_fetch_add(&numbers, 1) + 1;
 	ref->fields = *reference;
 	(void)pack((char *)(ref + 1), &ref->fields, reference_strings, COUNT(reference_strings));
 	return ref;
@@ -302,7 +305,12 @@ void evrec_prepared_ref_release(evrec_prepared_ref *ref)
 	}
 }
 
-const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref)
+HOT uint64_t prepared_ref_number(const evrec_prepared_ref *ref)
+{
+	return ref->number;
+}
+
+HOT const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref)
 {
 	return &ref->fields;
 }

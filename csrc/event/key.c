@@ -63,6 +63,14 @@ static inline bool is_same(evrec_str a, evrec_str b)
 	return a.len == b.len && bytes_equal(a.data, b.data, a.len);
 }
 
+HOT bool keys_are_of_same_object(const struct keys *keys, const evrec_fields *e)
+{
+	const evrec_str *at = keys->at;
+
+	/* Not is_same, whose code would be 12 cache lines instead of 4: in nginx it is seldom in the processor's cache. */
+	return keys->made && str_eq(at[NOTE], e->note) && str_eq(at[REASON], e->reason) && str_eq(at[TYPE], e->type);
+}
+
 bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *e)
 {
 	const evrec_reference *r = &e->regarding;

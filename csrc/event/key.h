@@ -36,6 +36,8 @@ bool keys_are_of(const struct keys *keys, const evrec_fields *event);
  * made of. Not comparing them saves 86 of 1,310 instructions of a duplicate.
  */
 bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *event);
+/* The same for an event that is known to have the reference, too. */
+bool keys_are_of_same_object(const struct keys *keys, const evrec_fields *event);
 /* Makes all three keys, in the memory of the last ones. False: no memory. */
 bool keys_make(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);

@@ -11,6 +11,13 @@
 #pragma GCC visibility push(hidden)
 
 /*
+ * As in the core: HOT functions, which each known event passes, lie side by side in memory. COLD is a function that
+ * hardly any event passes.
+ */
+#define HOT __attribute__((hot))
+#define COLD __attribute__((cold))
+
+/*
  * A type of userdata. The registry holds its metatable under the type's address, a key that no other library has. The
  * table of methods does not hold the metamethods, so a script cannot call `object:__gc()`.
  */

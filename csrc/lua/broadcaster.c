@@ -149,7 +149,7 @@ static void end(struct broadcaster *b)
 }
 
 /* Tells while the host has the outer call's place, so that a finalizer that runs meanwhile does not tell as well. */
-void broadcaster_leave(struct broadcaster *b, lua_State *outer)
+HOT void broadcaster_leave(struct broadcaster *b, lua_State *outer)
 {
 	if (b->loud && outer == NULL) {
 		telling_due(b, b->host.L);

@@ -11,7 +11,7 @@ enum recorder_upvalue {
 	UP_LAST = UP_EMIT_FIELDS
 };
 
-static int recorder_event(lua_State *L)
+HOT static int recorder_event(lua_State *L)
 {
 	struct recording r;
 

@@ -51,7 +51,7 @@ int recording_refuse(struct recording *r)
 	return fail(r->L, &r->err);
 }
 
-int recording_make(struct recording *r)
+HOT int recording_make(struct recording *r)
 {
 	struct broadcaster *b = r->recorder->b;
 	lua_State *outer = broadcaster_enter(b, r->L);

@@ -37,7 +37,7 @@ struct recording {
  * The slow path of recording_begin, out of line: self is no recorder (NULL), was collected, or the stack cannot grow.
  * Pushes nil, message, name, and returns false.
  */
-bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder);
+COLD bool recording_decline(lua_State *L, struct recording *r, struct recorder *recorder);
 
 /*
  * Begins a call with that many arguments, self included. Missing arguments become nil. `slots` is how many stack slots
@@ -105,7 +105,7 @@ bool recording_raised(struct recording *r, int status, const char *name);
  * The ends of a call. recording_refuse counts it as dropped or invalid, as r->err says; recording_make records the
  * event. Both push the results, and return how many they are.
  */
-int recording_refuse(struct recording *r);
+COLD int recording_refuse(struct recording *r);
 int recording_make(struct recording *r);
 
 #pragma GCC visibility pop

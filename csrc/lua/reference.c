@@ -115,8 +115,8 @@ static inline bool read_string(lua_State *L, struct id_table table, int key, con
 	return type == LUA_TNIL || accept_other(L, type, key, argument, err);
 }
 
-bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref, evrec_reference *r,
-                    evrec_error *err)
+HOT bool reference_read(lua_State *L, int index, const char *argument, const evrec_prepared_ref **ref,
+                        evrec_reference *r, evrec_error *err)
 {
 	const struct reference *box = lua_touserdata(L, index);
 	struct id_table object, metadata;

@@ -38,8 +38,8 @@ void reference_push_upvalues(lua_State *L);
 #define REFERENCE_SLOTS 8
 
 /* Sets *err to "<argument><name>: expected <expected>, got <type of the value at index>". Returns false. */
-bool refuse_type(lua_State *L, int index, const char *argument, const char *name, const char *expected,
-                 evrec_error *err);
+COLD bool refuse_type(lua_State *L, int index, const char *argument, const char *name, const char *expected,
+                      evrec_error *err);
 
 /*
  * Reads the object at `index`. If it is a userdata of evrec.reference, sets *ref, else sets *ref to NULL, and

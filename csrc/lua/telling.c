@@ -51,7 +51,7 @@ static bool log_line(lua_State *L, const char *line)
 	return telling.told;
 }
 
-static void tell(struct broadcaster *b, lua_State *L, bool all)
+HOT static void tell(struct broadcaster *b, lua_State *L, bool all)
 {
 	char line[EVREC_LINE_SIZE];
 
@@ -63,7 +63,7 @@ static void tell(struct broadcaster *b, lua_State *L, bool all)
 	}
 }
 
-void telling_due(struct broadcaster *b, lua_State *L)
+HOT void telling_due(struct broadcaster *b, lua_State *L)
 {
 	tell(b, L, false);
 }

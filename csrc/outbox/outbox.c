@@ -273,7 +273,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	return target != NULL;
 }
 
-bool outbox_has_news(const struct outbox *ob)
+HOT bool outbox_has_news(const struct outbox *ob)
 {
 	return atomic_load_explicit(&ob->news, memory_order_relaxed);
 }

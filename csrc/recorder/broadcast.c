@@ -43,7 +43,7 @@ static void finish_broadcast(struct hub *hub, evrec_event *copy)
 	}
 }
 
-bool hub_broadcast(struct hub *hub, evrec_fields *event, struct keys *keys, int64_t now)
+HOT bool hub_broadcast(struct hub *hub, evrec_fields *event, struct keys *keys, int64_t now)
 {
 	/* A watch that a callback starts is appended after these `n`: it gets later events only. */
 	const size_t n = hub->watches.len;

@@ -204,7 +204,7 @@ static void give(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, i
  * Broadcasts the events that callbacks have recorded until now, and no later ones: a callback that records an event for
  * every event that it sees would otherwise never let this end.
  */
-static void broadcast_deferred(evrec_broadcaster *b)
+HOT static void broadcast_deferred(evrec_broadcaster *b)
 {
 	size_t n = b->deferred_len;
 
@@ -294,7 +294,7 @@ int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whol
 	return code;
 }
 
-int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
+HOT int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err)
 {
 	int code;
 

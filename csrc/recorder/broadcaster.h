@@ -57,7 +57,7 @@ void broadcaster_unref(evrec_broadcaster *b);
 void broadcaster_enter_phase(evrec_broadcaster *b, enum broadcaster_phase phase);
 
 /* In a forked child: forgets what belongs to the parent. With the lock of the hub held. */
-void broadcaster_check_fork_slowly(evrec_broadcaster *b);
+COLD void broadcaster_check_fork_slowly(evrec_broadcaster *b);
 
 static inline void broadcaster_check_fork(evrec_broadcaster *b)
 {
@@ -84,7 +84,7 @@ void handle_unlock(evrec_broadcaster *b);
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
 /* Counts an event that was turned away because the broadcaster is closed, or because there was no memory for all of it. */
-int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err);
+COLD int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err);
 
 /*
  * A poll in which every sink without a thread begins at most one write after `deadline` (CLOCK_MONOTONIC, ns). If it
@@ -93,7 +93,7 @@ int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec
 void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes);
 
 /* Count a recording call that was invalid, or for which there was no memory. */
-void broadcaster_refuse(evrec_broadcaster *b, const char *message);
+COLD void broadcaster_refuse(evrec_broadcaster *b, const char *message);
 void broadcaster_drop(evrec_broadcaster *b);
 
 /* Tells of recorders with too many different values in a field. Not from a callback. */

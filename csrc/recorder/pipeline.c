@@ -22,7 +22,7 @@ static void drop(struct pipeline *pipeline, const struct observed *o, struct key
 }
 
 /* The event, as it was observed, had no token. */
-static void tell_limited(const struct pipeline *pipeline, const struct observed *o)
+HOT static void tell_limited(const struct pipeline *pipeline, const struct observed *o)
 {
 	evrec_fields event;
 
@@ -74,8 +74,8 @@ static int observe_once(struct pipeline *pipeline, const evrec_fields *event, st
 	return correlator_observe(pipeline->correlator, event, keys, now, pipeline->origin, observed);
 }
 
-static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                   struct observed *observed)
+HOT static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                       struct observed *observed)
 {
 	const int code = observe_once(pipeline, event, keys, now, observed);
 	const struct origin *origin = pipeline->origin;
@@ -133,7 +133,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 }
 
 /* An event had no token. */
-static void limit(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
+HOT static void limit(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
 {
 	pipeline->rate_limited++;
 	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
@@ -171,7 +171,7 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 	}
 }
 
-void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
+HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
 {
 	struct occurrence occurrence;
 	struct write_draft draft;

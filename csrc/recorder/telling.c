@@ -126,15 +126,13 @@ static bool has_troubles(const struct hub *hub)
 	       hub->fork_generation == sender_fork_generation();
 }
 
-static bool next_line(struct hub *hub, const evrec_clock *clock, bool all, char text[EVREC_LINE_SIZE])
+/* Out of line, its large frame costs nothing as long as there is no line. */
+static __attribute__((noinline)) bool next_line(struct hub *hub, const evrec_clock *clock, bool all,
+                                                char text[EVREC_LINE_SIZE])
 {
-	uint64_t before;
+	const uint64_t before = hub->troubles->waiting + hub->troubles->untold;
 	struct line line;
 
-	if (!has_troubles(hub)) {
-		return false;
-	}
-	before = hub->troubles->waiting + hub->troubles->untold;
 	if (!troubles_next_line(hub->troubles, clock_coarse(clock), all, &line)) {
 		return false;
 	}
@@ -143,7 +141,7 @@ static bool next_line(struct hub *hub, const evrec_clock *clock, bool all, char 
 	return true;
 }
 
-bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char text[EVREC_LINE_SIZE])
+HOT bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char text[EVREC_LINE_SIZE])
 {
 	struct hub *hub = b->hub;
 	bool found;
@@ -152,7 +150,7 @@ bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char text[EVREC
 		return false;
 	}
 	hub_lock(hub);
-	found = next_line(hub, b->options.clock, all, text);
+	found = has_troubles(hub) && next_line(hub, b->options.clock, all, text);
 	hub_unlock(hub);
 	return found;
 }

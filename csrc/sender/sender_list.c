@@ -47,7 +47,7 @@ void sender_watch_forks(void)
 	senders_init();
 }
 
-unsigned sender_fork_generation(void)
+HOT unsigned sender_fork_generation(void)
 {
 	return atomic_load(&generation);
 }

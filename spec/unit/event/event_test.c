@@ -239,7 +239,8 @@ static void test_keys_depend_on_their_parts_only(void **state)
 		               &event.type,
 		               &event.reason,
 		               &event.note };
-	const size_t source = 4; /* number of parts of the source */
+	/* How many parts are those of the source, and of the source and the object. */
+	const size_t source = 4, object = KEY_PARTS - 3;
 	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 32, 33, 40 };
 	struct keys keys = { 0 };
 	char text[40], own[40];
@@ -249,6 +250,7 @@ static void test_keys_depend_on_their_parts_only(void **state)
 	assert_int_equal(sizeof(parts) / sizeof(parts[0]), KEY_PARTS);
 	assert_false(keys_are_of(&keys, &event));
 	assert_false(keys_are_of_same_source(&keys, &event));
+	assert_false(keys_are_of_same_object(&keys, &event));
 	memset(text, 'x', sizeof(text));
 	for (j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
 		for (i = 0; i < KEY_PARTS; i++) {
@@ -261,10 +263,12 @@ static void test_keys_depend_on_their_parts_only(void **state)
 			event.action = event.regarding.resource_version = (evrec_str){ own, i };
 			assert_true(keys_are_of(&keys, &event));
 			assert_true(keys_are_of_same_source(&keys, &event));
+			assert_true(keys_are_of_same_object(&keys, &event));
 			for (k = 0; k < lengths[j]; k++) {
 				own[k] = 'y';
 				assert_false(keys_are_of(&keys, &event));
 				assert_int_equal(keys_are_of_same_source(&keys, &event), i < source);
+				assert_int_equal(keys_are_of_same_object(&keys, &event), i < object);
 				own[k] = 'x';
 			}
 			parts[i]->len--;
