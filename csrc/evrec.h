@@ -670,10 +670,11 @@ typedef struct evrec_broadcaster_options {
 	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that differs gets
 	 * "share_refused" and the option, and its events wait until the owner ends; if the process or the broadcaster ends
 	 * first, it writes them itself, without the state_file. Only processes of this user, of root and of `share_users` are
-	 * talked to: on_error of either side gets "share_refused" with the process and its user, once, and events wait. A
-	 * process of root that is to hand over to an owner of another user has to list that. If a worker's events wait and
-	 * the owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the owner's
-	 * process; and "share_answers", once it answers or another process is the owner. Nobody takes its place before that.
+	 * talked to: on_error of the process that refuses, and of a worker that is refused, gets "share_refused" with the user
+	 * that is not listed, once, and the worker's events wait. A process of root that is to hand over to an owner of another user has to list that. If a worker's
+	 * events wait and the owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the
+	 * owner's process; and "share_answers", once it answers or another process is the owner. Nobody takes its place
+	 * before that.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
@@ -690,7 +691,8 @@ typedef struct evrec_broadcaster_options {
 	 */
 	bool share_client_only;
 	/*
-	 * The uids, at most 64, of other users whose processes are talked to; need not be equal in all processes. A path may
+	 * The uids, at most 64, of other users whose processes are talked to; only with `share`. They need not be equal in
+	 * all processes. A path may
 	 * then lie in a folder of one of them too: this process connects there, and is never the owner.
 	 */
 	const unsigned *share_users;

@@ -199,7 +199,8 @@ static void read_strings(const struct reading *r, const struct option *o, struct
 	for (size_t i = 0; i < strings->len; i++) {
 		lua_rawgeti(L, list, (int)(i + 1));
 		if (o->type == OPTION_NAMES && lua_type(L, -1) == LUA_TNUMBER) {
-			(void)lua_tolstring(L, -1, NULL);
+			(void)number_describe(L);
+			lua_remove(L, -2);
 		}
 		expect(r, o, LUA_TSTRING, expected);
 		items[i].data = lua_tolstring(L, -1, &items[i].len);

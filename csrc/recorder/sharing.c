@@ -20,6 +20,10 @@ int sharing_check(const evrec_broadcaster_options *options, evrec_error *err)
 	if (options->share_users_len > USERS_MAX) {
 		return error_set(err, EVREC_EINVALID, "share_users: more than %d", USERS_MAX);
 	}
+	if (options->share_users_len != 0 && options->share.len == 0) {
+		return error_set(err, EVREC_EINVALID,
+		                 "share_users: without the option 'share' there is nothing to share");
+	}
 	return options->share.len == 0 ? 0 : endpoint_init(&endpoint, options->share, err);
 }
 

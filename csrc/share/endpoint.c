@@ -41,6 +41,7 @@ static void watch_forks(void)
 	(void)pthread_atfork(lock, unlock, after_fork_in_child);
 }
 
+/* With the lock held, from the making of the descriptor on: no child keeps a copy. */
 static void add(struct endpoint_copied *copied, int *fd)
 {
 	*copied = (struct endpoint_copied){ .fd = fd, .next = all };
@@ -50,11 +51,26 @@ static void add(struct endpoint_copied *copied, int *fd)
 	all = copied;
 }
 
-void endpoint_copied_begin(struct endpoint_copied *copied, int *fd)
+/* With the lock held. */
+static void take_out(const struct endpoint_copied *copied)
 {
-	(void)pthread_once(&once, watch_forks);
+	if (copied->prev != NULL) {
+		copied->prev->next = copied->next;
+	} else {
+		all = copied->next;
+	}
+	if (copied->next != NULL) {
+		copied->next->prev = copied->prev;
+	}
+}
+
+void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd)
+{
 	lock();
-	add(copied, fd);
+	take_out(copied);
+	*to_fd = *fd;
+	*fd = -1;
+	add(to, to_fd);
 	unlock();
 }
 
@@ -65,35 +81,39 @@ void endpoint_copied_end(struct endpoint_copied *copied, int *fd)
 	lock();
 	own = *fd;
 	if (own >= 0) {
-		if (copied->prev != NULL) {
-			copied->prev->next = copied->next;
-		} else {
-			all = copied->next;
-		}
-		if (copied->next != NULL) {
-			copied->next->prev = copied->prev;
-		}
+		take_out(copied);
 		*fd = -1;
 	}
 	unlock();
 	if (own >= 0) {
-		/* A child that was forked just now may have a copy: nobody must wait for that. */
+		/* A process that evrec does not know of may have a copy: nobody must wait for that. */
 		(void)shutdown(own, SHUT_RDWR);
 		(void)close(own);
 	}
 }
 
-/* Under the lock from its making on: no child keeps a copy. */
-static bool open_socket(struct endpoint *e)
+static bool open_socket(struct endpoint_copied *copied, int *fd)
 {
 	(void)pthread_once(&once, watch_forks);
 	lock();
-	e->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (e->fd >= 0) {
-		add(&e->copied, &e->fd);
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd >= 0) {
+		add(copied, fd);
 	}
 	unlock();
-	return e->fd >= 0;
+	return *fd >= 0;
+}
+
+/* The kernel's accept of a socket that does not block. */
+static bool accept_socket(int listening, struct endpoint_copied *copied, int *fd)
+{
+	lock();
+	*fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (*fd >= 0) {
+		add(copied, fd);
+	}
+	unlock();
+	return *fd >= 0;
 }
 
 int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err)
@@ -138,7 +158,7 @@ static enum endpoint_result failed(const struct endpoint *e, const char *what, i
 {
 	char text[96];
 
-	error_set(err, EVREC_ESYSTEM, "share: %s: %s: %s", e->name, what, strerror_r(error, text, sizeof(text)));
+	error_set(err, EVREC_ESYSTEM, "%s: %s: %s", e->name, what, strerror_r(error, text, sizeof(text)));
 	return ENDPOINT_FAILED;
 }
 
@@ -167,8 +187,13 @@ static bool check_folder(const struct endpoint *e, bool *is_own, evrec_error *er
 		return false;
 	}
 	*is_own = st.st_uid == geteuid();
+	if (S_ISLNK(st.st_mode)) {
+		error_set(err, EVREC_ESYSTEM, "%s: its folder is a symbolic link; name the folder that it leads to",
+		          e->address.sun_path);
+		return false;
+	}
 	if (!S_ISDIR(st.st_mode) || (!*is_own && !is_listed(e, st.st_uid)) || (st.st_mode & 077) != 0) {
-		error_set(err, EVREC_ESYSTEM, "share: %s: its folder must be this user's%s, with mode 0700",
+		error_set(err, EVREC_ESYSTEM, "%s: its folder must be this user's%s, with mode 0700",
 		          e->address.sun_path, e->users_len == 0 ? "" : " or that of one of share_users");
 		return false;
 	}
@@ -184,7 +209,7 @@ static bool remove_stale(const struct endpoint *e, evrec_error *err)
 		return true;
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		error_set(err, EVREC_ESYSTEM, "share: %s is no socket", e->address.sun_path);
+		error_set(err, EVREC_ESYSTEM, "%s is no socket", e->address.sun_path);
 		return false;
 	}
 	(void)unlink(e->address.sun_path);
@@ -215,7 +240,7 @@ static enum endpoint_result take_path(struct endpoint *e, evrec_error *err)
 
 static enum endpoint_result bind_socket(struct endpoint *e, evrec_error *err)
 {
-	if (!open_socket(e)) {
+	if (!open_socket(&e->copied, &e->fd)) {
 		return failed(e, "socket", errno, err);
 	}
 	/* The mode that bind gives the file. */
@@ -258,22 +283,23 @@ static bool check_peer(const struct endpoint *e, const struct endpoint_peer *pee
 		return true;
 	}
 	error_set(err, EVREC_EINVALID,
-	          "share: the process %d at the other end of %s is of user %u, which is not one of share_users",
-	          peer->pid, e->name, peer->user);
+	          "the process %d at the other end of %s is of user %u, which is not one of share_users", peer->pid,
+	          e->name, peer->user);
 	return false;
 }
 
-enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err)
+enum endpoint_result endpoint_connect(const struct endpoint *e, struct endpoint_copied *copied, int *fd,
+                                      evrec_error *err)
 {
 	enum endpoint_result result = ENDPOINT_OK;
 	struct endpoint_peer peer;
 	bool is_own;
 
+	*fd = -1;
 	if (!e->abstract && !check_folder(e, &is_own, err)) {
 		return ENDPOINT_FAILED;
 	}
-	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0) {
+	if (!open_socket(copied, fd)) {
 		return failed(e, "socket", errno, err);
 	}
 	if (connect(*fd, (const struct sockaddr *)(const void *)&e->address, e->address_len) != 0) {
@@ -284,29 +310,24 @@ enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_e
 		result = check_peer(e, &peer, err) ? ENDPOINT_OK : ENDPOINT_REFUSED;
 	}
 	if (result != ENDPOINT_OK) {
-		(void)close(*fd);
-		*fd = -1;
+		endpoint_copied_end(copied, fd);
 	}
 	return result;
 }
 
-int endpoint_accept(const struct endpoint *e, struct endpoint_peer *peer, evrec_error *err)
+bool endpoint_accept(const struct endpoint *e, struct endpoint_copied *copied, int *fd, struct endpoint_peer *peer,
+                     evrec_error *err)
 {
-	const int fd = accept4(e->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
 	err->code = 0;
-	if (fd < 0) {
+	if (!accept_socket(e->fd, copied, fd)) {
 		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
 			(void)failed(e, "accept", errno, err);
 		}
-		return -1;
+		return false;
 	}
-	*peer = endpoint_peer_of(fd);
-	if (!check_peer(e, peer, err)) {
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
+	*peer = endpoint_peer_of(*fd);
+	(void)check_peer(e, peer, err);
+	return true;
 }
 
 int endpoint_send(int fd, const char *data, size_t len)

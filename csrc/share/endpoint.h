@@ -52,24 +52,29 @@ struct endpoint_peer {
 	unsigned user;
 };
 
-/* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share". No I/O. */
+/* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share: ", as others do not. No I/O. */
 int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err);
 /* Unbinds it. */
 void endpoint_close(struct endpoint *e);
 
 /* Binds the socket and listens, in e->fd. A path in a folder of another one of `users` is in use by that user's. */
 enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err);
-/* Connects; *fd is the caller's. */
-enum endpoint_result endpoint_connect(const struct endpoint *e, int *fd, evrec_error *err);
 /*
- * The next connection; the caller's. -1: none waits, and then err->code is 0; or see *err, whose code is EVREC_EINVALID
- * if a process of another user was refused: *peer.
+ * Connects. ENDPOINT_OK: the caller ends *fd by endpoint_copied_end, and until then *copied and *fd stay where they are; a
+ * forked child closes its copy, and sets *fd to -1. Else *fd is -1.
  */
-int endpoint_accept(const struct endpoint *e, struct endpoint_peer *peer, evrec_error *err);
+enum endpoint_result endpoint_connect(const struct endpoint *e, struct endpoint_copied *copied, int *fd,
+                                      evrec_error *err);
+/*
+ * Takes the next connection; as for endpoint_connect. If err->code is EVREC_EINVALID, it is that of a process of another
+ * user, *peer, which is to be told so at most. False: none waits, and then err->code is 0; or see *err.
+ */
+bool endpoint_accept(const struct endpoint *e, struct endpoint_copied *copied, int *fd, struct endpoint_peer *peer,
+                     evrec_error *err);
 struct endpoint_peer endpoint_peer_of(int fd);
 
-/* From now on a forked child closes its copy of *fd, and sets *fd to -1. Both must stay where they are. */
-void endpoint_copied_begin(struct endpoint_copied *copied, int *fd);
+/* Moves a connection to another place; *fd is -1 from then on. */
+void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd);
 /* Ends the connection, for all copies, and sets *fd to -1; does nothing if it is -1. */
 void endpoint_copied_end(struct endpoint_copied *copied, int *fd);
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-#include <unistd.h>
+#include <stdio.h>
 
 #define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
 #define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
@@ -67,14 +67,16 @@ bool owner_begin(struct share *s)
 
 /* ---- connections ---- */
 
-static void add_peer(struct share *s, int fd)
+static void add_peer(struct share *s, struct endpoint_copied *copied, int *fd)
 {
-	struct peer *peer = s->peers_len < PEERS_MAX ? peer_new(s->last_number + 1, fd) : NULL;
+	struct peer *peer = s->peers_len < PEERS_MAX ? peer_new(s->last_number + 1) : NULL;
 
 	if (peer == NULL) {
-		(void)close(fd);
+		endpoint_copied_end(copied, fd);
 		return;
 	}
+	endpoint_copied_move(copied, fd, &peer->line.copied, &peer->line.fd);
+	line_begin(&peer->line);
 	s->last_number++;
 	share_lock(s);
 	peer->next = s->peers;
@@ -83,9 +85,17 @@ static void add_peer(struct share *s, int fd)
 	s->peers_len++;
 }
 
-/* Each foreign user once, until there is another one. */
-static void tell_refusal(struct share *s, const struct endpoint_peer *peer, const evrec_error *err, int64_t now)
+/* The process is told why; this one tells each foreign user once, until there is another one. */
+static void refuse_user(struct share *s, int fd, const struct endpoint_peer *peer, const evrec_error *err, int64_t now)
 {
+	struct buf out = { 0 };
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "user %u is not one of its share_users", peer->user);
+	if (frame_refuse(&out, (evrec_str){ NULL, 0 }, str_from(text))) {
+		(void)endpoint_send(fd, out.data, out.len);
+	}
+	buf_free(&out);
 	if (peer->user != s->refused_user && s->next_refusal <= now) {
 		s->refused_user = peer->user;
 		s->next_refusal = now + REFUSAL_EACH;
@@ -95,16 +105,19 @@ static void tell_refusal(struct share *s, const struct endpoint_peer *peer, cons
 
 static void accept_some(struct share *s, int64_t now)
 {
+	struct endpoint_copied copied;
 	struct endpoint_peer peer;
 	evrec_error err = { 0 };
+	int fd;
 
 	for (size_t i = 0; i < FRAMES_A_STEP && s->next_accept <= now && !s->alone; i++) {
-		const int fd = endpoint_accept(&s->endpoint, &peer, &err);
+		const bool came = endpoint_accept(&s->endpoint, &copied, &fd, &peer, &err);
 
-		if (fd >= 0) {
-			add_peer(s, fd);
-		} else if (err.code == EVREC_EINVALID) {
-			tell_refusal(s, &peer, &err, now);
+		if (came && err.code == 0) {
+			add_peer(s, &copied, &fd);
+		} else if (came) {
+			refuse_user(s, fd, &peer, &err, now);
+			endpoint_copied_end(&copied, &fd);
 		} else if (err.code != 0) {
 			/* The connection still waits: the socket would be found readable again at once. */
 			s->next_accept = now + ACCEPT_AGAIN;

@@ -10,13 +10,13 @@
 #define HELD_FULL ((size_t)1024 * 1024)
 #define NODES_MIN 16
 
-struct peer *peer_new(uint64_t number, int fd)
+struct peer *peer_new(uint64_t number)
 {
 	struct peer *peer = mem_zalloc(sizeof(*peer));
 
 	if (peer != NULL) {
 		peer->number = number;
-		line_open(&peer->line, fd);
+		peer->line.fd = -1;
 	}
 	return peer;
 }

@@ -187,7 +187,8 @@ void share_tell(struct share *s, const char *message, const char *name);
 
 /* ---- connections: share_line.c ---- */
 
-void line_open(struct line_to *line, int fd);
+/* `fd` and `copied` are a new connection. */
+void line_begin(struct line_to *line);
 void line_close(struct line_to *line);
 /* Sends the frame in `out`, if there is one. True: there is none any more. False: no room yet, or *dead. */
 bool line_send(struct line_to *line, bool *dead);
@@ -196,7 +197,8 @@ int line_receive(struct share *s, struct line_to *line, struct frame *frame, evr
 
 /* ---- worker.c ---- */
 
-void worker_begin(struct share *s, int fd, int64_t now);
+/* s->link.line has a new connection. */
+void worker_begin(struct share *s, int64_t now);
 void worker_end(struct share *s, int64_t next_try);
 /* Instead of further steps: takes what the owner has said until now. */
 void worker_leave(struct share *s);
@@ -224,7 +226,7 @@ void owner_free(struct share *s);
 
 /* ---- peer.c ---- */
 
-struct peer *peer_new(uint64_t number, int fd); /* NULL: no memory, and the descriptor is the caller's */
+struct peer *peer_new(uint64_t number); /* without a connection; NULL: no memory */
 void peer_free(struct peer *peer);
 /* Takes what the worker has sent: frames and occurrences, no more than `work`. */
 void peer_receive(struct share *s, struct peer *peer, size_t work);

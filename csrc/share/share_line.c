@@ -1,9 +1,7 @@
 #include "share/share_inner.h"
 
-void line_open(struct line_to *line, int fd)
+void line_begin(struct line_to *line)
 {
-	line->fd = fd;
-	endpoint_copied_begin(&line->copied, &line->fd);
 	line->seq_in = line->seq_out = 0;
 	buf_clear(&line->out);
 	line->parts.total = 0;

@@ -24,11 +24,10 @@ void share_tell(struct share *s, const char *message, const char *name)
 static void try_connect(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
-	int fd = -1;
 
-	switch (endpoint_connect(&s->endpoint, &fd, &err)) {
+	switch (endpoint_connect(&s->endpoint, &s->link.line.copied, &s->link.line.fd, &err)) {
 	case ENDPOINT_OK:
-		worker_begin(s, fd, now);
+		worker_begin(s, now);
 		break;
 	case ENDPOINT_REFUSED:
 	case ENDPOINT_FAILED:

@@ -21,8 +21,8 @@ static void tell(struct share *s, const char *verb, int64_t ns, const char *name
 	} else if (s->silence.pid != 0) {
 		(void)snprintf(owner, sizeof(owner), "the process %d", s->silence.pid);
 	}
-	(void)snprintf(message, sizeof(message), "share: %s, which owns %s, %s %" PRId64 " s", owner, s->endpoint.name,
-	               verb, ns / EVREC_SECOND);
+	(void)snprintf(message, sizeof(message), "%s, which owns %s, %s %" PRId64 " s", owner, s->endpoint.name, verb,
+	               ns / EVREC_SECOND);
 	s->ops->error(s->ctx, message, name);
 }
 

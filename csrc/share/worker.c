@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define RETRY_GREETING (100 * MS) /* the owner ended the connection before it had greeted */
+#define RETRY_GREETING (100 * MS) /* one of the two processes did not greet */
 #define RETRY_REFUSED EVREC_SECOND
 #define NO_MORE (INT64_MAX / 2) /* instead of the time of a step; others are added to it */
 
-void worker_begin(struct share *s, int fd, int64_t now)
+void worker_begin(struct share *s, int64_t now)
 {
 	struct link *link = &s->link;
 	bool ok;
 
-	silence_begin(s, fd);
-	line_open(&link->line, fd);
+	silence_begin(s, link->line.fd);
+	line_begin(&link->line);
 	buf_clear(&link->whole);
 	link->phase = LINK_GREETING;
 	share_lock(s);
@@ -24,7 +24,7 @@ void worker_begin(struct share *s, int fd, int64_t now)
 	atomic_store(&s->role, SHARE_WORKER);
 	share_unlock(s);
 	if (!ok) {
-		worker_end(s, now);
+		worker_end(s, now + RETRY_GREETING);
 	}
 }
 
@@ -68,7 +68,7 @@ static void be_refused(struct share *s, const struct frame *f, int64_t now)
 {
 	char message[256];
 
-	(void)snprintf(message, sizeof(message), "share: the owner refuses this process: %.*s", (int)f->text.len,
+	(void)snprintf(message, sizeof(message), "the owner refuses this process: %.*s", (int)f->text.len,
 	               f->text.len == 0 ? "" : f->text.data);
 	s->refused = true;
 	worker_end(s, now + RETRY_REFUSED);
@@ -141,7 +141,6 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 static void lose(struct share *s, int64_t now, const evrec_error *err)
 {
 	const int64_t wait = s->link.phase == LINK_GREETING ? RETRY_GREETING : 0;
-	char message[256];
 
 	if (s->link.phase == LINK_NONE) {
 		return;
@@ -149,8 +148,7 @@ static void lose(struct share *s, int64_t now, const evrec_error *err)
 	s->link.unsure = s->link.unsure || s->link.phase == LINK_READY;
 	worker_end(s, now + (err->message[0] == '\0' ? wait : RETRY_REFUSED));
 	if (err->message[0] != '\0') {
-		(void)snprintf(message, sizeof(message), "share: %.240s", err->message);
-		share_tell(s, message, "share");
+		share_tell(s, err->message, "share");
 	}
 }
 

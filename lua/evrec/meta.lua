@@ -270,7 +270,7 @@ function sinks.lua(options) end
 ---@field share? string one recorder for all processes of the host that name the same socket: `"@name"`, or a path
 ---in a folder of mode 0700; at most 107 bytes
 ---@field share_users? (string|integer)[] names or uids of other users whose processes are talked to, besides the own
----one and root, at most 64
+---one and root, at most 64; only with `share`
 ---@field clock? evrec.Clock default: the real clock
 ---@field max_message_bytes? integer longer messages are cut, 16 to 262144; default: 1024
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`

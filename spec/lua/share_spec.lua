@@ -21,6 +21,9 @@ describe("share", function()
 		for _, users in ipairs { {}, { "root" }, { 65534, "root", "1000" } } do
 			evrec.broadcaster { share = unique(), share_users = users }:close(0)
 		end
+		evrec.broadcaster { share = unique(), share_users = { 2 ^ 16 - 2 } }:close(0)
+		assert.has_error(function() evrec.broadcaster { share_users = { "root" } } end,
+			"evrec.broadcaster: option 'share_users': without the option 'share' there is nothing to share")
 		local function refused(users, message)
 			assert.has_error(function() evrec.broadcaster { share = unique(), share_users = users } end,
 				"evrec.broadcaster: option 'share_users': " .. message)
@@ -28,6 +31,7 @@ describe("share", function()
 		refused({ "no-such-user" }, "there is no user 'no-such-user'")
 		refused({ -1 }, "there is no user '-1'")
 		refused({ 4294967295 }, "there is no user '4294967295'")
+		refused({ 2 ^ 40 }, "there is no user '1099511627776'")
 		refused({ true }, "expected a list of strings and numbers, got boolean")
 		refused({ root = true }, "expected a list of strings and numbers, got a table with other keys")
 	end)

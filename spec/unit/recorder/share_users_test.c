@@ -8,6 +8,7 @@
 #include "recorder/broadcaster.h"
 
 #define NOBODY 65534
+#define OTHER 65533
 
 static const unsigned nobody[] = { NOBODY };
 
@@ -199,6 +200,56 @@ static void test_root_refuses_an_owner_that_is_not_listed(void **state)
 	assert_int_equal(unit_wait(child), 0);
 }
 
+/* A worker of user OTHER, which sends what it is told. */
+static void work(const struct world *w, int tells)
+{
+	struct told told = { .errors = 0 };
+	evrec_broadcaster_options options = options_of(w, &told);
+	const int64_t deadline = unit_mono() + SOON;
+	evrec_broadcaster *b;
+
+	options.share_users = nobody;
+	options.share_users_len = 1;
+	if (setgid(OTHER) != 0 || setuid(OTHER) != 0) {
+		_exit(1);
+	}
+	b = open_broadcaster(w, &options);
+	record(b);
+	while (told.errors == 0 && unit_mono() < deadline) {
+		evrec_broadcaster_poll(b);
+		(void)usleep(1000);
+	}
+	(void)!write(tells, &told, sizeof(told));
+	_exit(0);
+}
+
+static void test_worker_is_told_that_the_owner_refuses_its_user(void **state)
+{
+	struct told told = { .errors = 0 };
+	int lives, tells[2];
+	pid_t owner, worker;
+	struct world w;
+
+	if (!make_world(&w, state)) {
+		skip();
+	}
+	owner = start_owner(&w, &lives);
+	assert_int_equal(pipe(tells), 0);
+	worker = fork();
+	if (worker == 0) {
+		work(&w, tells[1]);
+	}
+	(void)close(tells[1]);
+	assert_int_equal(read(tells[0], &told, sizeof(told)), sizeof(told));
+	(void)close(tells[0]);
+	assert_int_equal(told.errors, 1);
+	assert_string_equal(told.error_name, "share_refused");
+	unit_check_contains(told.error, "the owner refuses this process: user 65533 is not one of its share_users");
+	assert_int_equal(unit_wait(worker), 0);
+	(void)close(lives);
+	assert_int_equal(unit_wait(owner), 0);
+}
+
 static void test_handles_list_the_same_users(void **state)
 {
 	static const unsigned others[] = { 1 };
@@ -218,6 +269,9 @@ static void test_handles_list_the_same_users(void **state)
 	options.share_users = others;
 	assert_null(evrec_broadcaster_new(&options, &err));
 	unit_check_contains(err.message, "share_users: another handle");
+	options.share = (evrec_str){ NULL, 0 };
+	assert_null(evrec_broadcaster_new(&options, &err));
+	unit_check_contains(err.message, "share_users: without the option 'share'");
 	options.share_users_len = 65;
 	assert_null(evrec_broadcaster_new(&options, &err));
 	unit_check_contains(err.message, "share_users: more than 64");
@@ -230,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_root_hands_over_to_a_listed_user),
 		TMPDIR_TEST(test_root_refuses_an_owner_that_is_not_listed),
+		TMPDIR_TEST(test_worker_is_told_that_the_owner_refuses_its_user),
 		cmocka_unit_test(test_handles_list_the_same_users),
 	};
 

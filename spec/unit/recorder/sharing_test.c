@@ -29,19 +29,27 @@ static void test_drops_are_told_where_the_event_was_recorded(void **state)
 	sharing_fixture_close(&f);
 }
 
+/* An owner, and a process that has recorded an event, and whose options differ. */
+static void open_refused(struct sharing_fixture *f, const char *path)
+{
+	sharing_fixture_init(f);
+	for (unsigned i = 0; i < 2; i++) {
+		const evrec_broadcaster_options options = sharing_fixture_options(f, i, &f->sides[i]);
+
+		assert_true(side_open(&f->sides[i], &options, path, 25 - i));
+		if (i == 0) {
+			evrec_broadcaster_poll(f->sides[0].b);
+		}
+	}
+	assert_int_equal(side_record(&f->sides[1], "a"), 0);
+	sharing_fixture_poll(f, 6);
+}
+
 static void test_process_with_other_options_is_refused(void **state)
 {
 	struct sharing_fixture f;
-	evrec_broadcaster_options options;
 
-	sharing_fixture_init(&f);
-	options = sharing_fixture_options(&f, 0, &f.sides[0]);
-	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
-	evrec_broadcaster_poll(f.sides[0].b);
-	options = sharing_fixture_options(&f, 1, &f.sides[1]);
-	assert_true(side_open(&f.sides[1], &options, tmpdir_path(*state, "events"), 24));
-	assert_int_equal(side_record(&f.sides[1], "a"), 0);
-	sharing_fixture_poll(&f, 6);
+	open_refused(&f, tmpdir_path(*state, "events"));
 	assert_int_equal(f.sides[1].errors, 1);
 	assert_string_equal(f.sides[1].error_name, "share_refused");
 	unit_check_contains(f.sides[1].error, "option 'burst_size' differs");
@@ -54,16 +62,8 @@ static void test_process_with_other_options_is_refused(void **state)
 static void test_refused_process_that_is_shut_down_writes(void **state)
 {
 	struct sharing_fixture f;
-	evrec_broadcaster_options options;
 
-	sharing_fixture_init(&f);
-	options = sharing_fixture_options(&f, 0, &f.sides[0]);
-	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
-	evrec_broadcaster_poll(f.sides[0].b);
-	options = sharing_fixture_options(&f, 1, &f.sides[1]);
-	assert_true(side_open(&f.sides[1], &options, tmpdir_path(*state, "events"), 24));
-	assert_int_equal(side_record(&f.sides[1], "a"), 0);
-	sharing_fixture_poll(&f, 6);
+	open_refused(&f, tmpdir_path(*state, "events"));
 	assert_int_equal(evrec_broadcaster_shutdown(f.sides[1].b, SOON, NULL), 0);
 	assert_int_equal(side_stats(&f.sides[1]).created, 1);
 	assert_int_equal(f.sides[1].drops, 0);

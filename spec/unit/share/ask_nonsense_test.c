@@ -3,20 +3,17 @@
 
 #include <unistd.h>
 
-#include "share/endpoint.h"
+#include "raw_connection.h"
 #include "share/explained.h"
 
 /* A connection to the owner, past the greeting. */
 static int greet(const struct ask_world *w)
 {
 	const unsigned char instance[FRAME_ID_SIZE] = "x";
-	struct endpoint endpoint;
 	struct buf hello = { 0 };
-	evrec_error err;
-	int fd = -1;
+	const int fd = raw_connect(w->name);
 
-	assert_int_equal(endpoint_init(&endpoint, str_from(w->name), &err), 0);
-	assert_int_equal(endpoint_connect(&endpoint, &fd, &err), ENDPOINT_OK);
+	assert_true(fd >= 0);
 	assert_true(frame_hello(&hello, instance, &ask_option, 1));
 	assert_int_equal(endpoint_send(fd, hello.data, hello.len), 1);
 	buf_free(&hello);
@@ -83,7 +80,6 @@ static void test_answer_to_no_question_is_ignored(void **state)
 	struct buf frame = { 0 };
 	struct ask_world w;
 	struct ask_process *worker = &w.processes[1];
-	struct endpoint_peer peer;
 	evrec_error err = { 0 };
 	size_t next;
 	int fd;
@@ -94,7 +90,7 @@ static void test_answer_to_no_question_is_ignored(void **state)
 	assert_int_equal(endpoint_bind(&endpoint, &err), ENDPOINT_OK);
 	assert_true(ask_start(&w, 1, &err));
 	ask_step(&w, 1);
-	fd = endpoint_accept(&endpoint, &peer, &err);
+	fd = raw_accept(&endpoint);
 	assert_true(fd >= 0);
 	assert_true(frame_hello(&frame, instance, &ask_option, 1));
 	assert_int_equal(endpoint_send(fd, frame.data, frame.len), 1);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "alloc_failure.h"
-#include "share/endpoint.h"
+#include "raw_connection.h"
 
 static const unsigned char instance[FRAME_ID_SIZE] = "0123456789abcde";
 
@@ -27,13 +27,11 @@ static int connect_flood(struct share_pair *p, struct buf *more, uint32_t *seq)
 	static const struct frame_option same = { { "qps", 3 }, 1 };
 	const struct frame_times once = { 0, 1, T0, T0 }, many = { 0, LEDGER_SEND_MAX, T0, T0 };
 	struct buf frame = { 0 }, whole = { 0 };
-	struct endpoint e;
 	evrec_fields f;
 	size_t next;
-	int fd = -1;
+	const int fd = raw_connect(p->name);
 
-	assert_int_equal(endpoint_init(&e, str_from(p->name), NULL), 0);
-	assert_int_equal(endpoint_connect(&e, &fd, NULL), ENDPOINT_OK);
+	assert_true(fd >= 0);
 	assert_true(frame_hello(&frame, instance, &same, 1));
 	assert_true(send_frame(fd, &frame, seq));
 	evrec_fields_init(&f);

@@ -40,12 +40,14 @@ static void check_talks(const struct endpoint *server, const struct endpoint *cl
 {
 	char data[64];
 	evrec_error err = { 0 };
+	struct endpoint_copied copied_near, copied_far, copied;
 	struct endpoint_peer peer;
-	int near = -1, far;
+	int near, far, fd;
 
-	assert_int_equal(endpoint_connect(client, &near, &err), ENDPOINT_OK);
-	far = endpoint_accept(server, &peer, &err);
-	assert_true(far >= 0);
+	assert_int_equal(endpoint_connect(client, &copied_near, &near, &err), ENDPOINT_OK);
+	assert_true(endpoint_accept(server, &copied, &fd, &peer, &err));
+	endpoint_copied_move(&copied, &fd, &copied_far, &far);
+	assert_int_equal(fd, -1);
 	assert_int_equal(endpoint_receive(far, data, sizeof(data)), 0);
 	assert_int_equal(endpoint_send(near, "hello", 5), 1);
 	assert_int_equal(endpoint_send(near, "again", 5), 1);
@@ -54,28 +56,29 @@ static void check_talks(const struct endpoint *server, const struct endpoint *cl
 	assert_int_equal(endpoint_receive(far, data, 4), -1);
 	assert_int_equal(peer.pid, getpid());
 	assert_int_equal(peer.user, geteuid());
-	assert_int_equal(endpoint_accept(server, &peer, &err), -1);
+	assert_false(endpoint_accept(server, &copied, &fd, &peer, &err));
 	assert_int_equal(err.code, 0);
 	assert_true((fcntl(near, F_GETFD) & FD_CLOEXEC) != 0 && (fcntl(far, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_true((fcntl(near, F_GETFL) & O_NONBLOCK) != 0 && (fcntl(far, F_GETFL) & O_NONBLOCK) != 0);
-	(void)close(near);
+	endpoint_copied_end(&copied_near, &near);
 	assert_int_equal(endpoint_receive(far, data, sizeof(data)), -1);
 	assert_int_equal(endpoint_send(far, "x", 1), -1);
-	(void)close(far);
+	endpoint_copied_end(&copied_far, &far);
 }
 
 static void check_one_owner(evrec_str name)
 {
 	struct endpoint *first = make(name), *second = make(name);
+	struct endpoint_copied copied;
 	evrec_error err = { 0 };
-	int fd = -1;
+	int fd;
 
-	assert_int_equal(endpoint_connect(second, &fd, &err), ENDPOINT_NOBODY);
+	assert_int_equal(endpoint_connect(second, &copied, &fd, &err), ENDPOINT_NOBODY);
 	assert_int_equal(endpoint_bind(first, &err), ENDPOINT_OK);
 	assert_int_equal(endpoint_bind(second, &err), ENDPOINT_IN_USE);
 	check_talks(first, second);
 	endpoint_close(first);
-	assert_int_equal(endpoint_connect(second, &fd, &err), ENDPOINT_NOBODY);
+	assert_int_equal(endpoint_connect(second, &copied, &fd, &err), ENDPOINT_NOBODY);
 	assert_int_equal(endpoint_bind(second, &err), ENDPOINT_OK);
 	check_talks(second, first);
 	end(first);
@@ -194,6 +197,8 @@ static void check_not_bound(const char *path, const char *part)
 	evrec_error err = { 0 };
 
 	assert_int_equal(endpoint_bind(e, &err), ENDPOINT_FAILED);
+	/* Whoever tells it says that it is about a share. */
+	assert_int_equal(strncmp(err.message, path, strlen(path)), 0);
 	unit_check_contains(err.message, part);
 	end(e);
 }
@@ -201,17 +206,18 @@ static void check_not_bound(const char *path, const char *part)
 static void test_folder_that_others_may_enter_is_refused(void **state)
 {
 	struct endpoint *e = make(str_from(tmpdir_path(*state, "socket")));
+	struct endpoint_copied copied;
 	char folder[256];
 	evrec_error err = { 0 };
-	int fd = -1;
+	int fd;
 
 	(void)snprintf(folder, sizeof(folder), "%s", tmpdir_path(*state, ""));
 	assert_int_equal(chmod(folder, 0711), 0);
 	check_not_bound(tmpdir_path(*state, "socket"), "0700");
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_FAILED);
+	assert_int_equal(endpoint_connect(e, &copied, &fd, &err), ENDPOINT_FAILED);
 	assert_int_equal(chmod(folder, 0700), 0);
 	assert_int_equal(symlink(".", tmpdir_path(*state, "link")), 0);
-	check_not_bound(tmpdir_path(*state, "link/socket"), "0700");
+	check_not_bound(tmpdir_path(*state, "link/socket"), "its folder is a symbolic link");
 	(void)unlink(tmpdir_path(*state, "link"));
 	check_not_bound("/no/such/folder/socket", "its folder");
 	end(e);
@@ -234,10 +240,11 @@ static void test_process_of_another_user_is_refused(void **state)
 	evrec_str name = unique();
 	struct endpoint *e = make(name);
 	const unsigned other = 65534;
+	struct endpoint_copied copied, copied_far;
 	struct endpoint_peer peer;
 	evrec_error err = { 0 };
 	char words[64];
-	int fd = -1, far;
+	int fd, far;
 
 	(void)state;
 	if (geteuid() != 0) {
@@ -248,34 +255,35 @@ static void test_process_of_another_user_is_refused(void **state)
 	assert_int_equal(endpoint_bind(e, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
 	/* The server is another user's. */
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_REFUSED);
+	assert_int_equal(endpoint_connect(e, &copied, &fd, &err), ENDPOINT_REFUSED);
 	(void)snprintf(words, sizeof(words), "the process %ld at the other end of %s is of user 65534", (long)getpid(),
 	               name.data);
 	unit_check_contains(err.message, words);
 	/* Unless that is listed. */
 	e->users = &other;
 	e->users_len = 1;
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
-	(void)close(fd);
+	assert_int_equal(endpoint_connect(e, &copied, &fd, &err), ENDPOINT_OK);
+	endpoint_copied_end(&copied, &fd);
 	e->users_len = 0;
 	endpoint_close(e);
 	assert_int_equal(endpoint_bind(e, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(other), 0);
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
+	assert_int_equal(endpoint_connect(e, &copied, &fd, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
-	far = endpoint_accept(e, &peer, &err);
-	assert_int_equal(far, -1);
+	assert_true(endpoint_accept(e, &copied_far, &far, &peer, &err));
+	assert_int_equal(err.code, EVREC_EINVALID);
 	unit_check_contains(err.message, words);
 	assert_int_equal(peer.user, other);
-	(void)close(fd);
+	endpoint_copied_end(&copied_far, &far);
+	endpoint_copied_end(&copied, &fd);
 	assert_int_equal(seteuid(other), 0);
-	assert_int_equal(endpoint_connect(e, &fd, &err), ENDPOINT_OK);
+	assert_int_equal(endpoint_connect(e, &copied, &fd, &err), ENDPOINT_OK);
 	assert_int_equal(seteuid(0), 0);
 	e->users_len = 1;
-	far = endpoint_accept(e, &peer, &err);
-	assert_true(far >= 0);
-	(void)close(far);
-	(void)close(fd);
+	assert_true(endpoint_accept(e, &copied_far, &far, &peer, &err));
+	assert_int_equal(err.code, 0);
+	endpoint_copied_end(&copied_far, &far);
+	endpoint_copied_end(&copied, &fd);
 	end(e);
 }
 

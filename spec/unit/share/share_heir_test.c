@@ -1,12 +1,10 @@
 /* Who becomes the next owner, and gets the state of the last one, if processes end one after the other. */
-#include "unit.h"
+#include "share_idle.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "share/share.h"
 
 #define PROCESSES 3
 
@@ -25,26 +23,6 @@ struct world {
 };
 
 /* ---- what a share calls ---- */
-
-static void on_record(void *ctx, const struct share_event *e)
-{
-	(void)ctx;
-	(void)e;
-}
-
-static void on_flush(void *ctx)
-{
-	(void)ctx;
-}
-
-static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
-{
-	(void)ctx;
-	(void)event;
-	(void)sink;
-	(void)end;
-	(void)n;
-}
 
 static void on_error(void *ctx, const char *message, const char *name)
 {
@@ -72,18 +50,11 @@ static void on_load(void *ctx, size_t sink, evrec_str state)
 	p->state = p->loaded;
 }
 
-static bool on_begin(void *ctx, bool alone)
-{
-	(void)alone;
-	(void)ctx;
-	return true;
-}
-
 static const struct share_ops ops = {
-	.record = on_record,
-	.flush = on_flush,
-	.begin = on_begin,
-	.lost = on_lost,
+	.record = share_idle_record,
+	.flush = share_idle_flush,
+	.begin = share_idle_begin,
+	.lost = share_idle_lost,
 	.error = on_error,
 	.save_state = on_save,
 	.load_state = on_load,

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "alloc_failure.h"
-#include "share/endpoint.h"
+#include "raw_connection.h"
 #include "share/share.h"
 
 #define KEPT 64
@@ -411,9 +411,7 @@ static void test_owner_without_a_word_is_asked_again_later(void **state)
 {
 	struct world *w = *state;
 	struct process *worker = start(w, 0);
-	struct endpoint_peer peer;
 	struct endpoint e;
-	evrec_error err;
 	unsigned connections = 0;
 
 	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
@@ -422,7 +420,7 @@ static void test_owner_without_a_word_is_asked_again_later(void **state)
 		int fd;
 
 		step(w, 1);
-		fd = endpoint_accept(&e, &peer, &err);
+		fd = raw_accept(&e);
 		connections += fd >= 0;
 		if (fd >= 0) {
 			(void)close(fd);
@@ -435,20 +433,61 @@ static void test_owner_without_a_word_is_asked_again_later(void **state)
 	endpoint_close(&e);
 }
 
+static void *fail_to_allocate(void *ctx, void *block, size_t size)
+{
+	(void)ctx;
+	if (size == 0) {
+		free(block);
+	}
+	return NULL;
+}
+
+static void test_worker_without_memory_to_greet_does_not_spin(void **state)
+{
+	struct world *w = *state;
+	struct process *worker = start(w, 0);
+	struct endpoint e;
+	unsigned connections = 0;
+	int fd;
+
+	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
+	assert_int_equal(endpoint_bind(&e, NULL), ENDPOINT_OK);
+	evrec_set_allocator(fail_to_allocate, NULL);
+	step(w, 10);
+	evrec_set_allocator(NULL, NULL);
+	while ((fd = raw_accept(&e)) >= 0) {
+		connections++;
+		(void)close(fd);
+	}
+	assert_int_equal(connections, 1);
+	w->now += EVREC_SECOND;
+	step(w, 1);
+	assert_int_equal(share_role(worker->share), SHARE_WORKER);
+	endpoint_close(&e);
+}
+
+/* An owner, and a worker that has an event, and whose options differ. */
+static void start_refused(struct world *w, struct process **owner, struct process **worker)
+{
+	const struct share_options options = options_of(w);
+
+	*owner = start(w, 0);
+	step(w, 1);
+	*worker = start_as(w, 1, &options, options_b);
+	(void)add(*worker, "a");
+}
+
 static void test_worker_with_other_options_is_refused_by_name(void **state)
 {
 	struct world *w = *state;
-	const struct share_options options = options_of(w);
-	struct process *owner = start(w, 0), *worker;
+	struct process *owner, *worker;
 
-	step(w, 1);
-	worker = start_as(w, 1, &options, options_b);
-	(void)add(worker, "a");
+	start_refused(w, &owner, &worker);
 	step(w, 6);
 	assert_int_equal(owner->occurrences, 0);
 	assert_int_equal(worker->errors, 1);
 	assert_string_equal(worker->error_name, "share_refused");
-	unit_check_contains(worker->error, "option 'qps' differs");
+	assert_string_equal(worker->error, "the owner refuses this process: option 'qps' differs");
 	/* It is told once, and tries again. */
 	w->now += 10 * EVREC_SECOND;
 	step(w, 6);
@@ -464,12 +503,9 @@ static void test_worker_with_other_options_is_refused_by_name(void **state)
 static void test_refused_worker_takes_over_once_its_owner_is_gone(void **state)
 {
 	struct world *w = *state;
-	const struct share_options options = options_of(w);
-	struct process *owner = start(w, 0), *worker;
+	struct process *owner, *worker;
 
-	step(w, 1);
-	worker = start_as(w, 1, &options, options_b);
-	(void)add(worker, "a");
+	start_refused(w, &owner, &worker);
 	step(w, 6);
 	share_end(owner->share, 0);
 	stop(owner);
@@ -483,12 +519,9 @@ static void test_refused_worker_takes_over_once_its_owner_is_gone(void **state)
 static void test_refused_worker_that_ends_records_itself(void **state)
 {
 	struct world *w = *state;
-	const struct share_options options = options_of(w);
-	struct process *owner = start(w, 0), *worker;
+	struct process *owner, *worker;
 
-	step(w, 1);
-	worker = start_as(w, 1, &options, options_b);
-	(void)add(worker, "a");
+	start_refused(w, &owner, &worker);
 	share_leave(worker->share);
 	step(w, 6);
 	assert_true(worker->alone);
@@ -508,12 +541,9 @@ static void test_refused_worker_that_ends_records_itself(void **state)
 static void test_worker_that_ends_is_refused(void **state)
 {
 	struct world *w = *state;
-	const struct share_options options = options_of(w);
-	struct process *owner = start(w, 0), *worker;
+	struct process *owner, *worker;
 
-	step(w, 1);
-	worker = start_as(w, 1, &options, options_b);
-	(void)add(worker, "a");
+	start_refused(w, &owner, &worker);
 	share_step(worker->share, w->now, 0);
 	share_step(owner->share, w->now, 0);
 	share_end(worker->share, 0);
@@ -742,13 +772,12 @@ static void test_nonsense_ends_the_connection_alone(void **state)
 {
 	struct world *w = *state;
 	struct process *owner, *worker;
-	struct endpoint e;
 	char answer[256];
-	int fd = -1;
+	int fd;
 
 	start_two(w, &owner, &worker);
-	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
-	assert_int_equal(endpoint_connect(&e, &fd, NULL), ENDPOINT_OK);
+	fd = raw_connect(w->name);
+	assert_true(fd >= 0);
 	assert_int_equal(endpoint_send(fd, "nonsense", 8), 1);
 	step(w, 2);
 	assert_true(endpoint_receive(fd, answer, sizeof(answer)) > 0);
@@ -763,14 +792,13 @@ static void test_frame_out_of_its_turn_ends_the_connection(void **state)
 {
 	struct world *w = *state;
 	struct buf hello = { 0 };
-	struct endpoint e;
 	char answer[256];
-	int fd = -1;
+	int fd;
 
 	(void)start(w, 0);
 	step(w, 1);
-	assert_int_equal(endpoint_init(&e, str_from(w->name), NULL), 0);
-	assert_int_equal(endpoint_connect(&e, &fd, NULL), ENDPOINT_OK);
+	fd = raw_connect(w->name);
+	assert_true(fd >= 0);
 	assert_true(frame_hello(&hello, (const unsigned char *)"0123456789abcdef", options_a, 1));
 	frame_set_seq(&hello, 1);
 	assert_int_equal(endpoint_send(fd, hello.data, hello.len), 1);
@@ -844,6 +872,7 @@ int main(void)
 		TEST(test_killed_owner_is_replaced_and_nothing_is_lost),
 		TEST(test_child_of_a_killed_owner_does_not_hold_its_connections),
 		TEST(test_owner_without_a_word_is_asked_again_later),
+		TEST(test_worker_without_memory_to_greet_does_not_spin),
 		TEST(test_worker_with_other_options_is_refused_by_name),
 		TEST(test_refused_worker_takes_over_once_its_owner_is_gone),
 		TEST(test_refused_worker_that_ends_records_itself),

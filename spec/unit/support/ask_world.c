@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "share_idle.h"
+
 static void on_record(void *ctx, const struct share_event *e)
 {
 	struct ask_process *p = ctx;
@@ -13,31 +15,11 @@ static void on_record(void *ctx, const struct share_event *e)
 	}
 }
 
-static bool on_begin(void *ctx, bool alone)
-{
-	(void)alone;
-	(void)ctx;
-	return true;
-}
-
-static void on_flush(void *ctx)
-{
-	(void)ctx;
-}
-
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	(void)message;
 	assert_string_equal(name, "share");
 	((struct ask_process *)ctx)->errors++;
-}
-
-static bool on_save(void *ctx, size_t sink, struct buf *out)
-{
-	(void)ctx;
-	(void)sink;
-	(void)out;
-	return false;
 }
 
 static void on_explain(void *ctx, const evrec_reference *object, struct buf *out)
@@ -54,10 +36,10 @@ static void on_explain(void *ctx, const evrec_reference *object, struct buf *out
 
 static const struct share_ops ops = {
 	.record = on_record,
-	.flush = on_flush,
-	.begin = on_begin,
+	.flush = share_idle_flush,
+	.begin = share_idle_begin,
 	.error = on_error,
-	.save_state = on_save,
+	.save_state = share_idle_save_state,
 	.explain = on_explain,
 };
 

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "share_idle.h"
+
 static void on_record(void *ctx, const struct share_event *e)
 {
 	struct share_side *side = ctx;
@@ -10,18 +12,6 @@ static void on_record(void *ctx, const struct share_event *e)
 	if (side->settles && e->source != 0) {
 		share_settled(side->share, e->source, e->node, 0, FRAME_FORWARDED, e->n);
 	}
-}
-
-static void on_flush(void *ctx)
-{
-	(void)ctx;
-}
-
-static bool on_begin(void *ctx, bool alone)
-{
-	(void)alone;
-	(void)ctx;
-	return true;
 }
 
 static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
@@ -41,29 +31,14 @@ static void on_error(void *ctx, const char *message, const char *name)
 	(void)snprintf(side->error_name, sizeof(side->error_name), "%s", name);
 }
 
-static bool on_save(void *ctx, size_t sink, struct buf *out)
-{
-	(void)ctx;
-	(void)sink;
-	(void)out;
-	return false;
-}
-
-static void on_load(void *ctx, size_t sink, evrec_str state)
-{
-	(void)ctx;
-	(void)sink;
-	(void)state;
-}
-
 static const struct share_ops ops = {
 	.record = on_record,
-	.flush = on_flush,
-	.begin = on_begin,
+	.flush = share_idle_flush,
+	.begin = share_idle_begin,
 	.lost = on_lost,
 	.error = on_error,
-	.save_state = on_save,
-	.load_state = on_load,
+	.save_state = share_idle_save_state,
+	.load_state = share_idle_load_state,
 };
 
 void share_pair_init(struct share_pair *p)
