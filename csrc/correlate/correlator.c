@@ -289,6 +289,27 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 	return 0;
 }
 
+void correlator_acknowledged(evrec_correlator *c)
+{
+	event_log_acknowledged(&c->event_log);
+}
+
+void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t sure)
+{
+	uint64_t handle = 0;
+
+	if (c->mode == BUSY || !keys_make(&c->keys, event)) {
+		return;
+	}
+	if (c->watch != NULL) {
+		c->watch->begin(c->watch->ctx);
+	}
+	(void)event_log_recover(&c->event_log, &c->keys.event, event, sure, &handle);
+	if (c->watch != NULL) {
+		c->watch->answered(c->watch->ctx, handle);
+	}
+}
+
 void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
 {
 	if (c->mode == BUSY) {

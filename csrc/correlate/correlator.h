@@ -25,6 +25,17 @@ int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, 
 void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited,
                             uint32_t n);
 
+/*
+ * The processes that recorded the occurrences of correlator_acknowledge know of it, or are about to: they record none of
+ * them again.
+ */
+void correlator_acknowledged(evrec_correlator *correlator);
+/*
+ * After a state was loaded: the process that has left it was killed, and had counted `sure` occurrences of this event by
+ * then, as event_log_recover tells. Without memory they are lost.
+ */
+void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure);
+
 /* The checks of evrec_correlator_new. */
 int correlator_check_options(const evrec_correlator_options *options, evrec_error *err);
 

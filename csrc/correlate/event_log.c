@@ -7,7 +7,12 @@ struct observation {
 	struct buf text; /* name, then resource version */
 	uint32_t name_len;
 	int32_t count; /* 0: the entry was just made, and has no name yet */
+	int32_t known; /* `sure` of the count that a killed process has left here; 0: it has left none */
 	struct origins *origins;
+	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
+	uint32_t
+		settled; /* occurrences that `origins` had until `turn`, and that may be recorded again as long as that is */
+	uint32_t turn;
 };
 
 static void recycle(void *value)
@@ -16,7 +21,8 @@ static void recycle(void *value)
 
 	buf_clear(&o->text);
 	o->name_len = 0;
-	o->count = 0;
+	o->count = o->known = 0;
+	o->settled = o->missing = 0;
 	mem_free(o->origins);
 	o->origins = NULL;
 }
@@ -34,6 +40,7 @@ static const struct lru_type cache_type = { sizeof(struct observation), recycle,
 bool event_log_create(struct event_log *l, size_t cache_size)
 {
 	l->name = l->text = (struct buf){ 0 };
+	l->turn = 1;
 	l->cache = lru_new(&cache_type, cache_size);
 	return l->cache != NULL;
 }
@@ -77,6 +84,25 @@ static bool set_text(struct event_log *l, struct observation *o, evrec_str name,
 	return true;
 }
 
+/* The count with those occurrences that are to be recorded again. */
+static int32_t whole_count(const struct observation *o)
+{
+	const uint32_t expected = o->missing == 0 ? 0 : origins_expected(o->origins);
+	const uint32_t missing = o->missing < expected ? o->missing : expected;
+
+	return missing < (uint32_t)(INT32_MAX - o->count) ? o->count + (int32_t)missing : INT32_MAX;
+}
+
+/* Occurrences that no other process may record again. */
+static int32_t count_sure(const struct event_log *l, const struct observation *o)
+{
+	const uint32_t open = o->origins == NULL ? 0 : origins_sum(o->origins);
+	const uint32_t settled = o->turn == l->turn ? o->settled : 0;
+	const int64_t sure = (int64_t)whole_count(o) - open - settled;
+
+	return sure > 0 ? (int32_t)sure : 0;
+}
+
 /* False: no memory. Then the entry keeps a count of 0, and the next event with its key is a new one too. */
 static bool observe_new(struct event_log *l, struct observation *o, struct observed *observed, int64_t now)
 {
@@ -111,16 +137,22 @@ HOT bool event_log_observe(struct event_log *l, struct key *key, const struct or
 	observed->handle = key->handle;
 	*known = o->count > 0;
 	if (!*known) {
-		return observe_new(l, o, observed, now);
+		const bool ok = observe_new(l, o, observed, now);
+
+		observed->sure = o->count - (origin != NULL && origin->connection != 0);
+		return ok;
 	}
 	observed->repeated = origin != NULL && origins_take(o->origins, origin, &observed->skip);
-	if (!observed->repeated && o->count < INT32_MAX) {
+	if ((!observed->repeated || o->missing != 0) && o->count < INT32_MAX) {
 		o->count++;
 	}
+	o->missing -= observed->repeated && o->missing != 0;
 	observed->name = name_of(o);
 	observed->resource_version = resource_version_of(o);
 	observed->first = o->first;
 	observed->count = o->count;
+	/* event_log_note comes later. */
+	observed->sure = count_sure(l, o) - (origin != NULL && origin->connection != 0);
 	return true;
 }
 
@@ -138,8 +170,15 @@ void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connec
 	struct observation *o = lru_at(l->cache, handle);
 
 	if (o != NULL) {
-		origins_acknowledge(&o->origins, connection, limited, n);
+		o->settled = (o->turn == l->turn ? o->settled : 0) +
+		             origins_acknowledge(&o->origins, connection, limited, n);
+		o->turn = l->turn;
 	}
+}
+
+void event_log_acknowledged(struct event_log *l)
+{
+	l->turn++;
 }
 
 /* An answer without a name leaves the entry its name. */
@@ -216,6 +255,35 @@ bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fi
 	return true;
 }
 
+bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
+                       uint64_t *handle)
+{
+	struct observation *o = find(l, event_key, event->name);
+	bool fresh;
+
+	*handle = 0;
+	if (o == NULL) {
+		o = lru_put(l->cache, event_key, &fresh);
+		if (o == NULL || !set_text(l, o, event->name, event->resource_version)) {
+			return false;
+		}
+		o->first = event->first;
+		o->count = o->known = sure;
+	} else if (!str_eq(name_of(o), event->name)) {
+		return true;
+	} else if (o->known != 0 && o->known < sure && o->missing == 0) {
+		const uint32_t missing = origins_expected(o->origins);
+		const int64_t count = (int64_t)o->count - missing + (sure - o->known);
+
+		/* A count has at least those that are sure. */
+		o->count = count < sure ? sure : count < INT32_MAX ? (int32_t)count : INT32_MAX;
+		o->missing = missing;
+		o->known = sure;
+	}
+	*handle = lru_handle(o);
+	return true;
+}
+
 /* The numbers of an observation as they are saved; its origins, name and resource version follow. */
 struct saved {
 	int64_t first;
@@ -226,7 +294,7 @@ struct saved {
 bool event_log_save(const void *value, struct buf *out)
 {
 	const struct observation *o = value;
-	const struct saved saved = { o->first, o->name_len, o->count };
+	const struct saved saved = { o->first, o->name_len, whole_count(o) };
 
 	if (o->count > 0) {
 		buf_put(out, &saved, sizeof(saved));
@@ -264,5 +332,6 @@ enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str 
 	}
 	o->first = saved.first;
 	o->count = saved.count;
+	o->known = count_sure(l, o);
 	return RESTORED;
 }

@@ -14,6 +14,7 @@ struct event_log {
 	struct lru *cache; /* event key or aggregate key -> struct observation */
 	struct buf name;   /* the name of a new event, until its entry holds it */
 	struct buf text;   /* the next text of an entry, while it is built */
+	uint32_t turn;     /* the number of event_log_acknowledged */
 };
 
 /* False: no memory. event_log_destroy is fine then too. */
@@ -32,6 +33,11 @@ bool event_log_observe(struct event_log *l, struct key *key, const struct origin
 void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited);
 /* As origins_acknowledge. Does nothing if the entry was evicted. */
 void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n);
+/*
+ * The state has every occurrence of event_log_acknowledge until now, and the processes that recorded them know of it: they
+ * record none of them again.
+ */
+void event_log_acknowledged(struct event_log *l);
 
 /*
  * Takes the server's answer about an entry, at any later time: sets the name, unless that is empty, and the resource
@@ -45,6 +51,14 @@ void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, ev
  * lowers a count. Strings may be those that event_log_observe returned. False: no memory.
  */
 bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event);
+
+/*
+ * A process that was killed had counted `sure` occurrences of this event, since it wrote its state or before: occurrences
+ * that no other process may record again. Adds those that are missing in the entry that has the event's name; if no entry
+ * has that name or the event key, makes one. *handle is the entry's, 0 if nothing was done. False: no memory.
+ */
+bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
+                       uint64_t *handle);
 
 /*
  * For state.h: appends the value of an entry to `out`, false if the entry has none yet; sets an entry to it, or makes one.

@@ -15,6 +15,7 @@ struct observed {
 	evrec_str name, resource_version, note;
 	int64_t first, last;
 	int32_t count;
+	int32_t sure; /* of these, occurrences that no other process may record again; 0 of a series */
 	/* Handles of the event's entries: */
 	uint64_t handle;    /* in the event log */
 	uint64_t aggregate; /* in the aggregator */
@@ -40,6 +41,7 @@ static inline void observed_init(struct observed *o, const evrec_fields *event)
 	o->first = event->first;
 	o->last = event->last;
 	o->count = event->count;
+	o->sure = 0;
 	o->aggregate = o->bucket = 0;
 	o->repeated = false;
 }

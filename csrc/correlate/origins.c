@@ -35,12 +35,7 @@ static uint32_t add(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
-static uint32_t subtract(uint32_t a, uint32_t b)
-{
-	return a < b ? 0 : a - b;
-}
-
-/* What came over an earlier connection is expected again. */
+/* The process records the occurrences that came over an earlier connection again. */
 static void come_by(struct mark *mark, uint64_t connection)
 {
 	if (mark->connection == connection) {
@@ -61,7 +56,7 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 		return false;
 	}
 	come_by(mark, from->connection);
-	/* Those that had a token first, so that the event is written with its count. */
+	/* Occurrences that had a token come first, so that the event is written with its count. */
 	for (int kind = 0; kind < KINDS; kind++) {
 		if (mark->before[kind] != 0) {
 			mark->before[kind]--;
@@ -70,6 +65,28 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 		}
 	}
 	return false;
+}
+
+uint32_t origins_sum(const struct origins *origins)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
+		for (int kind = 0; kind < KINDS; kind++) {
+			sum = add(sum, add(origins->marks[i].n[kind], origins->marks[i].before[kind]));
+		}
+	}
+	return sum;
+}
+
+uint32_t origins_expected(const struct origins *origins)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
+		sum = add(sum, add(origins->marks[i].before[WITH_TOKEN], origins->marks[i].before[LIMITED]));
+	}
+	return sum;
 }
 
 /* A place for the marks of one more process. NULL: no memory. */
@@ -114,7 +131,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 	}
 	come_by(mark, from->connection);
 	if (!from->again) {
-		/* What is recorded again comes before all else. */
+		/* A process records all occurrences again that it has to, and new ones only then. */
 		memset(mark->before, 0, sizeof(mark->before));
 	}
 	mark->n[limited] = add(mark->n[limited], 1);
@@ -125,15 +142,17 @@ static bool is_empty(const struct mark *mark)
 	return (mark->n[WITH_TOKEN] | mark->n[LIMITED] | mark->before[WITH_TOKEN] | mark->before[LIMITED]) == 0;
 }
 
-void origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
 {
 	struct origins *all = *origins;
+	uint32_t found = 0;
 
 	for (uint32_t i = 0; all != NULL && i < all->len; i++) {
 		struct mark *mark = &all->marks[i];
 
 		if (mark->connection == connection) {
-			mark->n[limited] = subtract(mark->n[limited], n);
+			found = n < mark->n[limited] ? n : mark->n[limited];
+			mark->n[limited] -= found;
 			if (is_empty(mark)) {
 				*mark = all->marks[--all->len];
 			}
@@ -144,6 +163,7 @@ void origins_acknowledge(struct origins **origins, uint64_t connection, bool lim
 		mem_free(all);
 		*origins = NULL;
 	}
+	return found;
 }
 
 /* ---- as bytes ---- */

@@ -26,13 +26,16 @@ struct origins; /* NULL: none */
  * token.
  */
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited);
+/* How many of the occurrences that are counted may be recorded again; and how many are, as their connection has ended. */
+uint32_t origins_sum(const struct origins *origins);
+uint32_t origins_expected(const struct origins *origins);
 /*
  * Notes an occurrence that was counted just now. If there is no memory, or too many processes have some, it would be
  * counted twice.
  */
 void origins_add(struct origins **origins, const struct origin *from, bool limited);
-/* `n` occurrences of this connection are not recorded again. */
-void origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
+/* `n` occurrences of this connection are not recorded again. How many of them there were. */
+uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
 
 /* For state.h. The latter begins with none; what it has made is the caller's, also after a failure. */
 void origins_save(const struct origins *origins, struct buf *out);

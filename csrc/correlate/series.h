@@ -116,8 +116,8 @@ void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_
 /* ---- for a state that outlives the process (state.h) ---- */
 
 /*
- * What is observed from now on is kept by other processes until series_settled, and recorded again if this process is
- * killed: a state has its count without these.
+ * Other processes keep the occurrences that are observed from now on, until series_settled, and record them again if this
+ * process is killed: a state has the count without these.
  */
 void series_for_others(struct series *s, bool others);
 /* Likewise from the outbox: `n` occurrences have ended; `others` of them other processes do not keep any more. */

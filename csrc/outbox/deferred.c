@@ -133,6 +133,7 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	deferred = target != NULL && target->deferred;
 	if (target != NULL) {
 		target->count += n;
+		target->has_own = target->has_own || (n != 0 && occurrence->receipt == NULL);
 		*(deferred ? &ob->stats.counted : &ob->stats.pending) += n;
 		journal_change(ob, target);
 	} else {

@@ -92,6 +92,7 @@ struct entry {
 	uint32_t note;  /* its number in the journal; 0: it is not there */
 	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
+	bool has_own;                /* one of its occurrences has no receipt */
 	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */
 	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */
 	char resource_version[sizeof(((struct outcome *)0)->resource_version)];

@@ -5,9 +5,13 @@ static struct entry *head_of(const struct outbox *ob, struct entry *entry)
 	return entry->state == ENTRY_FOLLOWING ? id_table_find(&ob->table, entry->id) : entry;
 }
 
-static bool has_receipt(const struct entry *entry)
+/* Others record all its occurrences again. */
+static bool is_kept_by_others(const struct entry *entry)
 {
-	return entry->receipts != NULL || (entry->follow_up != NULL && entry->follow_up->receipts != NULL);
+	const struct entry *follow_up = entry->follow_up;
+
+	return (entry->receipts != NULL || (follow_up != NULL && follow_up->receipts != NULL)) && !entry->has_own &&
+	       (follow_up == NULL || !follow_up->has_own);
 }
 
 void journal_forget(struct outbox *ob, struct entry *entry)
@@ -27,7 +31,7 @@ void journal_note(struct outbox *ob, struct entry *entry, bool whole)
 		return;
 	}
 	rows_describe(entry, &row);
-	if (row.count == 0 || has_receipt(entry)) {
+	if (row.count == 0 || is_kept_by_others(entry)) {
 		journal_forget(ob, entry);
 		return;
 	}
@@ -35,7 +39,7 @@ void journal_note(struct outbox *ob, struct entry *entry, bool whole)
 	                                entry->follow_up == NULL ? NULL : entry->follow_up->item, whole);
 }
 
-/* Those of the last journal do not count. */
+/* Gives the entry a note of the present journal. Its number in the last journal means nothing. */
 static void renumber(struct outbox *ob, struct entry *entry, bool is_new)
 {
 	if (is_new) {

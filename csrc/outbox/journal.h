@@ -6,8 +6,9 @@
  * finds. They are called with the outbox's lock held, and do no I/O.
  *
  * A note says the same as the entry's row in the spool would (struct outbox_row): the entry together with its follow-up.
- * An entry has no note if it was restored, as its row is in a file; if all its occurrences were silent; or if one of
- * its occurrences has a receipt, as whoever holds the receipt submits that occurrence again.
+ * An entry has no note if it was restored, as its row is in a file; if all its occurrences were silent; or if each of
+ * its occurrences has a receipt, as whoever holds the receipt submits that occurrence again. The item of an entry with
+ * occurrences of both kinds tells the two apart (`sure` of spool/spooler.h).
  */
 #ifndef EVREC_OUTBOX_JOURNAL_H
 #define EVREC_OUTBOX_JOURNAL_H

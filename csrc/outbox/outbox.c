@@ -264,6 +264,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	target = admit(ob, occurrence, cause);
 	if (target != NULL) {
 		target->count++;
+		target->has_own = true;
 		ob->stats.pending++;
 		journal_change(ob, target);
 	} else {

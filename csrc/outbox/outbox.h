@@ -197,6 +197,8 @@ bool outbox_at_rest(struct outbox *ob);
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
 
+/* Whether outbox_send_rows_first was called. */
+bool outbox_sends_rows_first(struct outbox *ob);
 /* True: a spool has, or may have, writes of earlier processes that were not answered yet. */
 bool outbox_awaits_rows(struct outbox *ob);
 /*

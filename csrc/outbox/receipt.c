@@ -58,6 +58,7 @@ void receipts_merge(struct receipt **to, struct receipt **from)
 			insert(to, at, receipt);
 		} else {
 			(*at)->n += receipt->n;
+			(*at)->in_row += receipt->in_row;
 			mem_free(receipt);
 		}
 	}
@@ -78,6 +79,56 @@ void receipts_written(struct receipt *receipts, bool all)
 
 		receipts->written += written;
 		receipts->n -= written;
+		receipts->in_row -= written < receipts->in_row ? written : receipts->in_row;
+	}
+}
+
+void receipts_mark_in_row(struct receipt *receipts, bool in_row)
+{
+	for (; receipts != NULL; receipts = receipts->next) {
+		receipts->in_row = in_row ? receipts->n : 0;
+	}
+}
+
+bool receipts_any_in_row(const struct receipt *receipts)
+{
+	while (receipts != NULL && receipts->in_row == 0) {
+		receipts = receipts->next;
+	}
+	return receipts != NULL;
+}
+
+/* Moves what is in the row from one receipt to another one. */
+static void take_in_row(struct receipt *from, struct receipt *to)
+{
+	const uint32_t n = from->in_row;
+
+	from->tried -= n < from->tried ? n : from->tried;
+	from->n -= n;
+	from->in_row = 0;
+	*to = (struct receipt){ .id = from->id, .n = n };
+}
+
+void receipts_take_spooled(struct receipt **receipts, struct receipt **spooled)
+{
+	struct receipt *receipt = *receipts, *next, *taken;
+
+	/* The tree is made anew, as nothing is ever taken out of it otherwise. */
+	for (*receipts = NULL; receipt != NULL; receipt = next) {
+		next = receipt->next;
+		if (receipt->in_row == 0) {
+			insert(receipts, find(receipts, receipt->id), receipt);
+		} else if (receipt->in_row == receipt->n && receipt->written == 0) {
+			take_in_row(receipt, receipt);
+			insert(spooled, find(spooled, receipt->id), receipt);
+		} else {
+			taken = mem_alloc(sizeof(*taken));
+			if (taken != NULL) {
+				take_in_row(receipt, taken);
+				insert(spooled, find(spooled, taken->id), taken);
+			}
+			insert(receipts, find(receipts, receipt->id), receipt);
+		}
 	}
 }
 

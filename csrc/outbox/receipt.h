@@ -17,14 +17,15 @@ struct receipt_id {
 
 /*
  * Of an entry that was collected: `written` occurrences were written, and the other `n` ended as the entry did (dropped
- * or spooled). Until then `n` is how many are pending or counted.
+ * or spooled). Until then `n` is how many are pending or counted, and not in a row of the spool yet.
  */
 struct receipt {
 	struct receipt *next;     /* the first receipt of an entry is the head of this list, and the root of the tree */
 	struct receipt *child[2]; /* by the bits of a hash of the id, one at each depth */
 	struct receipt_id id;
 	uint32_t n;
-	uint32_t tried; /* how many of `n` there were when the entry's `maybe_received` or `acked` was set */
+	uint32_t tried;  /* how many of `n` there were when the entry's `maybe_received` or `acked` was set */
+	uint32_t in_row; /* how many of `n` the row has that was given to the spooler last */
 	uint32_t written;
 };
 
@@ -36,6 +37,14 @@ void receipts_merge(struct receipt **to, struct receipt **from);
 void receipts_mark_tried(struct receipt *receipts);
 /* All occurrences are written, or those that were marked as tried. */
 void receipts_written(struct receipt *receipts, bool all);
+/* The occurrences of now are in the row that the spooler is about to write; or, if not `in_row`, none is in one. */
+void receipts_mark_in_row(struct receipt *receipts, bool in_row);
+bool receipts_any_in_row(const struct receipt *receipts);
+/*
+ * The spooler has written the row of receipts_mark_in_row: moves its occurrences from `receipts` to `spooled`, where they
+ * are `n`. If there is no memory, some stay, marked.
+ */
+void receipts_take_spooled(struct receipt **receipts, struct receipt **spooled);
 void receipts_free(struct receipt *receipts); /* NULL is fine */
 
 #pragma GCC visibility pop

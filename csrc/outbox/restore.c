@@ -31,6 +31,16 @@ void outbox_send_rows_first(struct outbox *ob)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
+bool outbox_sends_rows_first(struct outbox *ob)
+{
+	bool first;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	first = ob->rows_first;
+	(void)pthread_mutex_unlock(&ob->lock);
+	return first;
+}
+
 bool outbox_is_restored(const struct entry *entry)
 {
 	return (entry->id & RESTORED) != 0;

@@ -59,6 +59,40 @@ void rows_describe(const struct entry *entry, struct outbox_row *row)
 	};
 }
 
+/* ---- occurrences of other processes, which need not keep them once a row has them ---- */
+
+/* The occurrences that the written row has come back in an entry of receipts alone; if there is no memory, with the next row. */
+static void settle_in_row(struct outbox *ob, struct entry *entry)
+{
+	struct entry *spooled = receipts_any_in_row(entry->receipts) ? mem_zalloc(sizeof(*spooled)) : NULL;
+
+	if (spooled == NULL) {
+		return;
+	}
+	receipts_take_spooled(&entry->receipts, &spooled->receipts);
+	spooled->id = entry->id;
+	spooled->spooled = true;
+	entry_enter(spooled, ENTRY_ANSWERED);
+	list_append(&ob->answered, spooled);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
+}
+
+static void settle_both(struct outbox *ob, struct entry *entry)
+{
+	settle_in_row(ob, entry);
+	if (entry->follow_up != NULL) {
+		settle_in_row(ob, entry->follow_up);
+	}
+}
+
+static void mark_both(const struct entry *entry, bool in_row)
+{
+	receipts_mark_in_row(entry->receipts, in_row);
+	if (entry->follow_up != NULL) {
+		receipts_mark_in_row(entry->follow_up->receipts, in_row);
+	}
+}
+
 enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t number, struct outbox_row *row)
 {
 	enum outbox_row_found found = OUTBOX_NO_ROW;
@@ -80,6 +114,9 @@ enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t nu
 		rows_append(ob, entry, ROW_QUEUE_WRITING);
 		rows_describe(entry, row);
 		row->item = item;
+		/* Marks that are still there are of an earlier row, which is in the file, and the entry has changed since. */
+		settle_both(ob, entry);
+		mark_both(entry, true);
 		journal_change(ob, entry);
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
@@ -91,9 +128,15 @@ void outbox_rows_written(struct outbox *ob, bool ok)
 	struct entry *entry;
 
 	(void)pthread_mutex_lock(&ob->lock);
+	for (entry = ob->row_queues[ROW_QUEUE_CHANGED].head; entry != NULL && !ok; entry = entry->row_next) {
+		mark_both(entry, false);
+	}
 	while ((entry = ob->row_queues[ROW_QUEUE_WRITING].tail) != NULL) {
 		rows_remove(ob, entry);
-		if (!ok) {
+		if (ok) {
+			settle_both(ob, entry);
+		} else {
+			mark_both(entry, false);
 			rows_prepend(ob, entry, entry->important ? ROW_QUEUE_IMPORTANT : ROW_QUEUE_NORMAL);
 		}
 	}

@@ -146,6 +146,7 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 			deferred_end(ob, follow_up, ob->now);
 		}
 		entry->count += follow_up->count;
+		entry->has_own = entry->has_own || follow_up->has_own;
 		entry->follow_up = NULL;
 		pending_recount_bytes(ob, entry);
 		pending_take_age(ob, entry, follow_up);

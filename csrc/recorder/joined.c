@@ -1,4 +1,5 @@
 /* The watches of a handle whose broadcaster has a name. A sink is started by one handle, and joined by the others. */
+#include "base/lru.h"
 #include "recorder/shared.h"
 #include "recorder/sharing.h"
 
@@ -102,6 +103,26 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	return watch;
 }
 
+/*
+ * The counts that one owner of a share leaves to the next are in the sink's spool, if it has one. The n-th sink of a name is
+ * the same one in all processes that name this share, whatever other sinks they have.
+ */
+static void name_state(struct hub *hub, const evrec_watch *watch)
+{
+	struct buf of = { 0 };
+
+	if (hub->sharing == NULL) {
+		return;
+	}
+	buf_put(&of, hub->share, strlen(hub->share) + 1);
+	buf_put(&of, watch->sink_name, strlen(watch->sink_name) + 1);
+	buf_put(&of, &watch->ordinal, sizeof(watch->ordinal));
+	if (of.failed || !pipeline_keep_state_in_spool(watch->pipeline, lru_hash(buf_str(&of)))) {
+		hub_tell_error(hub, "counts are not kept for the next process: no memory", "state", watch->sink_name);
+	}
+	buf_free(&of);
+}
+
 /* Finds the sink to join, or starts it; then *fingerprint is NULL. NULL and *err. */
 static evrec_watch *find_or_start(evrec_broadcaster *b, evrec_sink *sink, const evrec_correlator_options *options,
                                   struct fingerprint **fingerprint, evrec_error *err)
@@ -119,6 +140,7 @@ static evrec_watch *find_or_start(evrec_broadcaster *b, evrec_sink *sink, const 
 	watch = start(b, sink, options, *fingerprint, err);
 	if (watch != NULL) {
 		watch->ordinal = ordinal;
+		name_state(b->hub, watch);
 		*fingerprint = NULL;
 	}
 	return watch;

@@ -196,10 +196,14 @@ static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct ou
 	return opened != STATE_REFUSED;
 }
 
-struct state_file *kept_state_open(evrec_str path)
+struct state_file *kept_state_open(evrec_str path, evrec_str folder)
 {
 	struct state_file *file = state_file_new(path, STATE_VERSION);
 
+	if (file != NULL && folder.len != 0 && !state_file_set_folder(file, folder)) {
+		state_file_free(file);
+		return NULL;
+	}
 	if (file != NULL) {
 		state_file_open_ahead(file);
 	}
@@ -212,7 +216,6 @@ struct state_file *kept_state_new(evrec_str path, struct state_file *file, const
 	struct kept_state *kept = mem_zalloc(sizeof(*kept));
 	struct state *state = of->series != NULL ? state_new_of_series(of->series) : state_new(of->correlator);
 
-	file = file != NULL ? file : kept_state_open(path);
 	if (kept != NULL && state != NULL && file != NULL) {
 		kept->state = state;
 		kept->file = file;

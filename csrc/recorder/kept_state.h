@@ -1,6 +1,6 @@
 /*
- * kept_state.h - a correlator, or a series, whose state is kept in a file (the option state_file), so that the next
- * process counts on.
+ * kept_state.h - a correlator, or a series, whose state is kept in a file, so that the next process counts on: that of the
+ * option state_file, or one in the spool of a share.
  *
  * The embedder's thread observes, and the sender's driver reads what has changed, each with the lock. The driver holds it
  * for a few entries at a time, and never while it writes; the embedder's thread, while it observes one event. That may
@@ -31,12 +31,15 @@ struct kept {
  * the sink goes on without the file. What was not read, or why there is no file, is reported to the outbox, "state". If
  * another owner has the file, its counts are not read, and the file is this one's later; but if `in_use` is not NULL,
  * *in_use is set, nothing is reported, and NULL is returned, so that the caller tries again. `file` is owned from here
- * on: what kept_state_open returned for the path, or NULL.
+ * on: what kept_state_open returned for the path.
  */
 struct state_file *kept_state_new(evrec_str path, struct state_file *file, const struct kept *kept, int64_t now,
                                   struct outbox *ob, bool *in_use);
-/* Does what kept_state_new waits for the disk for. Any thread. NULL: no memory. */
-struct state_file *kept_state_open(evrec_str path);
+/*
+ * Opens the file, and so waits for the disk. `folder` is the spool's in which it lies, or empty. Any thread. NULL: no
+ * memory.
+ */
+struct state_file *kept_state_open(evrec_str path, evrec_str folder);
 
 #pragma GCC visibility pop
 

@@ -98,6 +98,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.note_changes = pipeline->series != NULL || o->why == EVREC_AGGREGATED,
 		.last = o->last,
 		.count = o->count,
+		.sure = o->sure,
 		.get_event = get_event,
 		.source = o,
 	};
@@ -208,6 +209,7 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		.note_changes = observed.why == EVREC_AGGREGATED,
 		.last = observed.last,
 		.count = observed.count,
+		.sure = observed.sure,
 		.get_event = get_event,
 		.source = &observed,
 	};

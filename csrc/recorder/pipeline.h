@@ -84,6 +84,8 @@ uint64_t pipeline_unsure(const struct pipeline *pipeline);
 /* `n` occurrences that came over this connection (struct origin) are acknowledged; `handle` and `as` are how they settled. */
 void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
                           uint32_t n);
+/* The processes that recorded the occurrences of pipeline_acknowledge are told of it now. */
+void pipeline_acknowledged(struct pipeline *pipeline);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*
@@ -137,7 +139,13 @@ void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline);
 /* True if it was stopped by pipeline_stop and a poll or join found all written or dropped, and told. */
 bool pipeline_is_over(const struct pipeline *pipeline);
 
-/* ---- the option state_file ---- */
+/* ---- the state file: of the option state_file, or in the spool ---- */
+
+/*
+ * If the sink has a spool and names no state file, its state is kept in the folder of the spool. `of`: the same number in
+ * each process that takes over from another one, and of no other sink. Before the state is opened. False: no memory.
+ */
+bool pipeline_keep_state_in_spool(struct pipeline *pipeline, uint64_t of);
 
 /*
  * Does what pipeline_open_state waits for the disk for. By one thread at a time, without the lock; the pipeline stays meanwhile.
@@ -150,6 +158,12 @@ void pipeline_open_state_ahead(struct pipeline *pipeline);
  * and takes the file as soon as the other one has ended.
  */
 bool pipeline_open_state(struct pipeline *pipeline, bool last);
+/*
+ * After that, before the first recording call: takes over the counts that a killed process had in its journal, and not in
+ * its state yet. It waits for the disk, by one thread at a time, without the lock. The counts are taken over by
+ * pipeline_take_all_news.
+ */
+void pipeline_look_ahead(struct pipeline *pipeline);
 /*
  * The number of changes of the state until now. What was recorded and settled before is known to the next process once
  * pipeline_state_has returns true for this number: always true if there is no state file, or if it cannot be written.

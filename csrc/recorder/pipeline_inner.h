@@ -52,6 +52,7 @@ struct pipeline {
 	struct series *series;
 	struct state_file *state;       /* the sender's, which frees that with it (option state_file); NULL: none */
 	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
+	char *spool_state;              /* the path of a state file in the spool; NULL: the option's holds */
 	bool has_used_state;            /* pipeline_use_state was called, here or in the parent before the fork */
 	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
@@ -95,11 +96,18 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 
 /* ---- pipeline_state.c ---- */
 
+/* Opens the state file, if there is to be one; only pipeline_use_state calls it. */
+COLD void pipeline_begin_state(struct pipeline *pipeline);
 /*
  * The first call opens the state file, if there is to be one and the listener does not open it: before anything is
  * recorded. In a child that was forked after that it does nothing: the file is the parent's.
  */
-void pipeline_use_state(struct pipeline *pipeline);
+static inline void pipeline_use_state(struct pipeline *pipeline)
+{
+	if (!pipeline->has_used_state && !pipeline->listener->opens_state) {
+		pipeline_begin_state(pipeline);
+	}
+}
 
 /* ---- pipeline_series.c ---- */
 

@@ -48,16 +48,25 @@ static void tell(struct pipeline *pipeline, const struct entry *entry)
 	}
 }
 
-/* Takes up to `max` events that earlier processes wrote into the series, which go on with them. */
+/* An event of an earlier process: a series goes on with it, or a correlator counts what that process had counted. */
+static void take_over_one(const struct pipeline *pipeline, const void *item)
+{
+	const evrec_fields event = write_fields(item, BODY_WHOLE);
+
+	if (pipeline->series != NULL) {
+		/* Without memory it is created, and then adopted. */
+		(void)series_resume(pipeline->series, &event, evrec_clock_now(pipeline->clock));
+	} else if (pipeline->correlator != NULL) {
+		correlator_recover(pipeline->correlator, &event, write_sure(item));
+	}
+}
+
 static void take_over(struct pipeline *pipeline, size_t max)
 {
 	void *item;
 
 	while (max-- > 0 && (item = outbox_next_brought(pipeline->outbox)) != NULL) {
-		evrec_fields event = write_fields(item, BODY_WHOLE);
-
-		/* Without memory it is created, and then adopted. */
-		(void)series_resume(pipeline->series, &event, evrec_clock_now(pipeline->clock));
+		take_over_one(pipeline, item);
 		outbox_discard(pipeline->outbox, item);
 	}
 }

@@ -133,6 +133,7 @@ void pipeline_free(struct pipeline *pipeline)
 	if (pipeline->fork_generation == sender_fork_generation()) {
 		state_file_free(pipeline->state_ahead);
 	}
+	mem_free(pipeline->spool_state);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
 	fit_free(&pipeline->fit);

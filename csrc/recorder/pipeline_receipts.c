@@ -55,3 +55,10 @@ void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64
 		correlator_acknowledge(pipeline->correlator, handle, connection, as == SETTLED_RATE_LIMITED, n);
 	}
 }
+
+void pipeline_acknowledged(struct pipeline *pipeline)
+{
+	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
+		correlator_acknowledged(pipeline->correlator);
+	}
+}

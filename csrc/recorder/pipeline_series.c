@@ -126,7 +126,7 @@ void pipeline_release(struct pipeline *pipeline)
 
 void pipeline_settle_series(const struct pipeline *pipeline, const struct entry *entry)
 {
-	/* What an owner that ends has not written stays with those who keep it. */
+	/* If an owner ends, the workers still keep the occurrences that it has not written. */
 	const bool is_left = entry->dropped && entry->cause == EVREC_CAUSE_CLOSED;
 	uint32_t others = 0;
 

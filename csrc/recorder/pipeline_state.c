@@ -1,14 +1,31 @@
 #include "correlate/state.h"
 #include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
+#include "spool/spool_folder.h"
+
+/* Of the state file: that of the option, or in the spool; empty: none. */
+static evrec_str path_of(const struct pipeline *pipeline)
+{
+	return pipeline->spool_state != NULL ? str_from(pipeline->spool_state) : pipeline->sink->options.state_file;
+}
+
+static struct state_file *open_file(const struct pipeline *pipeline)
+{
+	const evrec_str none = { NULL, 0 };
+
+	return kept_state_open(path_of(pipeline), pipeline->spool_state != NULL ? pipeline->sink->options.spool : none);
+}
 
 /* `in_use` is that of kept_state_new. */
 static void open_state(struct pipeline *pipeline, bool *in_use)
 {
-	const evrec_str path = pipeline->sink->options.state_file;
+	const evrec_str path = path_of(pipeline);
 
 	if (path.len == 0 || pipeline->state != NULL) {
 		return;
+	}
+	if (pipeline->state_ahead == NULL) {
+		pipeline->state_ahead = open_file(pipeline);
 	}
 	pipeline->state =
 		kept_state_new(path, pipeline->state_ahead, &(struct kept){ pipeline->correlator, pipeline->series },
@@ -19,20 +36,27 @@ static void open_state(struct pipeline *pipeline, bool *in_use)
 	}
 }
 
-void pipeline_use_state(struct pipeline *pipeline)
+bool pipeline_keep_state_in_spool(struct pipeline *pipeline, uint64_t of)
 {
-	if (!pipeline->has_used_state && !pipeline->listener->opens_state) {
-		pipeline->has_used_state = true;
-		open_state(pipeline, NULL);
+	const evrec_sink_options *options = &pipeline->sink->options;
+
+	if (options->spool.len == 0 || options->state_file.len != 0) {
+		return true;
 	}
+	pipeline->spool_state = spool_folder_state_path(options->spool.data, of);
+	return pipeline->spool_state != NULL;
+}
+
+void pipeline_begin_state(struct pipeline *pipeline)
+{
+	pipeline->has_used_state = true;
+	open_state(pipeline, NULL);
 }
 
 void pipeline_open_state_ahead(struct pipeline *pipeline)
 {
-	const evrec_str path = pipeline->sink->options.state_file;
-
-	if (path.len != 0 && pipeline->state == NULL && pipeline->state_ahead == NULL) {
-		pipeline->state_ahead = kept_state_open(path);
+	if (path_of(pipeline).len != 0 && pipeline->state == NULL && pipeline->state_ahead == NULL) {
+		pipeline->state_ahead = open_file(pipeline);
 	}
 }
 
@@ -50,6 +74,13 @@ bool pipeline_open_state(struct pipeline *pipeline, bool last)
 static struct state_file *own_state(const struct pipeline *pipeline)
 {
 	return pipeline->fork_generation == sender_fork_generation() ? pipeline->state : NULL;
+}
+
+void pipeline_look_ahead(struct pipeline *pipeline)
+{
+	if (own_state(pipeline) != NULL) {
+		sender_look_ahead(pipeline->sender);
+	}
 }
 
 uint64_t pipeline_state_changes(const struct pipeline *pipeline)
@@ -97,7 +128,7 @@ void pipeline_write_state_ahead(struct pipeline *pipeline)
 
 static bool hands_over(struct pipeline *pipeline)
 {
-	return pipeline_ready(pipeline) && pipeline->sink->options.state_file.len == 0;
+	return pipeline_ready(pipeline) && path_of(pipeline).len == 0;
 }
 
 static struct state *new_state(const struct pipeline *pipeline)

@@ -3,6 +3,7 @@
  *
  *   sharing.c       how it begins and is driven
  *   sharing_news.c  the functions that a share calls: an owner records for workers and learns the outcomes; a worker is told
+ *   sharing_state.c the counts of the last owner, and for the next one
  *   sharing_exit.c  the end of a process, or of a broadcaster
  *   sharing_ask.c   a question to the owner
  */
@@ -68,6 +69,10 @@ void sharing_end_lingering(struct hub *hub);
 /* From now on the end of the process waits for it, for a while, and tells what is left. */
 void sharing_watch_exit(struct hub *hub);
 
+/* Of these functions: begin, save_state, load_state. */
+bool sharing_begin_owner(void *ctx, bool alone);
+bool sharing_save_state(void *ctx, size_t sink, struct buf *out);
+void sharing_load_state(void *ctx, size_t sink, evrec_str state);
 /* The functions that a share calls, with the hub as their context. */
 extern const struct share_ops sharing_ops;
 

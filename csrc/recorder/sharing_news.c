@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#define IDLE EVREC_SECOND             /* a wait of the thread while nothing is to be settled */
-#define BUSY_MAX (EVREC_SECOND / 4)   /* a wait for answers, if none comes for a while */
-#define AT_ONCE 256                   /* occurrences that are recorded while a recording call may have to wait */
-#define UNSURE_WAIT EVREC_SECOND      /* after the last occurrence that may be counted twice, until that is told */
-#define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
+#define IDLE EVREC_SECOND           /* a wait of the thread while nothing is to be settled */
+#define BUSY_MAX (EVREC_SECOND / 4) /* a wait for answers, if none comes for a while */
+#define AT_ONCE 256                 /* occurrences that are recorded while a recording call may have to wait */
+#define UNSURE_WAIT EVREC_SECOND    /* after the last occurrence that may be counted twice, until that is told */
 
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i)
 {
@@ -203,57 +202,6 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 
 /* ---- what else a share calls ---- */
 
-static void on_state_written(void *share)
-{
-	share_wake(share);
-}
-
-/* Without the lock, for it waits for the disk: events are recorded meanwhile. */
-static void open_states_ahead(struct hub *hub)
-{
-	for (size_t i = 0; i < FRAME_SINKS; i++) {
-		evrec_watch *watch;
-
-		hub_lock(hub);
-		watch = sharing_sink_at(hub, i);
-		if (watch != NULL) {
-			watch->pins++;
-		}
-		hub_unlock(hub);
-		if (watch != NULL) {
-			pipeline_open_state_ahead(watch->pipeline);
-			hub_lock(hub);
-			watch->pins -= watch->pins != 0; /* 0: in a forked child */
-			hub_unlock(hub);
-		}
-	}
-}
-
-static bool on_begin(void *ctx, bool alone)
-{
-	struct hub *hub = ctx;
-	struct sharing *sh = hub->sharing;
-	bool open = true;
-
-	if (!alone) {
-		open_states_ahead(hub);
-	}
-	hub_lock(hub);
-	if (sh->state_until == 0) {
-		sh->state_until = sharing_mono() + STATE_WAIT;
-	}
-	for (size_t i = 0; i < hub->sinks.len && !alone; i++) {
-		struct pipeline *pipeline = hub->sinks.items[i]->pipeline;
-
-		open = pipeline_open_state(pipeline, sharing_mono() >= sh->state_until) && open;
-		pipeline_on_state_written(pipeline, on_state_written, sh->share);
-		pipeline_write_state_ahead(pipeline);
-	}
-	atomic_store(&sh->owns, open);
-	hub_unlock(hub);
-	return open;
-}
-
 static void on_flush(void *ctx)
 {
 	struct hub *hub = ctx;
@@ -289,32 +237,6 @@ static void on_error(void *ctx, const char *message, const char *name)
 	hub_unlock(hub);
 }
 
-static bool on_save_state(void *ctx, size_t sink, struct buf *out)
-{
-	struct hub *hub = ctx;
-	const evrec_watch *watch;
-	bool saved;
-
-	hub_lock(hub);
-	watch = sharing_sink_at(hub, sink);
-	saved = watch != NULL && pipeline_save_state(watch->pipeline, out);
-	hub_unlock(hub);
-	return saved;
-}
-
-static void on_load_state(void *ctx, size_t sink, evrec_str state)
-{
-	struct hub *hub = ctx;
-	const evrec_watch *watch;
-
-	hub_lock(hub);
-	watch = sharing_sink_at(hub, sink);
-	if (watch != NULL) {
-		pipeline_load_state(watch->pipeline, state);
-	}
-	hub_unlock(hub);
-}
-
 static void on_explain(void *ctx, const evrec_reference *object, struct buf *out)
 {
 	explanation_write(ctx, object, out);
@@ -323,11 +245,11 @@ static void on_explain(void *ctx, const evrec_reference *object, struct buf *out
 const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
-	.begin = on_begin,
+	.begin = sharing_begin_owner,
 	.lost = on_lost,
 	.error = on_error,
-	.save_state = on_save_state,
-	.load_state = on_load_state,
+	.save_state = sharing_save_state,
+	.load_state = sharing_load_state,
 	.explain = on_explain,
 };
 
@@ -362,6 +284,9 @@ static void acknowledge(struct hub *hub)
 	if (sh->marked && has_states(hub)) {
 		sh->marked = false;
 		share_release(sh->share);
+		for (size_t i = 0; i < hub->sinks.len; i++) {
+			pipeline_acknowledged(hub->sinks.items[i]->pipeline);
+		}
 	}
 }
 

@@ -99,6 +99,16 @@ void sender_begin(struct sender *s)
 	}
 }
 
+void sender_look_ahead(struct sender *s)
+{
+	if (s->spooler == NULL || s->state == NULL || sender_is_parents(s) || atomic_load(&s->drive) == DRIVE_THREAD ||
+	    sender_has_reached(s, SENDER_STOPPING) || atomic_flag_test_and_set(&s->stepping)) {
+		return;
+	}
+	spooler_look_ahead(s->spooler, s->outbox, s->clock, atomic_load(&s->drive) == DRIVE_STEPS);
+	atomic_flag_clear(&s->stepping);
+}
+
 void sender_close_state(struct sender *s)
 {
 	if (s->state != NULL && !sender_is_parents(s) && sender_has_reached(s, SENDER_FINISHED)) {

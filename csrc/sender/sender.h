@@ -46,6 +46,11 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 
 /* Gives it a state, which it owns from here on, and which whoever drives writes: before anything else is asked of it. */
 void sender_set_state(struct sender *s, struct state_file *state);
+/*
+ * Before it is driven, after sender_set_state: looks for what a killed process has left in the spool, as
+ * spooler_look_ahead. One thread, which waits for the disk.
+ */
+void sender_look_ahead(struct sender *s);
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */
 void sender_begin(struct sender *s);
 /* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */

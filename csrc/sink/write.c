@@ -1,24 +1,8 @@
-#include "sink/write.h"
-
-#include "event/event.h"
-
-struct write {
-	evrec_event *event; /* as first observed; what has changed since is below */
-	struct buf name;    /* empty: the event's */
-	struct buf note;    /* if has_note; else the event's */
-	int64_t last;
-	size_t size;      /* of this and the event */
-	uint32_t version; /* of its name and note */
-	int32_t count;
-	uint32_t base; /* see struct write_draft */
-	bool new_style, finishes, has_note;
-	bool finished; /* its time came while it was the last write of its series */
-};
+#include "sink/write_inner.h"
 
 #define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
 
-/* An event in the new style has an event time, and no count beside that of its series. */
-static bool is_new_style(const evrec_fields *event)
+bool write_is_new_style(const evrec_fields *event)
 {
 	return event->event_time != EVREC_UNSET && event->count == 0;
 }
@@ -84,8 +68,7 @@ static bool replace(struct buf *b, evrec_str s)
 	return true;
 }
 
-/* Owns the event, also where there is no memory; NULL of NULL. */
-static struct write *write_of(evrec_event *event)
+struct write *write_of(evrec_event *event)
 {
 	struct write *w = event == NULL ? NULL : mem_zalloc(sizeof(*w));
 
@@ -108,6 +91,9 @@ static void *write_make(const void *draft)
 
 	d->get_event(d->source, &fields);
 	w = write_of(evrec_event_new(&fields));
+	if (w != NULL) {
+		w->sure = d->sure;
+	}
 	if (w != NULL && d->new_style) {
 		w->new_style = true;
 		w->finishes = d->finishes;
@@ -119,7 +105,7 @@ static void *write_make(const void *draft)
 	return w;
 }
 
-static void write_free(void *item)
+void write_free(void *item)
 {
 	struct write *w = item;
 
@@ -153,14 +139,14 @@ static void *write_copy(const void *item)
 	return copy;
 }
 
-static evrec_str note_of(const struct write *w)
+evrec_str write_note(const struct write *w)
 {
 	return w->has_note ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
 }
 
 static bool set_note(struct write *w, evrec_str note)
 {
-	if (str_eq(note_of(w), note)) {
+	if (str_eq(write_note(w), note)) {
 		return true;
 	}
 	if (!replace(&w->note, note)) {
@@ -196,6 +182,7 @@ static bool write_fold(void *item, const void *draft)
 	}
 	w->last = d->last;
 	w->count = d->count;
+	w->sure = d->sure;
 	if (d->new_style) {
 		write_set_base(w, d->base);
 		w->finishes = d->finishes;
@@ -214,6 +201,7 @@ static bool write_merge(void *item, const void *next)
 	}
 	w->last = later->last;
 	w->count = later->count;
+	w->sure = later->sure;
 	write_set_base(w, later->base);
 	w->finishes = later->finishes;
 	w->finished = later->finished;
@@ -273,116 +261,10 @@ const struct outbox_ops write_ops = {
 	.free = write_free,
 };
 
-static void *write_parse(evrec_str serialized, bool *important)
+int32_t write_sure(const void *item)
 {
-	struct write *w = write_of(event_from_json(serialized));
-	const evrec_fields *event;
-
-	if (w == NULL) {
-		return NULL;
-	}
-	event = evrec_event_fields(w->event);
-	*important = write_is_important(event);
-	if (is_new_style(event)) {
-		w->new_style = true;
-		w->count = event->series_count != 0 ? event->series_count : 1;
-		w->last = event->series_count != 0 ? event->series_last : event->event_time;
-		w->finished = str_eq(event->series_state, EVREC_STR("Finished"));
-	}
-	return w;
+	return ((const struct write *)item)->sure;
 }
-
-/* A write as bytes: this, the name, the note, and the event's block. */
-struct packed {
-	size_t name_len, note_len;
-	bool new_style, has_note;
-};
-
-static bool write_pack(const void *item, const void *follow_up, struct buf *out)
-{
-	const struct write *w = item;
-	const bool other_note = follow_up != NULL && !str_eq(note_of(w), note_of(follow_up));
-	const evrec_str note = other_note ? note_of(follow_up) : buf_str(&w->note);
-	struct packed packed;
-
-	memset(&packed, 0, sizeof(packed));
-	packed.has_note = w->has_note || other_note;
-	packed.new_style = w->new_style;
-	packed.name_len = w->name.len;
-	packed.note_len = packed.has_note ? note.len : 0;
-	buf_put(out, &packed, sizeof(packed));
-	buf_put_str(out, buf_str(&w->name));
-	buf_put(out, note.data, packed.note_len);
-	event_put_block(out, w->event);
-	return !out->failed;
-}
-
-static void *write_unpack(evrec_str bytes)
-{
-	struct packed packed;
-	const char *name = bytes.data + sizeof(packed);
-	struct write *w;
-	size_t left;
-
-	if (bytes.len < sizeof(packed)) {
-		return NULL;
-	}
-	memcpy(&packed, bytes.data, sizeof(packed));
-	left = bytes.len - sizeof(packed);
-	if (packed.name_len > left || packed.note_len > left - packed.name_len) {
-		return NULL;
-	}
-	left -= packed.name_len + packed.note_len;
-	w = write_of(event_from_block((evrec_str){ bytes.data + bytes.len - left, left }));
-	if (w == NULL) {
-		return NULL;
-	}
-	w->new_style = packed.new_style;
-	w->has_note = packed.has_note;
-	buf_put(&w->name, name, packed.name_len);
-	buf_put(&w->note, name + packed.name_len, packed.note_len);
-	if (w->name.failed || w->note.failed) {
-		write_free(w);
-		return NULL;
-	}
-	return w;
-}
-
-static bool write_serialize(const void *item, struct buf *out)
-{
-	evrec_fields fields = write_fields(item, BODY_WHOLE);
-
-	json_event(out, &fields, EVREC_CORE_V1);
-	return !out->failed;
-}
-
-/* Parsed again, the base is part of the count. */
-static void write_get_changes(const void *item, const void *follow_up, struct spool_changes *changes)
-{
-	const struct write *w = item, *latest = follow_up == NULL ? w : follow_up;
-	const uint32_t base = latest->base != 0 ? latest->base : w->base;
-	const int64_t count = (int64_t)latest->count + (latest->new_style ? base : 0);
-
-	changes->version = (uint64_t)w->version << 32;
-	if (latest != w && !str_eq(note_of(w), note_of(latest))) {
-		changes->version |= latest->version + UINT64_C(1);
-	}
-	changes->last = latest->last;
-	changes->count = count < INT32_MAX ? (int32_t)count : INT32_MAX;
-	changes->finished = latest->finished;
-}
-
-static void write_set_changes(void *item, const struct spool_changes *changes)
-{
-	struct write *w = item;
-
-	w->last = changes->last;
-	w->count = changes->count;
-	w->finished = changes->finished != 0;
-}
-
-const struct spool_codec write_codec = { write_serialize,   write_parse,       write_pack, write_unpack,
-	                                 write_get_changes, write_set_changes, write_free };
 
 void encoded_free(struct encoded *request)
 {
@@ -400,7 +282,7 @@ bool write_encode(const void *item, enum body body, enum evrec_api api, enum rea
 	*request = (struct encoded){ .api = api };
 	if (reader == READER_SERVER) {
 		fields.series_state = (evrec_str){ NULL, 0 };
-		request->api = is_new_style(&fields) ? api : EVREC_CORE_V1;
+		request->api = write_is_new_style(&fields) ? api : EVREC_CORE_V1;
 	}
 	if (body == BODY_PATCH) {
 		json_patch(&out, &fields);

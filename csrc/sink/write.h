@@ -41,6 +41,7 @@ struct write_draft {
 	bool note_changes; /* the write takes this note: its notes differ, as those of an aggregate do */
 	int64_t last;
 	int32_t count;
+	int32_t sure; /* of the count: what no other process records again if this one is killed; 0: that is not known */
 	/* Gives the whole event, if the occurrence makes a new write; an occurrence that folds costs no copy. */
 	void (*get_event)(const void *source, evrec_fields *event);
 	const void *source;
@@ -63,6 +64,8 @@ bool write_encode(const void *item, enum body body, enum evrec_api api, enum rea
 
 /* The event as it would be written now, for BODY_CREATE or BODY_WHOLE; borrowed from the item. */
 evrec_fields write_fields(const void *item, enum body body);
+/* Of the draft that was folded in last. */
+int32_t write_sure(const void *item);
 /* The same as an event, which the caller releases. NULL: no memory. */
 evrec_event *write_event(const void *item, enum body body);
 

@@ -5,6 +5,7 @@
 
 struct look {
 	struct spooler *sp;
+	struct outbox *ob;
 	evrec_error err;  /* why a file was refused; empty: none was */
 	unsigned damaged; /* notes of a journal that could not be read */
 };
@@ -32,7 +33,8 @@ static bool try_file(struct look *look, struct spool *spool)
 	enum spool_claim claim = spool_claim(spool, &look->err);
 
 	return claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
-	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, &look->damaged, &look->err) &&
+	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, look->ob, &look->damaged,
+	                      &look->err) &&
 	       spool_last_seq(spool, &look->sp->until, &look->err);
 }
 
@@ -54,7 +56,7 @@ static bool look_at(void *ctx, const char *name)
 
 void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
 {
-	struct look look = { .sp = sp };
+	struct look look = { .sp = sp, .ob = ob };
 	bool ok =
 		spool_folder_prepare(sp->folder, &look.err) && spool_folder_each(sp->folder, look_at, &look, &look.err);
 

@@ -68,7 +68,7 @@ uint64_t journal_slot_sum(const struct journal_slot *slot)
 
 /* ---- notes: with the outbox's lock held ---- */
 
-/* What was stored before is in the memory before what is stored next: the process may be killed in between. */
+/* Keeps the compiler from moving a store over this line: the process may be killed between two stores. */
 static void order_stores(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -377,7 +377,7 @@ bool journal_enlarge(struct journal *j, evrec_error *err)
 	const uint32_t left = atomic_load_explicit(&j->left, memory_order_relaxed);
 
 	err->message[0] = '\0';
-	/* What `renew` has put out of use. */
+	/* `renew` has put this area out of use. */
 	drop_area(&j->next);
 	if (left > j->area.len / 2) {
 		return atomic_load_explicit(&j->lacks, memory_order_relaxed);

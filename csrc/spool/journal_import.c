@@ -20,7 +20,8 @@ struct reader {
 	union journal_block *window;
 	const struct spool_codec *codec;
 	struct spool *spool;
-	int64_t first; /* of the notes without a row, note 0 would get this number */
+	struct outbox *ob; /* gets what the counts of a state may lack; NULL: there is none */
+	int64_t first;     /* of the notes without a row, note 0 would get this number */
 	struct buf text, row_text;
 	unsigned damaged;
 	evrec_error *err;
@@ -207,12 +208,45 @@ static bool check_start(struct reader *r)
 	return true;
 }
 
+/* Without memory the counts lack it. */
+static bool bring_note(struct reader *r, uint32_t note, const struct journal_slot *slot)
+{
+	void *item = NULL;
+
+	(void)note;
+	if (slot->answered == 0 && slot->changes.sure > 0 && read_text(r, slot) && r->text.len != 0) {
+		item = r->codec->unpack(buf_str(&r->text));
+	}
+	if (item != NULL) {
+		r->codec->set_changes(item, &slot->changes);
+		outbox_bring(r->ob, item);
+	}
+	return true;
+}
+
+/* Once all is in the file: an import that fails is done again, and what is brought twice is counted twice. */
+static void bring_all(struct reader *r)
+{
+	const unsigned damaged = r->damaged;
+
+	if (r->ob != NULL) {
+		(void)each_note(r, bring_note);
+	}
+	r->damaged = damaged;
+}
+
+/* Its notes are in the file. Were they found once more later, writes that were answered meanwhile would be made again. */
+static bool remove_journal(struct reader *r)
+{
+	return unlink(r->path) == 0 || ftruncate(r->fd, 0) == 0 || fail_read(r);
+}
+
 static bool import_all(struct reader *r)
 {
 	bool ok = check_start(r);
 
 	if (!ok || r->len == 0) {
-		return ok;
+		return ok && remove_journal(r);
 	}
 	r->window = mem_alloc(WINDOW * JOURNAL_BLOCK);
 	r->at = UINT32_MAX;
@@ -226,12 +260,16 @@ static bool import_all(struct reader *r)
 			spool_rollback(r->spool);
 		}
 	}
+	if (ok) {
+		bring_all(r);
+	}
+	ok = ok && remove_journal(r);
 	mem_free(r->window);
 	return ok;
 }
 
-bool journal_import(const char *path, struct spool *spool, const struct spool_codec *codec, unsigned *damaged,
-                    evrec_error *err)
+bool journal_import(const char *path, struct spool *spool, const struct spool_codec *codec, struct outbox *ob,
+                    unsigned *damaged, evrec_error *err)
 {
 	struct reader r = { .path = path, .codec = codec, .spool = spool, .err = err };
 	bool ok;
@@ -244,13 +282,11 @@ bool journal_import(const char *path, struct spool *spool, const struct spool_co
 	if (r.fd < 0) {
 		return false;
 	}
+	r.ob = ob != NULL && outbox_sends_rows_first(ob) ? ob : NULL;
 	ok = import_all(&r);
 	(void)close(r.fd);
 	buf_free(&r.text);
 	buf_free(&r.row_text);
 	*damaged = r.damaged;
-	if (ok) {
-		(void)unlink(path);
-	}
 	return ok;
 }

@@ -65,6 +65,14 @@ struct spool *spool_folder_new_file(const char *path)
 	return spool_folder_file(path, name);
 }
 
+char *spool_folder_state_path(const char *path, uint64_t of)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, NAME_SIZE, "share-%016" PRIx64 ".state", of);
+	return join(path, "/", name);
+}
+
 static bool ends_with(const char *name, size_t len, const char *suffix)
 {
 	const size_t n = strlen(suffix);

@@ -5,6 +5,12 @@
  *   folder/<time>-<pid>-<n>.spool-wal    while that is open, or its owner was killed
  *   folder/<time>-<pid>-<n>.spool-pending  its journal, likewise (journal.h)
  *   folder/<time>-<pid>-<n>.spool.lock   locked by its owner
+ *   folder/share-<hash>.state            a state file, with a lock and perhaps a new file beside it (state_file.h): for a sink
+ *                                        of processes that share one recorder, if it names no state file of its own
+ *
+ * A spool alone would not do for such a sink. A row has a count, and the processes whose occurrences that count includes
+ * may record these again, for a killed owner may not have acknowledged them. Only the state says which ones these are
+ * (correlate/origins.h). So the state lies where the rows lie, and the two stay together.
  *
  * Versions before had one file in place of the folder. Such a file is renamed to "<folder>.moving", the folder is made, and
  * the file is moved into it, where it is a file without an owner. The lock of the old file is held meanwhile, so no older
@@ -30,6 +36,8 @@ struct spool *spool_folder_new_file(const char *path);
 bool spool_folder_each(const char *path, bool (*func)(void *ctx, const char *name), void *ctx, evrec_error *err);
 /* The file of that name. NULL: no memory. */
 struct spool *spool_folder_file(const char *path, const char *name);
+/* The path of the state file of the sink that `of` stands for, the caller's. NULL: no memory. */
+char *spool_folder_state_path(const char *path, uint64_t of);
 
 #pragma GCC visibility pop
 

@@ -171,6 +171,14 @@ static void set_modes(struct spooler *sp, bool quick)
 	}
 }
 
+void spooler_look_ahead(struct spooler *sp, struct outbox *ob, const evrec_clock *clock, bool quick)
+{
+	set_modes(sp, quick);
+	if (sp->found == NULL) {
+		spooler_look(sp, ob, clock_monotonic(clock));
+	}
+}
+
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick)
 {
 	int64_t now = clock_monotonic(clock);

@@ -44,12 +44,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What occurrences change in an item without making another text of it. */
+/* The numbers of an item that an occurrence changes while the text stays the same. */
 struct spool_changes {
 	uint64_t version; /* the text is the same, but for these numbers, as long as this is */
 	int64_t last;
 	int32_t count;
+	int32_t sure; /* of the count: what no other process records again; 0: that is not known */
 	uint32_t finished;
+	uint32_t unused; /* 0, as there is a checksum of all */
 };
 
 /* Items as text in UTF-8, and back. */
@@ -84,6 +86,11 @@ void spooler_use_journal(struct spooler *sp, size_t max_bytes);
  * Reports errors to the outbox, "spool", which goes on without. The driver's thread.
  */
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick);
+/*
+ * Before the first step, if the outbox has a state: looks for the file of a process that was killed. The counts that its
+ * journal has and the state may lack are brought to the outbox (outbox_bring). `quick` as in spooler_step.
+ */
+void spooler_look_ahead(struct spooler *sp, struct outbox *ob, const evrec_clock *clock, bool quick);
 /* Waits for the disk. */
 void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
 /* When the driver has to call spooler_step again, if nothing else wakes it: monotonic, INT64_MAX if never. */

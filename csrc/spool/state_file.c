@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "spool/private_file.h"
+#include "spool/spool_folder.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -43,6 +44,12 @@ struct state_file *state_file_new(evrec_str path, uint32_t version)
 	return f;
 }
 
+bool state_file_set_folder(struct state_file *f, evrec_str folder)
+{
+	f->folder = str_dup(folder);
+	return f->folder != NULL;
+}
+
 void state_file_close_fd(int *fd)
 {
 	if (*fd >= 0) {
@@ -82,6 +89,7 @@ void state_file_free(struct state_file *f)
 	mem_free(f->path);
 	mem_free(f->new_path);
 	mem_free(f->lock_path);
+	mem_free(f->folder);
 	mem_free(f);
 }
 
@@ -156,7 +164,7 @@ enum state_opened state_file_read(struct state_file *f, size_t max, struct buf *
 	enum state_opened opened;
 
 	*records = (evrec_str){ NULL, 0 };
-	if (!private_file_check(f->path, err)) {
+	if ((f->folder != NULL && !spool_folder_prepare(f->folder, err)) || !private_file_check(f->path, err)) {
 		return STATE_REFUSED;
 	}
 	switch (spool_lock_take(&f->lock, f->lock_path, err)) {

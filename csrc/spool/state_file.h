@@ -53,6 +53,8 @@ struct state_file;
 
 /* `version` is that of the records. No I/O. NULL: no memory. */
 struct state_file *state_file_new(evrec_str path, uint32_t version);
+/* It lies in the folder of a spool, which is made if it is not there yet. Before it is opened. False: no memory. */
+bool state_file_set_folder(struct state_file *f, evrec_str folder);
 void state_file_free(struct state_file *f); /* NULL is fine; frees the source, writes nothing */
 /* Does what state_file_open waits for, which then only returns the result. */
 void state_file_open_ahead(struct state_file *f);

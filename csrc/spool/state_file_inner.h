@@ -23,6 +23,7 @@ struct head {
 
 struct state_file {
 	char *path, *new_path, *lock_path;
+	char *folder; /* of a spool, in which they lie; NULL: none */
 	uint32_t version;
 	struct spool_lock lock;
 	struct {

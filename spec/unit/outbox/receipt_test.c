@@ -154,6 +154,62 @@ static void test_a_spooled_entry_comes_back_for_its_receipts(void **state)
 	checked_outbox_free(ob);
 }
 
+static void put_row(struct outbox *ob, int64_t now)
+{
+	struct outbox_row row;
+
+	assert_int_equal(outbox_next_row(ob, now, 1, &row), OUTBOX_ROW);
+	outbox_discard(ob, row.item);
+}
+
+/* The next entry that comes back has receipts alone: `n` occurrences of ours. */
+static void check_spooled(struct outbox *ob, unsigned n)
+{
+	struct entry *entry = outbox_collect(ob);
+
+	assert_non_null(entry);
+	assert_true(entry->spooled);
+	check_receipt(entry, ours, 0, n);
+	outbox_recycle(ob, entry);
+	assert_null(outbox_collect(ob));
+}
+
+/* What a row has comes back once the row is in the file, and not again with the entry. */
+static void test_a_row_settles_what_it_has(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	outbox_expect(ob, true);
+	outbox_expect(ob, false);
+	outbox_write_rows_after(ob, 0);
+	submit(ob, 1, ours);
+	submit(ob, 2, ours);
+	put_row(ob, 0);
+	assert_null(outbox_collect(ob));
+	/* The disk is full: nothing is in the file. */
+	outbox_rows_written(ob, false);
+	assert_null(outbox_collect(ob));
+	put_row(ob, 0);
+	submit(ob, 3, ours);
+	/* The entry has changed since: the next row tells that this one is in the file. */
+	outbox_rows_written(ob, true);
+	assert_null(outbox_collect(ob));
+	put_row(ob, S);
+	check_spooled(ob, 2);
+	outbox_rows_written(ob, true);
+	check_spooled(ob, 1);
+	submit(ob, 4, theirs);
+	checked_answer(ob, take_expected(ob, S, 1, VERB_CREATE, 4), ANSWER_CREATED, S);
+	entry = outbox_collect(ob);
+	assert_false(entry->spooled);
+	check_receipt(entry, theirs, 1, 0);
+	assert_null(entry->receipts->next);
+	outbox_recycle(ob, entry);
+	checked_outbox_free(ob);
+}
+
 /* Two writes of one event, and an occurrence that was counted: none of the calls changes anything if it fails. */
 static void submit_without_memory(void)
 {
@@ -196,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_an_entry_is_written_in_part),
 		cmocka_unit_test(test_a_deferred_write_keeps_its_receipts),
 		cmocka_unit_test(test_a_spooled_entry_comes_back_for_its_receipts),
+		cmocka_unit_test(test_a_row_settles_what_it_has),
 		cmocka_unit_test(test_no_memory),
 	};
 

@@ -77,6 +77,7 @@ static void observe(struct fixture *f)
 
 static void test_tried_once_every_50_ms(void **state)
 {
+	const evrec_str path = str_from(tmpdir_path(*state, "state"));
 	evrec_correlator_options options;
 	struct fixture f = { 0 };
 
@@ -85,7 +86,7 @@ static void test_tried_once_every_50_ms(void **state)
 	options.ctx = &f;
 	f.correlator = evrec_correlator_new(&options, NULL);
 	f.ob = checked_outbox(10);
-	f.file = kept_state_new(str_from(tmpdir_path(*state, "state")), NULL, &(struct kept){ f.correlator, NULL }, T0,
+	f.file = kept_state_new(path, kept_state_open(path, str_from("")), &(struct kept){ f.correlator, NULL }, T0,
 	                        f.ob, NULL);
 	assert_non_null(f.file);
 	state_file_on_change(f.file, wake, NULL);

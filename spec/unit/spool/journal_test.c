@@ -25,7 +25,7 @@ struct fixture {
 	char path[256], pending[264];
 };
 
-static void begin(struct fixture *f, const char *folder, size_t max_bytes)
+static void begin_with(struct fixture *f, const char *folder, size_t max_bytes, const struct spool_codec *codec)
 {
 	evrec_error err;
 
@@ -33,9 +33,14 @@ static void begin(struct fixture *f, const char *folder, size_t max_bytes)
 	snprintf(f->pending, sizeof(f->pending), "%s-pending", f->path);
 	f->ob = fake_write_outbox(MANY);
 	outbox_expect(f->ob, true);
-	f->journal = journal_new(f->pending, max_bytes, &fake_write_codec, &err);
+	f->journal = journal_new(f->pending, max_bytes, codec, &err);
 	assert_non_null(f->journal);
 	outbox_set_journal(f->ob, journal_of_outbox(f->journal));
+}
+
+static void begin(struct fixture *f, const char *folder, size_t max_bytes)
+{
+	begin_with(f, folder, max_bytes, &fake_write_codec);
 }
 
 /* As by SIGKILL: nothing is taken back. */
@@ -67,7 +72,7 @@ static struct found import(const struct fixture *f)
 	struct found found = { 0 };
 	evrec_error err;
 
-	assert_true(journal_import(f->pending, spool, &fake_write_codec, &found.damaged, &err));
+	assert_true(journal_import(f->pending, spool, &fake_write_codec, NULL, &found.damaged, &err));
 	assert_int_not_equal(access(f->pending, F_OK), 0);
 	assert_true(spool_read(spool, 0, INT64_MAX, MANY, count_row, &found, &err));
 	spool_remove(spool);
@@ -245,11 +250,68 @@ static void test_another_version_stays(void **state)
 	assert_int_equal(pwrite(fd, "?", 1, offsetof(struct journal_start, layout)), 1);
 	(void)close(fd);
 	spool = spool_file_open(f.path);
-	assert_false(journal_import(f.pending, spool, &fake_write_codec, &found.damaged, &err));
+	assert_false(journal_import(f.pending, spool, &fake_write_codec, NULL, &found.damaged, &err));
 	assert_non_null(strstr(err.message, "another version of evrec"));
 	assert_int_equal(access(f.pending, F_OK), 0);
 	spool_remove(spool);
 	spool_free(spool);
+}
+
+/* ---- counts that a state may lack ---- */
+
+static unsigned unpacked, fails_at;
+
+static void *unpack_some(evrec_str text)
+{
+	return ++unpacked == fails_at ? NULL : fake_write_codec.unpack(text);
+}
+
+static void get_sure_changes(const void *item, const void *follow_up, struct spool_changes *changes)
+{
+	fake_write_codec.get_changes(item, follow_up, changes);
+	changes->sure = 1;
+}
+
+static unsigned count_brought(struct outbox *ob)
+{
+	unsigned n = 0;
+	void *item;
+
+	while ((item = outbox_next_brought(ob)) != NULL) {
+		outbox_discard(ob, item);
+		n++;
+	}
+	return n;
+}
+
+/* It is done again, and what was brought already would be counted twice. */
+static void test_an_import_that_fails_brings_nothing(void **state)
+{
+	struct spool_codec codec = fake_write_codec;
+	struct outbox *ob = fake_write_outbox(MANY);
+	struct fixture f;
+	struct spool *spool;
+	unsigned damaged;
+	evrec_error err;
+
+	codec.unpack = unpack_some;
+	codec.get_changes = get_sure_changes;
+	begin_with(&f, tmpdir_path(*state, "spool"), 1 << 20, &codec);
+	fake_write_submit(f.ob, 1, 1);
+	fake_write_submit(f.ob, 2, 1);
+	die(&f);
+	outbox_send_rows_first(ob);
+	spool = spool_file_open(f.path);
+	unpacked = 0;
+	fails_at = 2;
+	assert_false(journal_import(f.pending, spool, &codec, ob, &damaged, &err));
+	assert_int_equal(count_brought(ob), 0);
+	assert_true(journal_import(f.pending, spool, &codec, ob, &damaged, &err));
+	assert_int_equal(count_brought(ob), 2);
+	assert_int_equal(damaged, 0);
+	spool_remove(spool);
+	spool_free(spool);
+	outbox_free(ob);
 }
 
 static void get_event(const void *source, evrec_fields *event)
@@ -329,7 +391,7 @@ static void scenario(void)
 		alloc_failure_ignore();
 		outbox_set_journal(ob, NULL);
 		journal_free(journal, false);
-		imported = journal_import(pending, spool, &fake_write_codec, &damaged, &err);
+		imported = journal_import(pending, spool, &fake_write_codec, NULL, &damaged, &err);
 		alloc_failure_check_error(imported || !noted, &err);
 	}
 	alloc_failure_disarm();
@@ -355,6 +417,7 @@ int main(void)
 		TMPDIR_TEST(test_it_grows),
 		TMPDIR_TEST(test_a_full_disk_gives_no_journal),
 		TMPDIR_TEST(test_another_version_stays),
+		TMPDIR_TEST(test_an_import_that_fails_brings_nothing),
 		cmocka_unit_test(test_an_event_is_the_same_again),
 		TMPDIR_TEST(test_every_allocation_may_fail),
 	};

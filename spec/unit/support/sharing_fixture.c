@@ -69,7 +69,13 @@ bool side_open_limited(struct side *side, const evrec_broadcaster_options *optio
 	evrec_broadcaster_options own = *options;
 
 	own.drive = EVREC_DRIVE_POLL;
-	return open_with(side, &own, path, common, 25);
+	return side_open_with(side, &own, path, common);
+}
+
+bool side_open_with(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                    const evrec_sink_options *common)
+{
+	return open_with(side, options, path, common, 25);
 }
 
 bool side_open(struct side *side, const evrec_broadcaster_options *options, const char *path, unsigned burst)

@@ -46,6 +46,9 @@ bool side_open_driven(struct side *side, const evrec_broadcaster_options *option
 /* The same, driven by polls, with these options of its sink. */
 bool side_open_limited(struct side *side, const evrec_broadcaster_options *options, const char *path,
                        const evrec_sink_options *common);
+/* The same, driven as the options say. */
+bool side_open_with(struct side *side, const evrec_broadcaster_options *options, const char *path,
+                    const evrec_sink_options *common);
 /* Frees all that a side has; it may have nothing. */
 void side_close(struct side *side);
 /* Records a Normal event of the pod n/p. Returns the code of evrec_recorder_emit. */
