@@ -663,8 +663,13 @@ typedef struct evrec_broadcaster_options {
 	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
 	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
 	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
-	 * timeout. If all name one state_file, the next owner takes them from there, also after a crash, or if nobody was
-	 * left. on_drop is called where the event was recorded. evrec_explanation_new asks the owner. A broadcaster without a
+	 * timeout. One that ends by evrec_broadcaster_free, exit() or a signal of evrec_on_signal takes no more events, and
+	 * does the same once all that it has is written. If it is not written in the time that each of these waits, or the
+	 * owner is killed, the next owner may count again what the last one had not acknowledged. An occurrence that is in
+	 * the owner's spool is acknowledged: its worker forgets it. If all name one state_file, the next owner takes names,
+	 * counts and tokens from there, also after a crash, or if nobody was left; a sink with a spool and no state_file
+	 * has a state file in the folder of the spool. on_drop is called where the event was recorded.
+	 * evrec_explanation_new asks the owner. A broadcaster without a
 	 * name has that of the share. No sink of evrec_sink_new, and no message_func.
 	 *
 	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that differs gets
@@ -719,7 +724,7 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
  * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
  * thread, or, if it has none, by the polls of other broadcasters and at exit(). Writes to a sink that evrec_sink_new
- * made are dropped. Watches and recorders that are still held stay valid: a recorder refuses with EVREC_ECLOSED, a
+ * made are dropped. The owner of a `share` hands over within the same time. Watches and recorders that are still held stay valid: a recorder refuses with EVREC_ECLOSED, a
  * watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);

@@ -202,6 +202,7 @@ build = {
 				"csrc/recorder/sharing_exit.c",
 				"csrc/recorder/sharing_news.c",
 				"csrc/recorder/sharing_state.c",
+				"csrc/recorder/sharing_stats.c",
 				"csrc/recorder/stats.c",
 				"csrc/recorder/suppressed.c",
 				"csrc/recorder/telling.c",

@@ -346,6 +346,7 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes)
 	handle_enter(b);
 	handle_leave(b);
 	broadcast_deferred(b);
+	senders_poll_guests();
 	if (b->hub->shared) {
 		shared_poll(b, deadline, flushes);
 	} else {

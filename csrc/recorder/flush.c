@@ -141,7 +141,7 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 		(void)flush_until(b, deadline, last_write_by(deadline, timeout));
 		if (b->hub->shared) {
 			if (last) {
-				sharing_stop(b->hub);
+				(void)sharing_stop(b->hub, deadline);
 			}
 			shared_end_sinks(b, last, deadline);
 			if (last) {

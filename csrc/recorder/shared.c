@@ -98,8 +98,9 @@ static void keep_sinks(const struct hub *hub)
 void shared_end(evrec_broadcaster *b)
 {
 	struct hub *hub = b->hub;
+	bool stopped;
 
-	if (hub->users == 1 && !sharing_is_settled(hub)) {
+	if (hub->users == 1 && !sharing_is_over(hub)) {
 		keep_sinks(hub);
 	}
 	shared_forget_own(b, true);
@@ -109,8 +110,11 @@ void shared_end(evrec_broadcaster *b)
 		if (sharing_linger(hub)) {
 			return;
 		}
-		sharing_stop(hub);
+		stopped = sharing_stop(hub, 0);
 		sharing_tell_losses(hub);
+		if (!stopped) {
+			return;
+		}
 		shared_enter(b);
 		hub_release_watches(hub);
 	} else {
@@ -229,6 +233,12 @@ bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch)
 	return watch->owner == NULL || watch->owner == b;
 }
 
+/* A worker's sinks stand still: whether they have anything to write, or a spool has it, is the owner's affair. */
+static bool is_waited_for(const evrec_broadcaster *b, const evrec_watch *watch)
+{
+	return sharing_owns(b->hub) && shared_steps(b, watch) && !pipeline_empty(watch->pipeline);
+}
+
 /* The next sink after the one with this number, pinned; NULL: there is none. */
 static evrec_watch *pin_next(const struct hub *hub, size_t number)
 {
@@ -313,7 +323,7 @@ bool shared_settled(evrec_broadcaster *b)
 
 	shared_enter(b);
 	for (size_t i = 0; i < sinks->len && settled; i++) {
-		settled = !shared_steps(b, sinks->items[i]) || pipeline_empty(sinks->items[i]->pipeline);
+		settled = !is_waited_for(b, sinks->items[i]);
 	}
 	shared_unlock(b);
 	return settled;
@@ -328,7 +338,7 @@ bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 	shared_enter(b);
 	while (!waited && (watch = pin_next(b->hub, number)) != NULL) {
 		number = watch->number;
-		if (shared_steps(b, watch) && !pipeline_empty(watch->pipeline)) {
+		if (is_waited_for(b, watch)) {
 			shared_unlock(b);
 			waited = pipeline_wait(watch->pipeline, deadline);
 			shared_enter(b);

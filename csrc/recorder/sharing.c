@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/wait.h"
 #include "outbox/outbox.h"
 #include "sender/sender.h"
 #include "share/endpoint.h"
@@ -54,6 +55,7 @@ bool sharing_open(struct hub *hub)
 		return false;
 	}
 	sh->hub = hub;
+	wait_init(&sh->ended);
 	atomic_init(&sh->linger_until, INT64_MAX);
 	hub->sharing = sh;
 	sh->share = make_share(hub);
@@ -179,39 +181,6 @@ void sharing_may_own(struct hub *hub)
 	}
 }
 
-int64_t sharing_silent_for(const struct hub *hub)
-{
-	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
-	const int64_t since = share == NULL ? 0 : share_silent_since(share);
-
-	return since == 0 ? 0 : sharing_mono() - since;
-}
-
-void sharing_close(const struct hub *hub)
-{
-	if (hub->sharing != NULL && hub->sharing->share != NULL) {
-		share_close(hub->sharing->share);
-	}
-}
-
-enum evrec_share_role sharing_role(const struct hub *hub)
-{
-	static const enum evrec_share_role roles[] = {
-		[SHARE_UNKNOWN] = EVREC_SHARE_SEEKING,
-		[SHARE_WORKER] = EVREC_SHARE_WORKER,
-		[SHARE_OWNER] = EVREC_SHARE_OWNER,
-	};
-	const struct share *share = hub->sharing == NULL ? NULL : hub->sharing->share;
-
-	if (hub->sharing == NULL) {
-		return EVREC_SHARE_NONE;
-	}
-	if (share == NULL) {
-		return EVREC_SHARE_SEEKING;
-	}
-	return share_silent_since(share) != 0 ? EVREC_SHARE_SILENT : roles[share_role(share)];
-}
-
 void sharing_renew(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -223,7 +192,8 @@ void sharing_renew(struct hub *hub)
 			share_free(sh->share);
 		}
 		sh->share = NULL;
-		sh->is_set = sh->may_own = false;
+		sh->is_set = sh->may_own = sh->hangs = sh->has_ended = false;
+		wait_init(&sh->ended);
 		sh->dropped = 0;
 		memset(sh->left, 0, sizeof(sh->left));
 		sh->guest = (struct sender_guest){ .listed = false };
@@ -232,6 +202,7 @@ void sharing_renew(struct hub *hub)
 		atomic_store(&sh->stepping, false);
 		atomic_store(&sh->owns, false);
 		atomic_store(&sh->told, false);
+		atomic_store(&sh->ends, false);
 		sh->unsettled = 0;
 		sh->marked = false;
 		buf_clear(&sh->settled);
@@ -258,7 +229,7 @@ static struct frame_keys keys_of(const struct chosen *chosen)
 	return keys;
 }
 
-/* What a full ledger has dropped for a new event. */
+/* Tells of the events that a full ledger has dropped for new ones. */
 static void tell_dropped(struct hub *hub)
 {
 	evrec_event *event;
@@ -310,32 +281,18 @@ bool sharing_owns(const struct hub *hub)
 	return hub->sharing == NULL || atomic_load(&hub->sharing->owns);
 }
 
-void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *stats)
-{
-	struct ledger_counts counts;
-
-	if (hub->sharing == NULL || number == 0 || number > FRAME_SINKS) {
-		return;
-	}
-	stats->dropped[EVREC_CAUSE_CLOSED] -= hub->sharing->left[number - 1];
-	stats->forwarded += hub->sharing->left[number - 1];
-	stats->dropped[EVREC_CAUSE_MEMORY] += hub->sharing->dropped;
-	stats->received += hub->sharing->dropped;
-	if (hub->sharing->share == NULL) {
-		return;
-	}
-	share_count(hub->sharing->share, number - 1, &counts);
-	stats->forwarded += counts.forwarded;
-	stats->rate_limited += counts.rate_limited;
-	stats->pending += counts.pending;
-	stats->received += counts.forwarded + counts.rate_limited + counts.pending;
-	for (size_t i = 0; i < EVREC_CAUSES; i++) {
-		stats->dropped[i] += counts.dropped[i];
-		stats->received += counts.dropped[i];
-	}
-}
-
 /* ---- steps ---- */
+
+/* The time in ns until there may be more to do. */
+static int64_t step(struct hub *hub, int64_t timeout)
+{
+	int64_t wait;
+
+	share_step(hub->sharing->share, sharing_mono(), timeout);
+	wait = sharing_take_answers(hub);
+	sharing_hand_over(hub);
+	return wait;
+}
 
 static void *run(void *ctx)
 {
@@ -345,10 +302,11 @@ static void *run(void *ctx)
 
 	(void)pthread_setname_np(pthread_self(), "evrec-share");
 	while (!atomic_load(&sh->stops) && !sharing_has_lingered(hub)) {
-		share_step(sh->share, sharing_mono(), wait);
-		wait = sharing_take_answers(hub);
+		wait = step(hub, wait);
 	}
-	if (!atomic_load(&sh->stops)) {
+	if (atomic_load(&sh->stops)) {
+		sharing_end_thread(hub);
+	} else {
 		sharing_end_lingering(hub);
 	}
 	return NULL;
@@ -393,8 +351,7 @@ void sharing_poll(struct hub *hub, bool flushes)
 		share_flush(sh->share);
 	}
 	if (atomic_load(&sh->drive) == BY_POLLS && !atomic_load(&sh->stops) && !atomic_exchange(&sh->stepping, true)) {
-		share_step(sh->share, now, 0);
-		(void)sharing_take_answers(hub);
+		(void)step(hub, 0);
 		atomic_store(&sh->stepping, false);
 	}
 }

@@ -51,6 +51,8 @@ void sharing_begin(struct hub *hub);
 void sharing_poll(struct hub *hub, bool flushes);
 /* Whether everything is acknowledged. */
 bool sharing_is_settled(struct hub *hub);
+/* Whether it is, and no worker needs to be told the end of this process. */
+bool sharing_is_over(struct hub *hub);
 /* This process, or the broadcaster, is about to end: if the owner refuses it, it writes its events itself. */
 void sharing_leave(struct hub *hub);
 /* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
@@ -65,15 +67,21 @@ int sharing_ask(struct hub *hub, const evrec_reference *object, int64_t timeout,
 /* Waits a moment for acknowledgements. */
 void sharing_wait(int64_t deadline);
 /*
- * The last handle was freed, and not shut down. True: something is not acknowledged yet, and the thread waits for that,
- * for 30 s at most, and then lets go of the hub's watches. False: that is up to the caller, after sharing_stop.
+ * The last handle was freed, and not shut down. True: something is not acknowledged yet, or this process is an owner with
+ * workers. The thread waits for that and hands over, after 30 s at most, or at once if spools keep the rest; and then lets
+ * go of the hub's watches. Without a thread, a process that has no owner is stepped by polls of other broadcasters, or by
+ * the end of the process. False: that is up to the caller, after sharing_stop.
  */
 bool sharing_linger(struct hub *hub);
-/* No more steps are done. Before the sinks end. */
-void sharing_stop(struct hub *hub);
+/*
+ * No more steps are done. Before the sinks end. False: one was not over at the deadline, and some time at least, as for
+ * a disk that hangs. Then a thread of the share, which still uses the hub, lets go of it, and of its watches if no handle is
+ * left.
+ */
+bool sharing_stop(struct hub *hub, int64_t deadline);
 /* After that: tells on standard error what is not acknowledged, once. Nothing after sharing_end. */
 void sharing_tell_losses(struct hub *hub);
-/* After sharing_stop: tells workers or the owner the end. */
+/* After sharing_stop: tells workers or the owner the end. If a step was not over, drops what is not acknowledged, and tells. */
 void sharing_end(struct hub *hub, int64_t deadline);
 
 #pragma GCC visibility pop

@@ -1,6 +1,7 @@
 #include "recorder/sharing_inner.h"
 
 #include "base/line.h"
+#include "base/wait.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -8,7 +9,8 @@
 #define LINGER_MAX (30 * EVREC_SECOND)   /* after the last handle was freed, as for a released sender */
 #define LINGER_STEPS 10                  /* without a thread */
 #define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
-#define STEP_PAUSE (EVREC_SECOND / 500)  /* while another handle is in a step */
+#define LAST_WRITES (2 * EVREC_SECOND)   /* after the linger, by a thread; a spool or the next owner has the rest */
+#define STEP_PAUSE (EVREC_SECOND / 500)  /* between two looks whether another handle is in a step */
 
 /* Occurrences that some sink has not got. */
 static uint64_t count_pending(struct share *share)
@@ -43,6 +45,13 @@ void sharing_tell_losses(struct hub *hub)
 	}
 }
 
+void sharing_close(const struct hub *hub)
+{
+	if (hub->sharing != NULL && hub->sharing->share != NULL) {
+		share_close(hub->sharing->share);
+	}
+}
+
 void sharing_leave(struct hub *hub)
 {
 	if (hub->sharing != NULL && hub->sharing->share != NULL) {
@@ -50,13 +59,24 @@ void sharing_leave(struct hub *hub)
 	}
 }
 
+/* Idempotent. */
+static void begin_end(struct hub *hub)
+{
+	if (!atomic_exchange(&hub->sharing->ends, true)) {
+		sharing_ops.flush(hub);
+		sharing_leave(hub);
+	}
+}
+
 static bool go_on(void *ctx)
 {
 	struct hub *hub = ctx;
 
-	sharing_leave(hub);
+	if (hub->sharing->share != NULL) {
+		begin_end(hub);
+	}
 	sharing_poll(hub, true);
-	return !sharing_is_settled(hub);
+	return !sharing_is_over(hub);
 }
 
 static void tell(void *ctx)
@@ -72,72 +92,310 @@ void sharing_watch_exit(struct hub *hub)
 	senders_add_guest(&sh->guest);
 }
 
+/* ---- the end of an owner ---- */
+
+bool sharing_is_over(struct hub *hub)
+{
+	return sharing_is_settled(hub) &&
+	       (hub->sharing == NULL || hub->sharing->share == NULL || !share_has_workers(hub->sharing->share));
+}
+
+/* Nothing waits, neither for a server nor for a state file: from here on this process writes no event. */
+static bool has_written_all(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+	bool all;
+
+	hub_lock(hub);
+	all = sh->unsettled == 0 && !sh->marked && sh->settled.len == 0;
+	for (size_t i = 0; i < hub->sinks.len && all; i++) {
+		(void)pipeline_take_all_news(hub->sinks.items[i]->pipeline);
+		all = pipeline_empty(hub->sinks.items[i]->pipeline);
+	}
+	hub_unlock(hub);
+	return all;
+}
+
+void sharing_hand_over(struct hub *hub)
+{
+	if (atomic_load(&hub->sharing->ends) && share_has_workers(hub->sharing->share) && has_written_all(hub)) {
+		sharing_end(hub, 0);
+	}
+}
+
 /* ---- the end of a broadcaster ---- */
+
+/* An owner's spools keep what no server takes: it need not wait for one while its workers wait for the next owner. */
+static bool is_kept_by_spools(struct hub *hub)
+{
+	bool all = share_role(hub->sharing->share) == SHARE_OWNER;
+
+	hub_lock(hub);
+	for (size_t i = 0; i < hub->sinks.len && all; i++) {
+		all = pipeline_has_spool(hub->sinks.items[i]->pipeline);
+	}
+	hub_unlock(hub);
+	return all;
+}
 
 bool sharing_has_lingered(struct hub *hub)
 {
 	const int64_t until = atomic_load(&hub->sharing->linger_until);
 
-	return until != INT64_MAX && (sharing_is_settled(hub) || sharing_mono() >= until);
+	return until != INT64_MAX && (sharing_is_over(hub) || sharing_mono() >= until || is_kept_by_spools(hub));
 }
 
-void sharing_end_lingering(struct hub *hub)
+/* No handle is left, so nobody else uses them. */
+static void end_sinks(struct hub *hub, int64_t deadline)
 {
-	senders_remove_guest(&hub->sharing->guest);
+	hub_lock(hub);
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		pipeline_end(hub->sinks.items[i]->pipeline);
+	}
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		struct pipeline *pipeline = hub->sinks.items[i]->pipeline;
+
+		hub_unlock(hub);
+		pipeline_wait_for_end(pipeline, deadline);
+		hub_lock(hub);
+		(void)pipeline_take_all_news(pipeline);
+		if (pipeline_can_close_state(pipeline)) {
+			hub_unlock(hub);
+			pipeline_close_state(pipeline);
+			hub_lock(hub);
+		}
+		pipeline_join(pipeline, deadline);
+	}
+	hub_unlock(hub);
+}
+
+/* An owner that has not written all lets go of the files of its sinks, which the next one needs, and hands over. */
+static void end_owner(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+	const int64_t deadline = sharing_mono() + (atomic_load(&sh->drive) == BY_THREAD ? LAST_WRITES : 0);
+
+	if (share_role(sh->share) != SHARE_OWNER || !share_has_workers(sh->share)) {
+		return;
+	}
+	atomic_store(&sh->stops, true);
+	hub_lock(hub);
+	sharing_forget_settled(sh);
+	hub_unlock(hub);
+	end_sinks(hub, deadline);
+	sharing_end(hub, deadline);
+}
+
+static void let_go(void *ctx)
+{
+	struct hub *hub = ctx;
+
 	sharing_tell_losses(hub);
 	hub_lock(hub);
 	hub_release_watches(hub);
 	hub_unlock(hub);
-	(void)pthread_detach(pthread_self());
 	hub_release(hub);
+}
+
+void sharing_end_lingering(struct hub *hub)
+{
+	/* The end of the process waits for this one as long as it is a guest. */
+	end_owner(hub);
+	senders_remove_guest(&hub->sharing->guest);
+	(void)pthread_detach(pthread_self());
+	let_go(hub);
+}
+
+/* Without a thread, and no handle polls any more. */
+static void step_sinks(struct hub *hub)
+{
+	for (size_t i = 0; i < FRAME_SINKS; i++) {
+		evrec_watch *watch;
+		bool steps;
+
+		hub_lock(hub);
+		watch = sharing_sink_at(hub, i);
+		steps = watch != NULL && pipeline_begin_poll(watch->pipeline);
+		if (steps) {
+			watch->pins++;
+		}
+		hub_unlock(hub);
+		if (steps) {
+			pipeline_step(watch->pipeline, INT64_MAX);
+			hub_lock(hub);
+			watch->pins -= watch->pins != 0; /* 0: in a forked child */
+			hub_unlock(hub);
+		}
+	}
+}
+
+static bool linger_in_polls(void *ctx)
+{
+	step_sinks(ctx);
+	(void)go_on(ctx);
+	if (!sharing_has_lingered(ctx)) {
+		return true;
+	}
+	end_owner(ctx);
+	return false;
 }
 
 bool sharing_linger(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
+	bool threaded, lingers;
 
-	sharing_leave(hub);
-	for (unsigned i = 0; i < LINGER_STEPS && !sharing_is_settled(hub) && !atomic_load(&sh->stops); i++) {
-		if (atomic_load(&sh->drive) == BY_THREAD) {
-			hub_retain(hub);
-			atomic_store(&sh->linger_until, sharing_mono() + LINGER_MAX);
-			share_wake(sh->share);
-			return true;
-		}
+	if (sh == NULL || sh->share == NULL) {
+		return false;
+	}
+	begin_end(hub);
+	for (unsigned i = 0; i < LINGER_STEPS && atomic_load(&sh->drive) != BY_THREAD && !sharing_is_over(hub); i++) {
 		sharing_poll(hub, true);
 	}
-	return false;
+	threaded = atomic_load(&sh->drive) == BY_THREAD;
+	lingers = !atomic_load(&sh->stops) && !sharing_is_over(hub);
+	/* By now a worker has sent what it has; it would be an heir that does not listen. */
+	lingers = lingers && (threaded || !share_has_owner(sh->share));
+	if (lingers) {
+		hub_retain(hub);
+		atomic_store(&sh->linger_until, sharing_mono() + LINGER_MAX);
+	}
+	if (lingers && threaded) {
+		share_wake(sh->share);
+	} else if (lingers) {
+		senders_adopt_guest(&sh->guest, linger_in_polls, let_go);
+	}
+	return lingers;
 }
 
-void sharing_stop(struct hub *hub)
+void sharing_end_thread(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+	bool left;
+
+	hub_lock(hub);
+	left = sh->hangs;
+	sh->has_ended = true;
+	(void)pthread_cond_signal(&sh->ended);
+	if (left && hub->users == 0) {
+		hub_release_watches(hub);
+	}
+	hub_unlock(hub);
+	if (left) {
+		(void)pthread_detach(pthread_self());
+		hub_release(hub);
+	}
+}
+
+/* With the lock held. True: the thread has ended. Else it keeps the hub until it does. */
+static bool await_thread(struct hub *hub, int64_t deadline)
 {
 	struct sharing *sh = hub->sharing;
 
-	if (sh == NULL || atomic_exchange(&sh->stops, true)) {
-		return;
+	while (!sh->has_ended && wait_until(&sh->ended, &hub->lock, deadline)) {
 	}
-	senders_remove_guest(&sh->guest);
-	if (atomic_load(&sh->drive) == BY_THREAD) {
-		share_wake(sh->share);
+	if (!sh->has_ended) {
+		sh->hangs = true;
+		hub_retain(hub);
+	}
+	return sh->has_ended;
+}
+
+static bool stop_thread(struct hub *hub, int64_t deadline)
+{
+	struct sharing *sh = hub->sharing;
+	bool ended;
+
+	share_wake(sh->share);
+	hub_lock(hub);
+	ended = await_thread(hub, deadline);
+	hub_unlock(hub);
+	if (ended) {
 		(void)pthread_join(sh->thread, NULL);
 	}
-	/* A poll of another handle may be in a step; there is no other one from now on. */
-	while (atomic_exchange(&sh->stepping, true)) {
+	return ended;
+}
+
+/* A poll of another handle may be in a step; there is no other one from now on. */
+static bool stop_polls(struct hub *hub, int64_t deadline)
+{
+	struct sharing *sh = hub->sharing;
+	bool stops;
+
+	while (!(stops = !atomic_exchange(&sh->stepping, true)) && sharing_mono() < deadline) {
 		(void)nanosleep(&(struct timespec){ 0, STEP_PAUSE }, NULL);
 	}
+	hub_lock(hub);
+	sh->hangs = !stops;
+	hub_unlock(hub);
+	return stops;
+}
+
+/* Whether a thread that was not over at the end still is not. */
+static bool still_hangs(struct hub *hub)
+{
+	const struct sharing *sh = hub->sharing;
+	bool left;
+
+	hub_lock(hub);
+	left = sh->hangs && !sh->has_ended && atomic_load(&sh->drive) == BY_THREAD;
+	hub_unlock(hub);
+	return left;
+}
+
+static int64_t at_least(int64_t deadline)
+{
+	const int64_t least = sharing_mono() + SHORTEST_END;
+
+	return deadline > least ? deadline : least;
+}
+
+bool sharing_stop(struct hub *hub, int64_t deadline)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (sh == NULL) {
+		return true;
+	}
+	if (atomic_exchange(&sh->stops, true)) {
+		return !still_hangs(hub);
+	}
+	senders_remove_guest(&sh->guest);
+	deadline = at_least(deadline);
+	if ((atomic_load(&sh->drive) == BY_THREAD && !stop_thread(hub, deadline)) || !stop_polls(hub, deadline)) {
+		return false;
+	}
 	atomic_store(&sh->drive, BY_POLLS);
+	/* sharing_end acknowledges it, and the states are written before that, when the sinks end. */
+	hub_lock(hub);
+	sharing_forget_settled(sh);
+	hub_unlock(hub);
+	return true;
+}
+
+/* A step is not over, and uses the share. */
+static void give_up(struct hub *hub)
+{
+	share_drop_all(hub->sharing->share);
+	hub_lock(hub);
+	hub_tell_error(hub, "a step of the share was not over in time: what it waits for, such as a disk, may hang",
+	               "share", NULL);
+	hub_unlock(hub);
 }
 
 void sharing_end(struct hub *hub, int64_t deadline)
 {
 	struct sharing *sh = hub->sharing;
-	const int64_t left = deadline - sharing_mono();
 
 	if (sh == NULL || sh->share == NULL) {
+		return;
+	}
+	if (sh->hangs) {
+		give_up(hub);
 		return;
 	}
 	/* The states were written when their sinks ended. */
 	(void)share_mark(sh->share);
 	share_release(sh->share);
-	share_end(sh->share, left > SHORTEST_END ? left : SHORTEST_END);
+	share_end(sh->share, at_least(deadline) - sharing_mono());
 }

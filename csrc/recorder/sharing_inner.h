@@ -6,6 +6,7 @@
  *   sharing_state.c the counts of the last owner, and for the next one
  *   sharing_exit.c  the end of a process, or of a broadcaster
  *   sharing_ask.c   a question to the owner
+ *   sharing_stats.c how it stands
  */
 #ifndef EVREC_SHARING_INNER_H
 #define EVREC_SHARING_INNER_H
@@ -30,11 +31,15 @@ struct sharing {
 	atomic_bool stepping; /* a poll is in a step */
 	atomic_bool owns;
 	atomic_bool told; /* its losses */
+	atomic_bool ends; /* without a shutdown: whoever steps hands over to a worker */
 	_Atomic int64_t flushed_at;
 	_Atomic int64_t linger_until; /* sharing_linger; INT64_MAX: there is a handle */
 	struct sender_guest guest;    /* the end of the process waits for what is not acknowledged */
 
 	/* With the hub's lock held: */
+	bool hangs;     /* a step did not end in time, and the broadcaster has ended without it */
+	bool has_ended; /* the thread */
+	pthread_cond_t ended;
 	bool may_own;               /* share_client_only does not count any more */
 	bool is_set;                /* the share knows the options of all sinks */
 	uint64_t left[FRAME_SINKS]; /* occurrences of workers that this owner leaves to the next one, for each sink */
@@ -62,10 +67,17 @@ evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
 /* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
 int64_t sharing_take_answers(struct hub *hub);
 
-/* After sharing_linger: everything is acknowledged, or the time is up. */
+/* The states that are written from now on leave out what has settled: it is acknowledged next. With the hub's lock held. */
+void sharing_forget_settled(struct sharing *sh);
+
+/* After a step, by whoever did it: an owner that ends and has written all that it has read lets a worker take its place. */
+void sharing_hand_over(struct hub *hub);
+/* After sharing_linger: nothing is left, or spools have it, or the time is up. */
 bool sharing_has_lingered(struct hub *hub);
-/* Then, for the thread: lets go of the hub, which has no handle and so is ended by nobody else. */
+/* Then, for the thread: hands over, and lets go of the hub, which has no handle and so is ended by nobody else. */
 void sharing_end_lingering(struct hub *hub);
+/* After sharing_stop, for the thread: the last that it does. If nobody waited for it, it lets go of the hub. */
+void sharing_end_thread(struct hub *hub);
 /* From now on the end of the process waits for it, for a while, and tells what is left. */
 void sharing_watch_exit(struct hub *hub);
 

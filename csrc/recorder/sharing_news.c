@@ -127,8 +127,7 @@ static void forget_one(struct sharing *sh, const struct settled *s)
 	}
 }
 
-/* The state that is written from now on leaves them out. */
-static void forget_settled(struct sharing *sh)
+void sharing_forget_settled(struct sharing *sh)
 {
 	for (size_t at = 0; at < sh->settled.len; at += sizeof(struct settled)) {
 		struct settled s;
@@ -170,7 +169,7 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 	}
 	if (atomic_load(&sh->stops)) {
 		/* When the sinks end, the states are written once more. */
-		forget_settled(sh);
+		sharing_forget_settled(sh);
 	}
 }
 
@@ -274,7 +273,7 @@ static void acknowledge(struct hub *hub)
 
 	if (!sh->marked) {
 		sh->marked = share_mark(sh->share);
-		forget_settled(sh);
+		sharing_forget_settled(sh);
 		for (size_t i = 0; sh->marked && i < FRAME_SINKS; i++) {
 			const evrec_watch *watch = sharing_sink_at(hub, i);
 
@@ -339,7 +338,7 @@ int64_t sharing_take_answers(struct hub *hub)
 		}
 		acknowledge(hub);
 		tell_unsure(hub);
-		wait = sh->unsettled != 0 || sh->marked ? wait_for_answers(sh) : IDLE;
+		wait = sh->unsettled != 0 || sh->marked || atomic_load(&sh->ends) ? wait_for_answers(sh) : IDLE;
 	} else if (sh->state_until != 0) {
 		wait = SHARING_BUSY;
 	}

@@ -50,6 +50,10 @@ bool sharing_begin_owner(void *ctx, bool alone)
 		each_unlocked(hub, pipeline_open_state_ahead);
 	}
 	hub_lock(hub);
+	if (sh->hangs) {
+		hub_unlock(hub);
+		return false;
+	}
 	if (sh->state_until == 0) {
 		sh->state_until = sharing_mono() + STATE_WAIT;
 	}

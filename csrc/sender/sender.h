@@ -108,12 +108,20 @@ struct sender_guest {
 	bool (*go_on)(void *ctx); /* does what can be done at once, with no lock held. False: nothing is left */
 	void (*tell)(void *ctx);  /* tells what is left. Must not call this room */
 	void *ctx;
+	void (*let_go)(void *ctx); /* of one without an owner: frees it; NULL: it has an owner */
 	struct sender_guest *prev, *next;
 	bool listed, busy;
 };
 /* Not if it is listed. A forked child finds it listed no more, and clears it before it adds it again. Any thread. */
 void senders_add_guest(struct sender_guest *guest);
 void senders_remove_guest(struct sender_guest *guest); /* waits while the guest is called. Idempotent */
+/*
+ * The guest, which is listed, has no owner any more. Polls of others go on with it, by this function; once nothing is left,
+ * it is unlisted, and `let_go` is called with no lock held. At the end of the process it is not.
+ */
+void senders_adopt_guest(struct sender_guest *guest, bool (*go_on)(void *ctx), void (*let_go)(void *ctx));
+/* A poll: goes on with each guest without an owner. Cheap if there is none. Not inside a function of a guest. Any thread. */
+void senders_poll_guests(void);
 
 /*
  * Changes in a forked child, in which the parent's threads do not exist and its locks may be held for ever. Whoever finds

@@ -107,18 +107,13 @@ static void release_deferred(void)
 	}
 }
 
-/* Gives back the lock meanwhile: a guest that is busy stays in the list. */
 static bool guests_get_on(void)
 {
 	bool some = false;
 
 	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {
-		guest->busy = true;
-		(void)pthread_mutex_unlock(&senders.lock);
-		some = guest->go_on(guest->ctx) || some;
-		(void)pthread_mutex_lock(&senders.lock);
-		guest->busy = false;
-		(void)pthread_cond_broadcast(&senders.changed);
+		/* A poll that is busy with it, after a signal, will end. */
+		some = guest->busy || senders_run_guest(guest) || some;
 	}
 	return some;
 }

@@ -93,6 +93,7 @@ struct senders {
 	struct sender *head;
 	unsigned away; /* senders without an owner that a poll steps; they are not in the list meanwhile */
 	struct sender_guest *guests;
+	atomic_uint orphans; /* guests without an owner */
 	enum ending ending;
 	pthread_t leaver; /* the last thread that left the list with its sender: the next one joins it, or exit() */
 	bool has_leaver;
@@ -106,6 +107,8 @@ void senders_init(void);
 /* With the lock held. Removing a sender that is not listed does nothing. */
 void senders_add(struct sender *s);
 void senders_remove(struct sender *s);
+/* With the lock held, which it gives back meanwhile; the guest stays in the list. False: nothing is left. */
+bool senders_run_guest(struct sender_guest *guest);
 /*
  * With the lock held. The calling thread's sender is gone, and the thread needs the lock no more. True: the thread is to
  * join `*before`. So exit(), which joins the last one, waits for all of them, and at most one takes memory meanwhile.

@@ -20,6 +20,7 @@ static void make_empty(void)
 	wait_init(&senders.changed);
 	senders.head = NULL;
 	senders.guests = NULL;
+	atomic_store(&senders.orphans, 0);
 	senders.away = 0;
 	senders.ending = NOT_ENDED;
 	senders.has_leaver = false;
@@ -99,15 +100,8 @@ void senders_add_guest(struct sender_guest *guest)
 	(void)pthread_mutex_unlock(&senders.lock);
 }
 
-void senders_remove_guest(struct sender_guest *guest)
+static void unlist_guest(struct sender_guest *guest)
 {
-	if (!guest->listed) {
-		return;
-	}
-	(void)pthread_mutex_lock(&senders.lock);
-	while (guest->busy) {
-		(void)pthread_cond_wait(&senders.changed, &senders.lock);
-	}
 	if (guest->prev == NULL) {
 		senders.guests = guest->next;
 	} else {
@@ -117,7 +111,71 @@ void senders_remove_guest(struct sender_guest *guest)
 		guest->next->prev = guest->prev;
 	}
 	guest->listed = false;
+}
+
+void senders_remove_guest(struct sender_guest *guest)
+{
+	if (!guest->listed) {
+		return;
+	}
+	(void)pthread_mutex_lock(&senders.lock);
+	while (guest->busy) {
+		(void)pthread_cond_wait(&senders.changed, &senders.lock);
+	}
+	unlist_guest(guest);
 	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+void senders_adopt_guest(struct sender_guest *guest, bool (*go_on)(void *ctx), void (*let_go)(void *ctx))
+{
+	(void)pthread_mutex_lock(&senders.lock);
+	guest->go_on = go_on;
+	guest->let_go = let_go;
+	atomic_fetch_add(&senders.orphans, 1);
+	(void)pthread_mutex_unlock(&senders.lock);
+}
+
+bool senders_run_guest(struct sender_guest *guest)
+{
+	bool more;
+
+	guest->busy = true;
+	(void)pthread_mutex_unlock(&senders.lock);
+	more = guest->go_on(guest->ctx);
+	(void)pthread_mutex_lock(&senders.lock);
+	guest->busy = false;
+	(void)pthread_cond_broadcast(&senders.changed);
+	return more;
+}
+
+/* With the lock held. The first one of which nothing is left; NULL: there is none. */
+static struct sender_guest *run_orphans(void)
+{
+	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {
+		if (guest->let_go != NULL && !guest->busy && !senders_run_guest(guest)) {
+			return guest;
+		}
+	}
+	return NULL;
+}
+
+void senders_poll_guests(void)
+{
+	struct sender_guest *over;
+
+	if (atomic_load(&senders.orphans) == 0) {
+		return;
+	}
+	(void)pthread_mutex_lock(&senders.lock);
+	over = senders.ending == NOT_ENDED ? run_orphans() : NULL;
+	if (over != NULL) {
+		unlist_guest(over);
+		atomic_fetch_sub(&senders.orphans, 1);
+	}
+	(void)pthread_mutex_unlock(&senders.lock);
+	if (over != NULL) {
+		over->let_go(over->ctx);
+	}
 }
 
 bool senders_leave(pthread_t *before)

@@ -173,7 +173,7 @@ void owner_step(struct share *s, int64_t now)
 		(void)peer_send(s, peer);
 	}
 	work = WORK_A_STEP / (s->peers_len + 1);
-	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+	for (struct peer *peer = s->peers; peer != NULL && !atomic_load(&s->leaves); peer = peer->next) {
 		peer_receive(s, peer, work > WORK_A_PEER ? work : WORK_A_PEER);
 		(void)peer_send(s, peer);
 	}

@@ -191,6 +191,16 @@ void share_leave(struct share *s)
 	}
 }
 
+bool share_has_workers(struct share *s)
+{
+	bool has;
+
+	share_lock(s);
+	has = s->peers != NULL;
+	share_unlock(s);
+	return has;
+}
+
 void share_wake(struct share *s)
 {
 	const uint64_t one = 1;

@@ -44,7 +44,7 @@ struct share_event {
 	int64_t first, last;
 };
 
-/* Called from inside share_step, share_end and share_flush, with no lock held. */
+/* Called from inside share_step, share_end, share_drop_all and share_flush, with no lock held. */
 struct share_ops {
 	/* An owner: to be recorded; for each sink, share_settled is called for all `n` of them, now or later. */
 	void (*record)(void *ctx, const struct share_event *event);
@@ -91,10 +91,13 @@ bool share_set_options(struct share *s, const struct frame_option *options, size
 /* From now on `client_only` does not count. */
 void share_may_own(struct share *s);
 /*
- * The process is about to end. If the owner refuses it, as its options differ, it waits no longer for the owner's end, but
- * is the owner of its own events. Idempotent.
+ * The process is about to end. An owner reads no more: the workers keep their events for the next owner. A process that the
+ * owner refuses, as its options differ, waits no longer for the owner's end, but is the owner of its own events.
+ * Idempotent.
  */
 void share_leave(struct share *s);
+/* An owner that some worker is connected to, which share_end is to tell the end. */
+bool share_has_workers(struct share *s);
 /* As of the options. The owner believes no ledger to have had more events than the most of these limits. */
 void share_set_limits(struct share *s, const struct ledger_limits *limits);
 
@@ -145,6 +148,8 @@ void share_step(struct share *s, int64_t now, int64_t timeout);
  * owner learns that, and this one first looks for another one for a while.
  */
 void share_close(struct share *s);
+/* Whether an owner takes what this process hands over. As share_step. */
+bool share_has_owner(const struct share *s);
 /* Ends the wait of a step, the present one or the next one. */
 void share_wake(struct share *s);
 /* A worker asks the owner to write all that it has. */
@@ -158,6 +163,8 @@ bool share_is_settled(struct share *s);
  * it was made the next owner.
  */
 void share_end(struct share *s, int64_t timeout);
+/* Instead, if a step hangs: drops what the ledger has, for the cause "closed". */
+void share_drop_all(struct share *s);
 
 void share_count(struct share *s, size_t sink, struct ledger_counts *counts);
 

@@ -112,7 +112,7 @@ static bool reserve_polled(struct share *s)
 
 static void wait_for_work(struct share *s, int64_t now, int64_t timeout)
 {
-	const bool accepts = s->next_accept <= now;
+	const bool accepts = s->next_accept <= now, leaves = atomic_load(&s->leaves);
 	const short more = s->link.line.out.len != 0 ? POLLOUT : 0;
 	size_t n = 3;
 
@@ -123,9 +123,11 @@ static void wait_for_work(struct share *s, int64_t now, int64_t timeout)
 	poll_one(s, 1, accepts ? s->endpoint.fd : -1, POLLIN);
 	poll_one(s, 2, s->link.line.fd, (short)(POLLIN | more));
 	for (const struct peer *p = s->peers; p != NULL; p = p->next) {
-		const short in = peer_is_full(s, p) ? 0 : POLLIN;
+		const short in = leaves || peer_is_full(s, p) ? 0 : POLLIN;
+		const short out = p->line.out.len != 0 ? POLLOUT : 0;
 
-		poll_one(s, n++, p->line.fd, (short)(in | (p->line.out.len != 0 ? POLLOUT : 0)));
+		/* A worker that has gone is found when something is read or sent. */
+		poll_one(s, n++, leaves && out == 0 ? -1 : p->line.fd, (short)(in | out));
 		timeout = in != 0 && p->rest.len != 0 ? 0 : timeout;
 	}
 	if (!accepts && timeout > s->next_accept - now) {
@@ -176,6 +178,11 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 	}
 }
 
+bool share_has_owner(const struct share *s)
+{
+	return s->link.phase == LINK_READY;
+}
+
 /* Drops one event of the ledger. False: there is none. */
 static bool drop_next(struct share *s)
 {
@@ -193,6 +200,15 @@ static bool drop_next(struct share *s)
 	return ok;
 }
 
+void share_drop_all(struct share *s)
+{
+	share_lock(s);
+	ledger_disconnect(s->ledger);
+	share_unlock(s);
+	while (drop_next(s)) {
+	}
+}
+
 void share_end(struct share *s, int64_t timeout)
 {
 	evrec_error err = { 0 };
@@ -204,9 +220,6 @@ void share_end(struct share *s, int64_t timeout)
 		owner_end(s, timeout);
 	}
 	s->next_try = INT64_MAX;
-	share_lock(s);
-	ledger_disconnect(s->ledger);
-	share_unlock(s);
-	while (drop_next(s)) {
-	}
+	s->refused = false;
+	share_drop_all(s);
 }

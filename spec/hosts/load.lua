@@ -1,11 +1,13 @@
 -- Makes requests of a host, so many a second, whatever becomes of the host meanwhile, until so many were answered: one
 -- in ten about a new object, the others about one hundred regular ones.
 --
--- usage: luajit load.lua PORT REQUESTS RATE
+-- HELD (0) seconds long, one more connection has begun a request: a process that a reload replaces lives as long.
+--
+-- usage: luajit load.lua PORT REQUESTS RATE [HELD]
 local process = require "process"
 local socket = require "socket"
 
-local port, requests, rate = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3])
+local port, requests, rate, held = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3]), tonumber(arg[4] or 0)
 local idle, busy, most = {}, {}, 20 -- connections
 local number, answered = 0, 0
 
@@ -81,6 +83,10 @@ end
 
 local begun = process.time()
 local due = begun
+local holder = held > 0 and assert(connect()).socket
+if holder then
+	holder:send "GET /held HTTP/1.1\r\n"
+end
 while answered < requests do
 	local now = process.time()
 	assert(now - begun < 30 + 3 * requests / rate, "too few answers")
@@ -91,6 +97,10 @@ while answered < requests do
 		else
 			due = now + 0.005
 		end
+	end
+	if holder and now - begun > held then
+		holder:close()
+		holder = nil
 	end
 	read_all(math.max(0.001, due - process.time()))
 end

@@ -15,7 +15,9 @@ local rate, seconds = matrix.rate, 10
 local function perform(row, host, scale)
 	host:start()
 	stage.await_port(host.port)
-	local finish = stage.load(host, rate * seconds * scale, rate)
+	-- While processes of both configurations live, one hands over to the other.
+	local held = row.change == "reload" and 0.75 * seconds * scale or 0
+	local finish = stage.load(host, rate * seconds * scale, rate, held)
 	socket.sleep(seconds * scale / 2)
 	host.changes[row.change](host)
 	print(finish())

@@ -88,9 +88,10 @@ end
 
 --- Begins to make requests of a host; returns a function that waits for the last answer.
 ---@param rate integer requests a second
-function stage.load(host, requests, rate)
-	local command = "luajit spec/hosts/load.lua %d %d %d 2>&1"
-	local pipe = assert(io.popen(command:format(host.port, requests, rate)))
+---@param held? number seconds for which another request has begun
+function stage.load(host, requests, rate, held)
+	local command = "luajit spec/hosts/load.lua %d %d %d %g 2>&1"
+	local pipe = assert(io.popen(command:format(host.port, requests, rate, held or 0)))
 	return function()
 		local output = pipe:read "*a"
 		pipe:close()

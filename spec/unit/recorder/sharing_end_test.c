@@ -107,15 +107,23 @@ static int live(const struct sharing_fixture *f, const char *path, const char *e
 	return 0;
 }
 
-static int end_process(const struct sharing_fixture *f, void **state, const char *path, bool threads,
-                       enum ending ending, bool client_only)
+static pid_t start_process(const struct sharing_fixture *f, void **state, const char *path, bool threads,
+                           enum ending ending, bool client_only)
 {
-	int status = -1;
-	pid_t child = fork();
+	const pid_t child = fork();
 
 	if (child == 0) {
 		exit(live(f, path, tmpdir_path(*state, "errors"), threads, ending, client_only));
 	}
+	return child;
+}
+
+static int end_process(const struct sharing_fixture *f, void **state, const char *path, bool threads,
+                       enum ending ending, bool client_only)
+{
+	const pid_t child = start_process(f, state, path, threads, ending, client_only);
+	int status = -1;
+
 	while (waitpid(child, &status, WNOHANG) == 0) {
 		if (f->sides[0].b != NULL) {
 			evrec_broadcaster_poll(f->sides[0].b);
@@ -234,7 +242,13 @@ static void test_worker_that_exits_hands_over_first(void **state)
 /* The owner has other options. */
 static void test_refused_process_that_ends_writes(void **state)
 {
-	static const enum ending endings[] = { BY_EXIT, BY_SIGNAL, BY_FREE };
+	static const struct {
+		enum ending ending;
+		bool threads;
+	} ends[] = {
+		{ BY_EXIT, true },    { BY_EXIT, false }, { BY_SIGNAL, true },
+		{ BY_SIGNAL, false }, { BY_FREE, true },  { BY_FREE, false },
+	};
 	evrec_broadcaster_options options;
 	struct sharing_fixture f;
 
@@ -245,14 +259,12 @@ static void test_refused_process_that_ends_writes(void **state)
 	options = sharing_fixture_options(&f, 0, &f.sides[0]);
 	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 24));
 	evrec_broadcaster_poll(f.sides[0].b);
-	/* By a free alone, a broadcaster without a thread is not there long enough to learn that it is refused. */
-	for (unsigned i = 0; i < 5; i++) {
-		const enum ending ending = endings[i / 2];
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		char path[256];
 
 		(void)snprintf(path, sizeof(path), "%s-%u", tmpdir_path(*state, "refused"), i);
-		assert_int_equal(end_process(&f, state, path, i % 2 == 0, ending, false),
-		                 ending == BY_SIGNAL ? SIGTERM : 0);
+		assert_int_equal(end_process(&f, state, path, ends[i].threads, ends[i].ending, false),
+		                 ends[i].ending == BY_SIGNAL ? SIGTERM : 0);
 		assert_int_equal(count_of(path, "a"), 2);
 		assert_int_equal(count_of(path, "b"), 1);
 	}

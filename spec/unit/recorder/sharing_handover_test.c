@@ -43,6 +43,29 @@ static void test_owner_that_ends_leaves_what_it_cannot_write(void **state)
 	sharing_fixture_close(&f);
 }
 
+/* One write has occurrences of both: the owner's own are lost with it, and only they are told. */
+static void test_owner_that_ends_loses_its_part_of_a_write(void **state)
+{
+	struct sharing_fixture f;
+
+	sharing_fixture_open(&f, "/dev/full", 25);
+	(void)state;
+	assert_int_equal(side_record(&f.sides[0], "a"), 0);
+	assert_int_equal(side_record(&f.sides[1], "a"), 0);
+	sharing_fixture_poll(&f, 6);
+	assert_int_equal(side_record(&f.sides[0], "a"), 0);
+	assert_int_equal(side_stats(&f.sides[0]).pending, 3);
+	assert_int_equal(evrec_broadcaster_shutdown(f.sides[0].b, 0, NULL), EVREC_ELOST);
+	assert_int_equal(side_stats(&f.sides[0]).forwarded, 1);
+	assert_int_equal(side_stats(&f.sides[0]).dropped[EVREC_CAUSE_CLOSED], 2);
+	assert_int_equal(f.sides[0].drops, 1);
+	assert_string_equal(f.sides[0].why, "closed");
+	sharing_fixture_poll(&f, 6);
+	assert_int_equal(f.sides[1].drops, 0);
+	assert_int_equal(side_stats(&f.sides[1]).pending, 1);
+	sharing_fixture_close(&f);
+}
+
 static void test_the_next_owner_counts_on(void **state)
 {
 	const char *path = tmpdir_path(*state, "events");
@@ -157,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_owner_that_ends_leaves_what_it_cannot_write),
+		TMPDIR_TEST(test_owner_that_ends_loses_its_part_of_a_write),
 		TMPDIR_TEST(test_the_next_owner_counts_on),
 		TMPDIR_TEST(test_the_next_owner_has_no_new_tokens),
 		TMPDIR_TEST(test_no_memory_to_hand_over),
