@@ -292,6 +292,7 @@ typedef struct evrec_correlator_options {
 
 void evrec_correlator_options_init(evrec_correlator_options *options); /* client-go's defaults. Any thread */
 
+/* How an event was correlated. EVREC_SERIES is for sinks with series alone: no correlator has it, and nothing counts it. */
 enum evrec_why { EVREC_NEW, EVREC_DUPLICATE, EVREC_AGGREGATED, EVREC_RATE_LIMITED, EVREC_SERIES, EVREC_WHYS };
 /* "new", "duplicate", "aggregated", "rate_limited", "series". Any thread. */
 const char *evrec_why_name(enum evrec_why why);
@@ -340,7 +341,7 @@ char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 
 typedef struct evrec_correlator_stats {
 	uint64_t correlated, why[EVREC_WHYS]; /* why: by enum evrec_why */
-	uint64_t callback_errors;             /* callbacks that returned false */
+	uint64_t callback_errors;             /* callbacks that returned false, also of a sink with series */
 	size_t aggregates, observed, buckets; /* entries in the three caches */
 } evrec_correlator_stats;
 void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correlator_stats *stats);
@@ -1057,9 +1058,10 @@ typedef struct evrec_explanation {
 	size_t sinks_len;
 } evrec_explanation;
 /*
- * What evrec_broadcaster_explain tells of all sinks. In a worker of a `share` it is what the owner tells, of the events of
- * all processes: asks the owner, behind all that this process has recorded, and waits up to `timeout` ns of real time, in
- * which an embedder's event loop stands still. Never waits in the owner, or without a `share`.
+ * Returns for all sinks the suppressed events that evrec_broadcaster_explain tells. A worker of a `share` asks the owner,
+ * behind all that this process has recorded, and gets those of all processes. It waits up to `timeout` ns of real time, in
+ * which an embedder's event loop stands still. Never waits in the owner, or without a `share`. There it tells after
+ * evrec_broadcaster_shutdown what was known then.
  *
  * The explanation is a copy, which never changes, and is the caller's: evrec_explanation_free, in any thread. NULL, with
  * *err set: EVREC_ETIMEOUT (no owner was found, or it did not answer in time: it polls too rarely, or hangs), EVREC_ENOMEM

@@ -79,6 +79,7 @@ static struct key *ask_spam_key(struct series *s, const struct series_entry *e, 
 
 	named.name = evrec_event_fields(e->event)->name;
 	if (!s->limits.spam_key_func(s->limits.ctx, &named, &chosen)) {
+		s->callback_errors++;
 		return &keys->spam;
 	}
 	if (chosen.data == NULL) {
@@ -388,6 +389,11 @@ void series_get_stats(const struct series *s, evrec_series_stats *stats)
 {
 	*stats = s->stats;
 	stats->series = lru_len(s->cache);
+}
+
+uint64_t series_callback_errors(const struct series *s)
+{
+	return s->callback_errors;
 }
 
 void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_suppressed *what)

@@ -109,6 +109,8 @@ void series_released(struct series *s, uint64_t handle);
 bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
 
 void series_get_stats(const struct series *s, evrec_series_stats *stats);
+/* How often spam_key_func has returned false. */
+uint64_t series_callback_errors(const struct series *s);
 
 /* Sets the keys and the tokens in *what, as correlator_explain does. `bucket` is that of a struct observed. */
 void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_suppressed *what);

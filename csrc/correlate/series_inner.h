@@ -55,6 +55,7 @@ struct series {
 	struct buf name;       /* a new event's name */
 	struct key custom_key; /* the key that a callback chose last */
 	struct buf custom;     /* the bytes of custom_key */
+	uint64_t callback_errors;
 	series_tell_func *tell;
 	void *ctx;
 	bool busy;                        /* a callback must not enter again */

@@ -28,7 +28,6 @@ int event_new(lua_State *L)
 {
 	evrec_fields fields;
 
-	luaL_checkany(L, 1);
 	lua_settop(L, 1);
 	if (box_test(L, 1, &event_type) == NULL) {
 		event_read(L, 1, &fields);

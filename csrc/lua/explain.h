@@ -12,10 +12,10 @@
 extern const struct box_type explanation_type;
 
 /*
- * Lua: explain(broadcaster, reference or nil, timeout or nil) -> an array with a table for each sink; nil, message, name.
- * Raises on misuse. lua/evrec/init.lua calls it, with a reference to the object that the script gave.
+ * Lua: broadcaster:explain(object or nil, timeout or nil) -> an array with a table for each sink; nil, message, name. Raises
+ * on misuse. Replaces the function evrec.reference at the top of the stack, by which it reads the object, by this one.
  */
-int broadcaster_explain(lua_State *L);
+void explain_push(lua_State *L);
 
 #pragma GCC visibility pop
 

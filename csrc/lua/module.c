@@ -43,7 +43,7 @@ static void set_function(lua_State *L, const char *name, lua_CFunction f)
 	lua_setfield(L, -2, name);
 }
 
-/* Adds the methods of a broadcaster that make objects of types which refer to broadcasters. */
+/* Adds the methods of a broadcaster that need other types. The function evrec.reference is at the top of the stack. */
 static void add_broadcaster_methods(lua_State *L)
 {
 	static const luaL_Reg methods[] = {
@@ -56,6 +56,9 @@ static void add_broadcaster_methods(lua_State *L)
 
 	box_push_methods(L, &broadcaster_type);
 	luaL_setfuncs(L, methods, 0);
+	lua_pushvalue(L, -2);
+	explain_push(L);
+	lua_setfield(L, -2, "explain");
 	lua_pop(L, 1);
 }
 
@@ -85,7 +88,6 @@ int luaopen_evrec_core(lua_State *L)
 		box_define(L, types[i]);
 	}
 	recorder_define(L);
-	add_broadcaster_methods(L);
 	lua_newtable(L);
 	lua_pushliteral(L, EVREC_VERSION);
 	lua_setfield(L, -2, "version");
@@ -94,6 +96,7 @@ int luaopen_evrec_core(lua_State *L)
 	box_push_methods(L, &broadcaster_type);
 	lua_setfield(L, -2, "broadcaster_methods");
 	reference_push_function(L);
+	add_broadcaster_methods(L);
 	lua_setfield(L, -2, "reference");
 	set_function(L, "event", event_new);
 	set_function(L, "event_time", event_time);
@@ -101,7 +104,6 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "fake_clock", clock_new_fake);
 	set_function(L, "correlator", correlator_new);
 	set_function(L, "broadcaster", broadcaster_new);
-	set_function(L, "explain", broadcaster_explain);
 	set_function(L, "on_signal", signal_watch);
 	set_function(L, "wait_for_signal", signal_wait);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);

@@ -180,14 +180,14 @@ static void refuse_key(lua_State *L)
 	size_t i;
 
 	if (lua_type(L, -1) != LUA_TSTRING) {
-		luaL_error(L, "evrec.reference: object: unknown field: a %s", luaL_typename(L, -1));
+		luaL_error(L, REFERENCE_NAME ": object: unknown field: a %s", luaL_typename(L, -1));
 	}
 	s = suggest_begin(lua_tostring(L, -1));
 	for (i = 0; reference_names[i] != NULL; i++) {
 		suggest_consider(&s, reference_names[i]);
 	}
 	suggest_push(L, &s, "");
-	luaL_error(L, "evrec.reference: object: unknown field '%s'%s", s.word, lua_tostring(L, -1));
+	luaL_error(L, REFERENCE_NAME ": object: unknown field '%s'%s", s.word, lua_tostring(L, -1));
 }
 
 /* Raises if the table at stack index 1 is no whole object, and has a field that no reference has. */
@@ -217,11 +217,10 @@ static int reference_new(lua_State *L)
 	evrec_error err;
 	struct reference *box;
 
-	luaL_checkany(L, 1);
 	lua_settop(L, 1);
 	luaL_checkstack(L, REFERENCE_SLOTS + LUA_MINSTACK, "reference");
 	if (!reference_read(L, 1, "object", &other, &reference, &err)) {
-		return luaL_error(L, "evrec.reference: %s", err.message);
+		return luaL_error(L, REFERENCE_NAME ": %s", err.message);
 	}
 	if (other != NULL) {
 		lua_pushvalue(L, 1);
@@ -236,7 +235,7 @@ static int reference_new(lua_State *L)
 	box->type = &reference_type;
 	box->ref = evrec_prepared_ref_new(&reference, &err);
 	if (box->ref == NULL) {
-		return luaL_error(L, "evrec.reference: %s", err.message);
+		return luaL_error(L, REFERENCE_NAME ": %s", err.message);
 	}
 	reference_cache_keep(L, cache, lua_upvalueindex(UP_KEPT), place);
 	return 1;
@@ -272,7 +271,7 @@ static int reference_index(lua_State *L)
 
 static int reference_newindex(lua_State *L)
 {
-	return luaL_error(L, "evrec.reference: read-only");
+	return luaL_error(L, REFERENCE_NAME ": read-only");
 }
 
 static int reference_tostring(lua_State *L)
@@ -307,4 +306,4 @@ static const luaL_Reg metamethods[] = {
 	{ NULL, NULL },
 };
 
-const struct box_type reference_type = { "evrec.reference", NULL, metamethods };
+const struct box_type reference_type = { REFERENCE_NAME, NULL, metamethods };

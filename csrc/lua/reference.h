@@ -11,6 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
+#define REFERENCE_NAME "evrec.reference"
 extern const struct box_type reference_type;
 
 struct reference {

@@ -175,6 +175,16 @@ int signal_watch(lua_State *L)
 
 #define MAX_WAIT (3600 * EVREC_SECOND)
 
+/* Linux keeps a blocked signal also if the process ignores it, as those do that a script starts in the background. */
+static void add_unless_ignored(sigset_t *set, int signal)
+{
+	struct sigaction action;
+
+	if (sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+		(void)sigaddset(set, signal);
+	}
+}
+
 int signal_wait(lua_State *L)
 {
 	const int64_t wanted = seconds_check(L, 1, "wait_for_signal", "seconds", 0);
@@ -184,8 +194,8 @@ int signal_wait(lua_State *L)
 	int signal;
 
 	(void)sigemptyset(&both);
-	(void)sigaddset(&both, SIGTERM);
-	(void)sigaddset(&both, SIGINT);
+	add_unless_ignored(&both, SIGTERM);
+	add_unless_ignored(&both, SIGINT);
 	(void)pthread_sigmask(SIG_BLOCK, &both, NULL);
 	signal = sigtimedwait(&both, NULL, &timeout);
 	if (signal < 0) {

@@ -392,6 +392,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	}
 	if (pipeline->series != NULL) {
 		series_get_stats(pipeline->series, &stats->series);
+		stats->correlator.callback_errors = series_callback_errors(pipeline->series);
 	}
 	stats->received = pipeline->received + outbox.restored;
 	stats->restored = outbox.restored;

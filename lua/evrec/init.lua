@@ -28,9 +28,6 @@ end
 local methods = core.broadcaster_methods
 methods.start_logging = logging.start
 methods.start_structured_logging = logging.start_structured
-methods.explain = function(broadcaster, object, timeout)
-	return core.explain(broadcaster, object ~= nil and core.reference(object) or nil, timeout)
-end
 methods.metrics = metrics.one
 
 local function on_signal(signals)

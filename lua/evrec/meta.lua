@@ -148,7 +148,8 @@ function evrec.fake_clock(seconds) end
 ---@field duplicate integer
 ---@field aggregated integer
 ---@field rate_limited integer
----@field callback_errors integer functions of its options that raised, or returned no string
+---@field callback_errors integer functions of its options that raised, or returned no string; of a sink with series the
+---one counter that counts
 ---@field aggregates integer entries in the aggregator's cache
 ---@field observed integer entries in the logger's cache
 ---@field buckets integer buckets of tokens in the spam filter's cache
@@ -385,6 +386,7 @@ function Broadcaster:stats() end
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
 ---
 ---With `share` the owner of the share is asked, for up to `timeout` seconds: an event loop stands still meanwhile.
+---After `shutdown` it tells what was known then, but not in a process that was not the owner: `"closed"`.
 ---@param object? evrec.Object nil: all objects
 ---@param timeout? number default: 1
 ---@return evrec.Explained[]? sinks in the order of start, without the ended ones

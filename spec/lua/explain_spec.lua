@@ -86,6 +86,16 @@ describe("explain", function()
 		assert.has_error(function() b:explain(1) end)
 		assert.has_error(function() b:explain {} end)
 		assert.has_error(function() b.explain({}, pod) end)
+		for expected, call in pairs {
+			["broadcaster:explain: object: expected an object or a reference, got string"] =
+				function() local sinks = b:explain "pod" return sinks end,
+			["broadcaster:explain: 'timeout': expected a number of seconds >= 0, got -1"] =
+				function() local sinks = b:explain(nil, -1) return sinks end,
+		} do
+			local _, message = pcall(call)
+			local place = debug.getinfo(call, "S")
+			assert.equal(("%s:%d: %s"):format(place.short_src, place.linedefined, expected), message)
+		end
 		if fixtures.has_close then
 			assert(load "local b <close> = ...")(b)
 			local result, _, name = b:explain(pod)

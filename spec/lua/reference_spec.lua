@@ -17,6 +17,15 @@ describe("evrec.reference", function()
 		assert.equal("evrec.reference: Pod shop/web-0", tostring(reference))
 	end)
 
+	it("names itself if it gets nothing", function()
+		local ok, message = pcall(evrec.reference)
+		assert.is_false(ok)
+		assert.equal("evrec.reference: object: expected an object or a reference, got nil", message)
+		ok, message = pcall(evrec.event)
+		assert.is_false(ok)
+		assert.equal("evrec.event: expected a table, got nil", message)
+	end)
+
 	it("reads a whole object", function()
 		local reference = evrec.reference {
 			kind = "Deployment", apiVersion = "apps/v1", spec = { replicas = 3 },

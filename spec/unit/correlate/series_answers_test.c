@@ -313,6 +313,7 @@ static void test_callbacks_cannot_enter(void **state)
 	assert_int_equal(told, 4);
 	series_get_stats(f.s, &stats);
 	assert_int_equal(stats.series, 0);
+	assert_int_equal(series_callback_errors(f.s), 2);
 	series_teardown(&f);
 }
 
