@@ -20,6 +20,7 @@
 #pragma GCC visibility push(hidden)
 
 struct entry;
+struct notes;
 struct protocol;
 struct sender;
 
@@ -90,6 +91,13 @@ struct protocol_ops {
 	void (*wake)(struct protocol *p);
 	/* The API by which new objects are sent at present. Any thread. NULL: that of the sink's options, always. */
 	enum evrec_api (*api)(struct protocol *p);
+	/*
+	 * The queue of what the protocol keeps beside the writes (event/notes.h), as long as it lives; NULL if it keeps
+	 * nothing, then or as this function. A protocol with such a queue has `wake` and `finish`. Any thread.
+	 */
+	struct notes *(*notes)(struct protocol *p);
+	/* After the last round, maybe more than once: carries out what it has put off. NULL: it puts nothing off. */
+	void (*finish)(struct protocol *p, struct sender *s);
 	/* Frees it. Requests under way are cut off without an answer. */
 	void (*free)(struct protocol *p);
 };

@@ -6,14 +6,12 @@
 #define SLOW_POLL EVREC_SECOND
 #define STEPPED_POLL (EVREC_SECOND / 10)
 
-static void drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
-                 int64_t now)
+void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
+                   int64_t now)
 {
 	evrec_fields event;
 
-	if (keys != NULL) {
-		suppressed_add(&pipeline->suppressed, EVREC_STAGE_DROPPED, cause, keys, o, now);
-	}
+	pipeline_suppress(pipeline, EVREC_STAGE_DROPPED, cause, keys, o, now);
 	if (pipeline->receipt == NULL) {
 		observed_fields(o, &event);
 		pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
@@ -53,7 +51,7 @@ static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event
 	pipeline->dropped[cause]++;
 	observed_init(&observed, event);
 	observed.handle = 0;
-	drop(pipeline, &observed, keys, cause, now);
+	pipeline_drop(pipeline, &observed, keys, cause, now);
 }
 
 static void get_event(const void *observed, evrec_fields *event)
@@ -82,6 +80,9 @@ HOT static int observe(struct pipeline *pipeline, const evrec_fields *event, str
 
 	if (code == 0 && origin != NULL && origin->again && origin->unsure && !observed->repeated) {
 		pipeline->unsure++;
+	}
+	if (code == 0 && pipeline->noting != NULL) {
+		pipeline_note_occurrence(pipeline, observed);
 	}
 	return code;
 }
@@ -121,15 +122,15 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 			series_settled(pipeline->series, o->handle, 1, pipeline->receipt != NULL);
 			series_dropped(pipeline->series, o->handle, cause, now);
 		}
-		drop(pipeline, o, keys, cause, now);
+		pipeline_drop(pipeline, o, keys, cause, now);
 		return;
 	}
 	if (o->due != 0 && !deferred) {
 		series_released(pipeline->series, o->handle);
 	}
 	if (o->merged || o->why == EVREC_AGGREGATED) {
-		suppressed_add(&pipeline->suppressed, o->merged ? EVREC_STAGE_MERGED : EVREC_STAGE_AGGREGATED,
-		               EVREC_CAUSES, keys, o, now);
+		pipeline_suppress(pipeline, o->merged ? EVREC_STAGE_MERGED : EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys,
+		                  o, now);
 	}
 }
 
@@ -137,7 +138,7 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 HOT static void limit(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
 {
 	pipeline->rate_limited++;
-	suppressed_add(&pipeline->suppressed, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
+	pipeline_suppress(pipeline, EVREC_STAGE_RATE_LIMITED, EVREC_CAUSES, keys, o, now);
 	tell_limited(pipeline, o);
 	pipeline_settle_now(pipeline, o->handle, SETTLED_RATE_LIMITED, 0);
 }
@@ -223,9 +224,9 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		.draft = &draft,
 	};
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
-		drop(pipeline, &observed, keys, cause, now);
+		pipeline_drop(pipeline, &observed, keys, cause, now);
 	} else if (observed.why == EVREC_AGGREGATED) {
-		suppressed_add(&pipeline->suppressed, EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys, &observed, now);
+		pipeline_suppress(pipeline, EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys, &observed, now);
 	}
 }
 
@@ -269,7 +270,8 @@ int64_t pipeline_poll_delay(struct pipeline *pipeline)
 	if (pipeline->series != NULL) {
 		series_get_stats(pipeline->series, &series);
 	}
-	busy = series.ongoing != 0 || pipeline->phase == PIPELINE_STOPPED || pipeline->phase == PIPELINE_ENDING;
+	busy = series.ongoing != 0 || pipeline_has_notes(pipeline) || pipeline->phase == PIPELINE_STOPPED ||
+	       pipeline->phase == PIPELINE_ENDING;
 	if (!pipeline_ready(pipeline)) {
 		return busy ? SLOW_POLL : INT64_MAX;
 	}

@@ -5,6 +5,7 @@
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_state.c    its state file
  *   pipeline_series.c   what its series has to be asked and told, besides the events
+ *   pipeline_notes.c    when events occurred, and which were suppressed, for a sink that keeps that too
  *   pipeline_news.c     answers, drops and errors from the outbox
  *   pipeline_receipts.c what becomes of occurrences that other processes have recorded
  */
@@ -56,6 +57,7 @@ struct pipeline {
 	bool has_used_state;            /* pipeline_use_state was called, here or in the parent before the fork */
 	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
+	struct protocol *noting; /* the sender's, if it takes notes; else NULL */
 	struct suppressed suppressed;
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
 	bool new_style;       /* of struct write_draft */
@@ -75,6 +77,33 @@ struct pipeline {
 
 /* Moves the pipeline on. A debug build traps unless the step is legal. */
 void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
+
+/* ---- pipeline.c ---- */
+
+/* Tells of an occurrence that the outbox did not take. */
+void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
+                   int64_t now);
+/* ---- pipeline_notes.c: but for the last one, only if the pipeline's `noting` is set ---- */
+
+/* The event occurred, as it was observed: its count counts it. */
+void pipeline_note_occurrence(const struct pipeline *pipeline, const struct observed *o);
+/* The stage suppressed `count` occurrences at `now`. */
+void pipeline_note_suppressed(const struct pipeline *pipeline, enum evrec_stage stage, enum evrec_cause cause,
+                              const struct observed *o, uint64_t count, int64_t now);
+/* Some notes are not written yet. */
+bool pipeline_has_notes(const struct pipeline *pipeline);
+
+/* Remembers that the stage suppressed an occurrence. `keys` may be NULL: there was no memory for them. */
+static inline void pipeline_suppress(struct pipeline *pipeline, enum evrec_stage stage, enum evrec_cause cause,
+                                     struct keys *keys, const struct observed *o, int64_t now)
+{
+	if (keys != NULL) {
+		suppressed_add(&pipeline->suppressed, stage, cause, keys, o, now);
+	}
+	if (pipeline->noting != NULL) {
+		pipeline_note_suppressed(pipeline, stage, cause, o, 1, now);
+	}
+}
 
 /* ---- pipeline_open.c ---- */
 

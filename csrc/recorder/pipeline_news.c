@@ -4,10 +4,16 @@ static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 {
 	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
 	uint32_t own = entry->count;
+	struct observed observed;
 
 	/* Other processes tell of what they have recorded. */
 	for (const struct receipt *receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
 		own -= receipt->n < own ? receipt->n : own;
+	}
+	if (pipeline->noting != NULL) {
+		observed_init(&observed, &event);
+		pipeline_note_suppressed(pipeline, EVREC_STAGE_DROPPED, entry->cause, &observed, entry->count,
+		                         evrec_clock_now(pipeline->clock));
 	}
 	if (keys_make(&pipeline->own_keys, &event)) {
 		suppressed_drop(&pipeline->suppressed, entry->cause, &pipeline->own_keys, event.note, entry->count,

@@ -47,6 +47,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	pipeline->fork_generation = sender_fork_generation();
 	pipeline->outbox = NULL;
 	pipeline->sender = NULL;
+	pipeline->noting = NULL;
 	if (!open_correlator(pipeline, err)) {
 		return false;
 	}
@@ -75,6 +76,8 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	if (pipeline->sender == NULL) {
 		pipeline->outbox = NULL;
 		error_set(err, EVREC_ENOMEM, "no memory");
+	} else if (protocol->ops->notes != NULL && protocol->ops->notes(protocol) != NULL) {
+		pipeline->noting = protocol;
 	}
 	return pipeline->sender != NULL;
 }

@@ -111,9 +111,11 @@ void sender_look_ahead(struct sender *s)
 
 void sender_close_state(struct sender *s)
 {
-	if (s->state != NULL && !sender_is_parents(s) && sender_has_reached(s, SENDER_FINISHED)) {
+	if (!sender_is_parents(s) && sender_has_reached(s, SENDER_FINISHED)) {
 		sender_save_state(s);
-		state_file_close(s->state);
+		if (s->state != NULL) {
+			state_file_close(s->state);
+		}
 	}
 }
 

@@ -150,7 +150,7 @@ void sender_step_once(struct sender *s, int64_t send_deadline);
 void sender_publish_throttle(struct sender *s);
 /* After the last round: what is left goes to the spool, if there is one; if that fails, it stays pending. */
 void sender_save_kept(struct sender *s);
-/* After the last round: writes the state, if there is one. */
+/* After the last round: lets the protocol finish, and writes the state, if there is one. */
 void sender_save_state(struct sender *s);
 /*
  * Of a sender without a thread that is SENDER_STOPPING: waits until nobody steps it, saves what is left, and is

@@ -217,11 +217,17 @@ void sender_save_state(struct sender *s)
 {
 	struct signals signals;
 
-	if (s->state != NULL) {
-		signals_block(&signals);
-		state_file_save(s->state, s->outbox);
-		signals_unblock(&signals);
+	if (s->state == NULL && s->protocol->ops->finish == NULL) {
+		return;
 	}
+	signals_block(&signals);
+	if (s->protocol->ops->finish != NULL) {
+		s->protocol->ops->finish(s->protocol, s);
+	}
+	if (s->state != NULL) {
+		state_file_save(s->state, s->outbox);
+	}
+	signals_unblock(&signals);
 }
 
 bool sender_end_steps(struct sender *s, int64_t deadline)

@@ -1,0 +1,71 @@
+/*
+ * notes.h - what a sink may keep beside events: when each occurrence of an event happened, and which occurrences were
+ * suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
+ *
+ * The queue is two buffers of bytes: one that is filled, and one that is written. They are bounded, and swapped once the
+ * second one is written. So a recording call costs a short lock and some copied bytes, and no I/O.
+ */
+#ifndef EVREC_EVENT_NOTES_H
+#define EVREC_EVENT_NOTES_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+#define NOTES_MAX (1U << 20) /* bytes that wait; notes beyond them are lost, and counted */
+#define NOTES_MESSAGE_MAX 200
+
+/* Of an occurrence, the namespace and name are those of its event. */
+enum note_text {
+	NOTE_NS,
+	NOTE_NAME,
+	/* Of a suppression alone, whose namespace and name are those of the object: */
+	NOTE_KIND,
+	NOTE_API_VERSION,
+	NOTE_UID,
+	NOTE_TYPE,
+	NOTE_REASON,
+	NOTE_STAGE,
+	NOTE_CAUSE,
+	NOTE_KEY, /* that a callback chose, of the aggregate or of the tokens */
+	NOTE_MESSAGE,
+	NOTE_TEXTS
+};
+
+struct note {
+	bool suppressed; /* else an occurrence */
+	int64_t time;    /* ns since 1970 */
+	uint64_t count;
+	evrec_str texts[NOTE_TEXTS]; /* borrowed */
+};
+
+struct notes;
+
+/* Of which kinds of notes it takes. NULL: no memory. */
+struct notes *notes_new(bool occurrences, bool suppressions);
+void notes_free(struct notes *notes); /* NULL is fine */
+/* Any thread. */
+bool notes_want_occurrences(const struct notes *notes);
+bool notes_want_suppressions(const struct notes *notes);
+
+/*
+ * Copies a note to the end of the queue. True if the queue was empty: whoever writes may be asleep. A note for which there
+ * is no room or no memory is counted as lost. Any thread.
+ */
+bool notes_add(struct notes *notes, const struct note *note);
+/* Some notes are to be written. Any thread. */
+bool notes_wait(const struct notes *notes);
+
+/*
+ * The next note to be written, valid until notes_written or notes_rewind. False: there is none. Notes that were lost come
+ * as one suppression of the stage "lost", with their number and the time of the last one. One thread writes.
+ */
+bool notes_next(struct notes *notes, struct note *note);
+/* The notes that notes_next has given, since the last call of this function or of notes_rewind, are written. */
+void notes_written(struct notes *notes);
+/* These notes are not written: notes_next gives them again. */
+void notes_rewind(struct notes *notes);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,125 @@
+/* The queue of notes: their order, what a full queue loses, and threads. */
+#include "note_fixture.h"
+#include "unit.h"
+
+#include <pthread.h>
+
+static void test_notes_come_in_their_order_until_they_are_written(void **state)
+{
+	struct notes *notes = notes_new(true, true);
+	const struct note first = note_of_occurrence("a.1", T0),
+			  second = note_of_suppression("web-0", "Failed", T0 + 1, 3);
+	struct note note;
+
+	(void)state;
+	assert_false(notes_wait(notes));
+	assert_false(notes_next(notes, &note));
+	assert_true(notes_add(notes, &first));
+	assert_false(notes_add(notes, &second));
+	for (int tries = 0; tries < 2; tries++) {
+		assert_true(notes_next(notes, &note));
+		assert_false(note.suppressed);
+		assert_int_equal(note.time, T0);
+		assert_true(str_eq(note.texts[NOTE_NAME], EVREC_STR("a.1")));
+		assert_true(notes_next(notes, &note));
+		assert_true(note.suppressed);
+		assert_int_equal(note.count, 3);
+		assert_true(str_eq(note.texts[NOTE_MESSAGE], EVREC_STR("a \"message\"")));
+		assert_int_equal(note.texts[NOTE_CAUSE].len, 0);
+		assert_false(notes_next(notes, &note));
+		/* The write failed once. */
+		if (tries == 0) {
+			notes_rewind(notes);
+		}
+	}
+	assert_true(notes_wait(notes));
+	notes_written(notes);
+	assert_false(notes_wait(notes));
+	assert_true(notes_add(notes, &first));
+	notes_free(notes);
+}
+
+static void test_a_full_queue_counts_what_it_loses(void **state)
+{
+	struct notes *notes = notes_new(true, true);
+	uint64_t added = 0, found = 0, lost = 0;
+	struct note note;
+
+	(void)state;
+	for (; added < 50000; added++) {
+		note = note_of_suppression("web-0", "Failed", T0 + (int64_t)added, 1);
+		(void)notes_add(notes, &note);
+	}
+	/* The first ones are written while more come. */
+	assert_true(notes_next(notes, &note));
+	assert_int_equal(note.time, T0);
+	found++;
+	for (; added < 60000; added++) {
+		const struct note more = note_of_suppression("web-0", "Failed", T0 + (int64_t)added, 1);
+
+		(void)notes_add(notes, &more);
+	}
+	do {
+		while (notes_next(notes, &note)) {
+			if (str_eq(note.texts[NOTE_STAGE], EVREC_STR("lost"))) {
+				lost += note.count;
+				assert_int_equal(note.texts[NOTE_NAME].len, 0);
+			} else {
+				found++;
+			}
+		}
+		notes_written(notes);
+	} while (notes_wait(notes));
+	assert_true(lost > 10000);
+	assert_int_equal(found + lost, added);
+	notes_free(notes);
+}
+
+#define OF_A_THREAD 20000
+
+static void *add_many(void *ctx)
+{
+	for (int i = 0; i < OF_A_THREAD; i++) {
+		const struct note note = note_of_occurrence("a.1", T0 + i);
+
+		(void)notes_add(ctx, &note);
+	}
+	return NULL;
+}
+
+static void test_threads_may_add_while_one_writes(void **state)
+{
+	struct notes *notes = notes_new(true, true);
+	pthread_t threads[2];
+	uint64_t sum = 0;
+	struct note note;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, notes), 0);
+	}
+	while (sum < 2 * OF_A_THREAD) {
+		if (notes_next(notes, &note)) {
+			sum += note.count;
+		} else if (notes_wait(notes)) {
+			notes_written(notes);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	}
+	assert_int_equal(sum, 2 * OF_A_THREAD);
+	assert_false(notes_next(notes, &note));
+	notes_free(notes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_notes_come_in_their_order_until_they_are_written),
+		cmocka_unit_test(test_a_full_queue_counts_what_it_loses),
+		cmocka_unit_test(test_threads_may_add_while_one_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
