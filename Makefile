@@ -28,7 +28,7 @@ LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 SUPPORT := $(BUILD)/unit/libsupport.a
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%) $(UNIT_CXX_SRC:spec/unit/%.cpp=$(BUILD)/unit/%)
-BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(LUAS:%=$(BUILD)/bench/%/baseline.so)
+BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(BUILD)/bench/store $(BUILD)/bench/store_query $(LUAS:%=$(BUILD)/bench/%/baseline.so)
 RUNNERS := $(BUILD)/conformance/trace_runner $(BUILD)/conformance/series_runner
 FUZZERS := $(FUZZ_SRC:spec/fuzz/%_fuzz.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*/*.c)))
@@ -271,7 +271,7 @@ install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and L
 	for folder in $(LUA_DIRS); do install -m 644 lua/evrec/*.lua "$$folder" || exit; done
 	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
 	install -m 644 $(LIB) $(INSTALL_TO)/lib
-	install -m 644 csrc/evrec.h $(INSTALL_TO)/include
+	install -m 644 csrc/evrec.h csrc/evrec_read.h $(INSTALL_TO)/include
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
@@ -280,7 +280,7 @@ install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and L
 
 uninstall: ## start | remove what `make install` installed
 	rm -rf $(LUA_DIRS) $(C_DIRS)
-	cd $(INSTALL_TO) && rm -f bin/evrec lib/libevrec.a include/evrec.h lib/pkgconfig/evrec.pc
+	cd $(INSTALL_TO) && rm -f bin/evrec lib/libevrec.a include/evrec.h include/evrec_read.h lib/pkgconfig/evrec.pc
 
 deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test

@@ -574,6 +574,28 @@ evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_optio
  */
 evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err);
 
+typedef struct evrec_store_options {
+	evrec_str path;
+	int64_t keep;      /* 604800 s, in ns, at least 1 s, from an event's last occurrence until it is deleted */
+	size_t keep_bytes; /* the oldest events are deleted beyond it; at least 1 MiB; 0, the default: no bound */
+	bool occurrences; /* false; keeps, too, each time that an event's count stands for, also of those not written */
+	bool suppressions; /* false; keeps, too, which occurrences were suppressed, and why, in spans of a minute */
+} evrec_store_options;
+void evrec_store_options_init(evrec_store_options *options); /* sets the defaults. Any thread */
+/*
+ * Keeps events in the file `path` (SQLite, WAL), which evrec_source_store reads: one row an event, as it is now. Made by
+ * the first write, with mode 0600; it may not be a link or another user's, nor lie on a network file system. Several
+ * processes may write and read it at once. A written event survives a kill of the process; a crash of the machine may
+ * cost the last writes. If another process writes for long, or the disk is full, writes are retried, and on_error gets
+ * the name "store"; so it does if the file is damaged, no store, or one of a newer version. Events are deleted after
+ * writes and in the waits of the sink's thread, some hundred at a time.
+ *
+ * Occurrences and suppressions are written with the next events, or about a second later, and expire as events do. If
+ * more than 1 MiB of them waits, their number alone is kept, as suppressions of the stage "lost". Beside the file lie `path`-wal, up to 32 MiB, and
+ * `path`-shm.
+ */
+evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_options *options, evrec_error *err);
+
 /* The result of a write. Zeroed before the sink is called. */
 typedef struct evrec_answer {
 	int status;                /* of HTTP; 0: no answer */

@@ -52,6 +52,11 @@ void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 /* Not 0, and unique in the process: no other reference ever has it, not even one in the same place in memory. */
 uint64_t prepared_ref_number(const evrec_prepared_ref *ref);
 
+/* When the event occurred last: its series' last time, else `last`, else the event time; or EVREC_UNSET. Any thread. */
+int64_t event_last(const evrec_fields *event);
+/* Who reports the event, by the fields of events.k8s.io/v1, else by the source of core/v1. Borrowed. Any thread. */
+evrec_str event_controller(const evrec_fields *event);
+evrec_str event_instance(const evrec_fields *event);
 size_t event_size(const evrec_event *event); /* the bytes of its block of memory */
 /*
  * Appends these bytes as they are, and makes an event of them again, in this or another process of the same build of

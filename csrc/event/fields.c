@@ -22,6 +22,24 @@ void evrec_fields_init(evrec_fields *fields)
 	};
 }
 
+int64_t event_last(const evrec_fields *event)
+{
+	if (event->series_count != 0 && event->series_last != EVREC_UNSET) {
+		return event->series_last;
+	}
+	return event->last != EVREC_UNSET ? event->last : event->event_time;
+}
+
+evrec_str event_controller(const evrec_fields *event)
+{
+	return event->controller.len != 0 ? event->controller : event->component;
+}
+
+evrec_str event_instance(const evrec_fields *event)
+{
+	return event->instance.len != 0 ? event->instance : event->host;
+}
+
 /*
  * An event or a reference has one block of memory, with everything that it points to behind it. room_of... counts the
  * bytes, and pack... copies them into the block and sets the pointers. Strings are NUL-terminated in the block; the

@@ -6,25 +6,23 @@
 #include "outbox/outbox.h"
 #include "sender/sender.h"
 #include "sink/sink.h"
+#include "sink/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#define PATH_SHOWN 160           /* bytes of it in a message */
-#define LOOK (EVREC_SECOND / 10) /* where nothing can wake a step */
-#define MILLISECOND (EVREC_SECOND / 1000)
+#define PATH_SHOWN 160 /* bytes of it in a message */
 
 struct file {
 	struct protocol base;
 	encode_func *encode;
 	enum evrec_api api;
 	char *path;
-	int fd;        /* -1: not open */
-	int woken;     /* an eventfd; -1: there was none to be had */
+	int fd; /* -1: not open */
+	struct waker waker;
 	bool fragment; /* the last line was not written whole */
 	/* Under way: */
 	struct entry *entry; /* or NULL */
@@ -151,36 +149,16 @@ static void file_send(struct protocol *t, struct sender *s, struct entry *const 
 static void file_step(struct protocol *t, struct sender *s, int64_t timeout)
 {
 	struct file *file = file_of(t);
-	struct pollfd fds[] = {
-		{ .fd = file->woken, .events = POLLIN },
-		{ .fd = file->entry == NULL ? -1 : file->fd, .events = POLLOUT },
-	};
-	eventfd_t wakes;
+	const int fd = file->entry == NULL ? -1 : file->fd;
 
-	if (timeout <= 0 && file->entry == NULL) {
-		return;
-	}
-	if (file->woken < 0 && timeout > LOOK) {
-		timeout = LOOK;
-	}
-	if (poll(fds, 2, timeout <= 0 ? 0 : (int)((timeout + MILLISECOND - 1) / MILLISECOND)) <= 0) {
-		return;
-	}
-	if (fds[0].revents != 0) {
-		(void)eventfd_read(file->woken, &wakes);
-	}
-	if (fds[1].revents != 0) {
+	if ((timeout > 0 || file->entry != NULL) && waker_wait(&file->waker, fd, POLLOUT, timeout)) {
 		carry_on(file, s);
 	}
 }
 
 static void file_wake(struct protocol *t)
 {
-	struct file *file = file_of(t);
-
-	if (file->woken >= 0) {
-		(void)eventfd_write(file->woken, 1);
-	}
+	waker_wake(&file_of(t)->waker);
 }
 
 static void file_free(struct protocol *t)
@@ -188,9 +166,7 @@ static void file_free(struct protocol *t)
 	struct file *file = file_of(t);
 
 	close_file(file, 0);
-	if (file->woken >= 0) {
-		(void)close(file->woken);
-	}
+	waker_close(&file->waker);
 	mem_free(file->line);
 	mem_free(file->path);
 	mem_free(file);
@@ -221,7 +197,7 @@ struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_
 	file->encode = encode;
 	file->api = api;
 	file->fd = -1;
-	file->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	waker_open(&file->waker);
 	return &file->base;
 }
 

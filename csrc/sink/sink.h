@@ -1,8 +1,8 @@
 /*
  * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
  *
- * kubernetes.c, file.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink; file.c and callback.c
- * its protocol too, which of Kubernetes is in kubernetes_protocol.c.
+ * kubernetes.c, file.c, store.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink; all but
+ * kubernetes.c its protocol too, which of Kubernetes is in kubernetes_protocol.c.
  */
 #ifndef EVREC_SINK_H
 #define EVREC_SINK_H

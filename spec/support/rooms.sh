@@ -52,30 +52,32 @@ above=
 while read -r room forbidden; do
 	above="$above${above:+|}$room"
 	allowed=$(echo "$above" | tr '|' '\n' | grep -vxE "${forbidden:-nothing}" | paste -sd'|')
-	tally_check "$room includes $(echo "$allowed" | tr '|' ' ')" includes "$room" "evrec\.h|($allowed)/$name"
+	tally_check "$room includes $(echo "$allowed" | tr '|' ' ')" includes "$room" "evrec(_read)?\.h|($allowed)/$name"
 done <<'END'
 base
 event
 correlate
 outbox event|correlate
 spool event|correlate
-sender event|correlate
-http event|correlate|outbox|spool|sender
-exec event|correlate|outbox|spool|sender|http
-kubernetes event|correlate|spool|sender|exec
+store correlate|outbox
+sender event|correlate|store
+http event|correlate|outbox|spool|store|sender
+exec event|correlate|outbox|spool|store|sender|http
+kubernetes event|correlate|spool|store|sender|exec
 sink correlate
-share correlate|outbox|sender|http|exec|kubernetes|sink
-recorder
+share correlate|outbox|store|sender|http|exec|kubernetes|sink
+recorder store
 END
-tally_check "lua includes evrec.h" includes lua "evrec\.h|lua/$name"
+tally_check "lua includes evrec.h" includes lua "evrec(_read)?\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
 tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/[a-z_]+\.[ch]'
 
-tally_check "SQLite's header in spool alone" system_header 'sqlite3\.h' 'csrc/spool/spool_inner\.h'
+tally_check "SQLite's header in spool and store alone" system_header 'sqlite3\.h' 'csrc/(spool/spool|store/store)_inner\.h'
 
 tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
 tally_check "curl is called by http alone" calls core 'curl_.*' 'core/http/[a-z_]+\.o'
-tally_check "SQLite is called by spool alone" calls core 'sqlite3_.*' 'core/spool/spool(_file)?\.o'
+tally_check "SQLite is called by spool and store alone" \
+	calls core 'sqlite3_.*' 'core/(spool/spool(_file)?|store/[a-z_]+)\.o'
 tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/sender/sender_thread\.o'
 tally_check "processes are started by exec alone" \
 	calls core 'fork|vfork|_Fork|clone|posix_spawnp?|exec[lv]p?e?|fexecve|system|popen' 'core/exec/process\.o'

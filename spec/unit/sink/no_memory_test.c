@@ -57,7 +57,7 @@ static char *curl_strdup(const char *text)
 /* Shared by all tests of the group; global, because a scenario has no argument. */
 static struct {
 	void *dir; /* *state of tmpdir */
-	char file[512], token[512], spool[512];
+	char file[512], store[512], token[512], spool[512];
 	char account[512]; /* the folder of the token and ca.crt */
 	char named[96];    /* the server's URL, by its name */
 	struct http_server server;
@@ -201,6 +201,32 @@ static void write_file(void)
 	evrec_sink_release(sink);
 }
 
+/* ---- the store ---- */
+
+static void write_store(void)
+{
+	struct scenario f = { 0 };
+	evrec_error err = { 0 };
+	evrec_store_options options;
+	evrec_sink_options common;
+	evrec_sink *sink;
+
+	evrec_store_options_init(&options);
+	options.path = str_from(group.store);
+	evrec_sink_options_init(&common);
+	common.limits.max_age = 0;
+	alloc_failure_arm();
+	sink = evrec_sink_store(&options, &common, &err);
+	alloc_failure_check_error(sink != NULL, &err);
+	if (sink != NULL && open_recorder(&f, sink, EVREC_DRIVE_POLL)) {
+		record_some(&f);
+		(void)go_on_with_memory(&f);
+	}
+	alloc_failure_disarm();
+	close_recorder(&f);
+	evrec_sink_release(sink);
+}
+
 /* ---- Kubernetes ---- */
 
 static void write_to_server(void)
@@ -303,6 +329,12 @@ static void test_file_with_a_thread_loses_nothing_uncounted(void **state)
 	alloc_failure_run(write_file, 20);
 }
 
+static void test_store_loses_nothing_uncounted(void **state)
+{
+	(void)state;
+	alloc_failure_run(write_store, 50);
+}
+
 static void test_kubernetes_loses_nothing_uncounted(void **state)
 {
 	(void)state;
@@ -341,6 +373,7 @@ static int group_setup(void **state)
 	assert_int_equal(tmpdir_setup(state), 0);
 	group.dir = *state;
 	(void)snprintf(group.file, sizeof(group.file), "%s", tmpdir_path(group.dir, "events"));
+	(void)snprintf(group.store, sizeof(group.store), "%s", tmpdir_path(group.dir, "events.db"));
 	(void)snprintf(group.spool, sizeof(group.spool), "%s", tmpdir_path(group.dir, "spool"));
 	(void)snprintf(group.token, sizeof(group.token), "%s", tmpdir_path(group.dir, "token"));
 	tmpdir_write_file(group.token, "token\n");
@@ -367,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_pods_account_survives_failures),
 		cmocka_unit_test(test_file_loses_nothing_uncounted),
 		cmocka_unit_test(test_file_with_a_thread_loses_nothing_uncounted),
+		cmocka_unit_test(test_store_loses_nothing_uncounted),
 		cmocka_unit_test(test_kubernetes_loses_nothing_uncounted),
 		cmocka_unit_test(test_resuming_loses_nothing_uncounted),
 		cmocka_unit_test(test_kubernetes_with_a_plugin_starts_or_says_why_not),

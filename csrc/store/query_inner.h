@@ -1,0 +1,130 @@
+/*
+ * query_inner.h - the inside of a cursor, for its files: query.c fills pages, plan.c says from which streams, streams.c
+ * merges them, filter.c says which events pass.
+ */
+#ifndef EVREC_STORE_QUERY_INNER_H
+#define EVREC_STORE_QUERY_INNER_H
+
+#include "store/query.h"
+#include "store/store_inner.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- filter.c ---- */
+
+#define CONDITION_IDS 64 /* words that one condition allows: types, or spellings of a kind */
+
+/* One of these words must be in a column of the table of facets. */
+struct condition {
+	enum store_facet column;
+	bool or_related; /* of FACET_KIND: or it is in FACET_RELATED_KIND */
+	int64_t ids[CONDITION_IDS];
+	size_t len;
+	int64_t facets_max; /* at most so many facets have one of them */
+};
+
+/* A test of the object that an event regards; of ROLE_MENTIONS, the related object will do too. */
+struct object_test {
+	const evrec_object_filter *filter; /* NULL: any will do; or the conditions say all */
+	const struct condition *kinds;     /* or NULL: any */
+	int64_t api_version, ns;           /* words; 0: any */
+};
+
+enum object_role { ROLE_REGARDING, ROLE_MENTIONS, ROLES };
+
+#define VERDICTS 4096
+
+/* Numbers that were tested lately, and the result. All zero is empty. */
+struct verdicts {
+	struct {
+		int64_t id;
+		bool passes;
+	} known[VERDICTS];
+};
+
+enum filter_statement { FILTER_WORD, FILTER_KIND, FILTER_FACET, FILTER_EVENT, FILTER_OBJECT, FILTER_STATEMENTS };
+
+struct filter {
+	const evrec_query *query;
+	bool nothing; /* no event has one of its words */
+	struct condition conditions[FACETS + 1];
+	size_t len;
+	struct object_test tests[ROLES];
+	struct verdicts facets, objects[ROLES];
+	sqlite3_stmt *statements[FILTER_STATEMENTS];
+};
+
+bool filter_open(struct filter *f, struct store_db *d, const evrec_query *query, evrec_error *err);
+void filter_close(struct filter *f);
+/* Finds the numbers of the query's words, as they are now. False: see *err. */
+bool filter_resolve(struct filter *f, struct store_db *d, evrec_error *err);
+/* Whether the event with this number and facet passes, but for its times: 1, 0, or -1 and *err. */
+int filter_passes(struct filter *f, struct store_db *d, int64_t facet, int64_t rv, evrec_error *err);
+
+/* ---- streams.c ---- */
+
+/* The place of an event in the order of all: by its last occurrence, facet and number. */
+struct place {
+	int64_t last, facet, rv;
+};
+
+/* The index that a stream is read from, and so what its key is. */
+enum stream_index { STREAM_LAST, STREAM_FACET, STREAM_REGARDING, STREAM_RELATED, STREAM_INDEXES };
+
+struct stream {
+	int64_t key;
+	enum stream_index index;
+	uint32_t at, len; /* of what was read ahead */
+};
+
+struct streams {
+	enum evrec_order order;
+	int64_t bound;         /* the last `last` that counts, in that order */
+	struct place position; /* of the event that was returned last */
+	struct stream *all;
+	size_t len, room; /* places that are read ahead for each */
+	struct place *places;
+	size_t *heap, heap_len; /* the streams that have more, the next event first */
+	sqlite3_stmt *statements[STREAM_INDEXES];
+};
+
+void streams_init(struct streams *s, const evrec_query *query);
+void streams_fini(struct streams *s);
+/* From now on reads these streams, from its position on. Takes `all`, a block of mem_alloc, also if it fails. */
+bool streams_use(struct streams *s, struct store_db *d, struct stream *all, size_t len, evrec_error *err);
+/* The next event in order, each once: 1, 0 (the end), or -1 and *err. */
+int streams_next(struct streams *s, struct store_db *d, struct place *place, evrec_error *err);
+
+/* ---- plan.c ---- */
+
+/* The streams that a plan changes to if the present ones have too many events that do not pass. */
+enum fallback { FALLBACK_NONE, FALLBACK_FEW_FACETS, FALLBACK_FACETS, FALLBACK_OBJECTS };
+
+struct plan {
+	struct filter filter;
+	struct streams streams;
+	enum fallback fallback;
+	bool begun;
+};
+
+/* Chooses the streams of a query. False: see *err. */
+bool plan_begin(struct plan *p, struct store_db *d, evrec_error *err);
+/* Goes on with other streams, if there are some, from the place that was reached. */
+bool plan_change(struct plan *p, struct store_db *d, evrec_error *err);
+
+/* ---- fork.c ---- */
+
+/* The first member of a cursor. */
+struct reader_link {
+	struct reader_link *next;
+};
+
+/* Lists the cursor before it is opened, and until after it is closed. Outside the guard. */
+void store_readers_add(struct reader_link *reader);
+void store_readers_remove(struct reader_link *reader);
+/* query.c: in a child that was just forked, closes the cursor, which from now on only fails. */
+void store_cursor_abandon(struct reader_link *reader);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,177 @@
+#include "store/query.h"
+
+#include "spool/sqlite_guard.h"
+#include "store/store_inner.h"
+
+/*
+ * Both queries give the place at which the next page goes on, and a row as JSON, and take: ?1 that place, ?2 the number of
+ * rows, ?3 a name, ?4 a namespace.
+ */
+#define OCCURRENCES                                                                                                    \
+	"SELECT time, json_object('namespace', ns, 'name', name, 'time', time, 'count', count) FROM occurrences "      \
+	"WHERE name = ?3 AND ns = ?4 AND time > ?1 ORDER BY time LIMIT ?2"
+#define SUPPRESSIONS(where)                                                                                            \
+	"SELECT id, json_object('object', json_object('kind', kind, 'apiVersion', api_version, 'namespace', ns, "      \
+	"'name', name, 'uid', uid), 'type', type, 'reason', reason, 'stage', stage, 'cause', cause, 'key', key, "      \
+	"'message', message, 'count', count, 'first', first, 'last', last) FROM suppressions "                         \
+	"WHERE id < ?1 AND last >= ?8 AND first < ?9 AND " where
+#define OF_OBJECT                                                                                                      \
+	"(?4 = '' OR ns = ?4) AND (?5 = '' OR kind = ?5 COLLATE NOCASE) AND (?6 = '' OR api_version = ?6) AND "        \
+	"(?7 = '' OR uid = ?7) "
+#define NEWEST_FIRST "ORDER BY id DESC LIMIT ?2"
+
+/* An index finds the suppressions of an object's name, and those of no name, which tell of lost notes. */
+static const char of_name[] =
+	SUPPRESSIONS("name = ?3 AND " OF_OBJECT) "UNION ALL " SUPPRESSIONS("name = '' ") NEWEST_FIRST;
+static const char of_any_name[] = SUPPRESSIONS("?3 = '' AND (stage = 'lost' OR (" OF_OBJECT ")) ") NEWEST_FIRST;
+
+struct store_notes {
+	struct store_db db;
+	const evrec_query *query;
+	sqlite3_stmt *statement;
+	bool of_occurrences;
+	int64_t place;
+	size_t left; /* of the limit; SIZE_MAX: there is none */
+	bool ended;
+	struct buf page; /* texts, each with its NUL */
+	size_t next;     /* an offset in the page */
+};
+
+static const char *sql_of(const struct store_notes *notes)
+{
+	if (notes->of_occurrences) {
+		return OCCURRENCES;
+	}
+	return notes->query->regarding.name.len != 0 ? of_name : of_any_name;
+}
+
+static bool open_inside(struct store_notes *notes, evrec_error *err)
+{
+	const evrec_object_filter *object = &notes->query->regarding;
+	sqlite3_stmt *statement;
+
+	if (!store_db_open(&notes->db, STORE_READ, err)) {
+		return false;
+	}
+	statement = notes->statement = store_db_prepare(&notes->db, sql_of(notes), err);
+	if (statement == NULL) {
+		return false;
+	}
+	store_bind_str(statement, 3, object->name);
+	store_bind_str(statement, 4, object->ns);
+	if (!notes->of_occurrences) {
+		store_bind_str(statement, 5, object->kind);
+		store_bind_str(statement, 6, object->api_version);
+		store_bind_str(statement, 7, object->uid);
+		(void)sqlite3_bind_int64(statement, 8, notes->query->since);
+		(void)sqlite3_bind_int64(statement, 9, notes->query->before);
+	}
+	return true;
+}
+
+static struct store_notes *notes_open(evrec_str path, const evrec_query *query, bool of_occurrences, evrec_error *err)
+{
+	struct store_notes *notes;
+	bool ok;
+
+	sqlite_guard_init();
+	if (sqlite_guard_is_locked()) {
+		(void)error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+		return NULL;
+	}
+	notes = mem_zalloc(sizeof(*notes));
+	if (notes == NULL || !store_db_init(&notes->db, path)) {
+		mem_free(notes);
+		(void)error_set(err, EVREC_ENOMEM, "no memory");
+		return NULL;
+	}
+	notes->query = query;
+	notes->of_occurrences = of_occurrences;
+	notes->place = of_occurrences ? INT64_MIN : INT64_MAX;
+	notes->left = query->limit == 0 ? SIZE_MAX : query->limit;
+	sqlite_guard_enter();
+	ok = open_inside(notes, err);
+	sqlite_guard_leave();
+	if (!ok) {
+		store_notes_free(notes);
+		return NULL;
+	}
+	return notes;
+}
+
+struct store_notes *store_read_occurrences(evrec_str path, const evrec_query *query, evrec_error *err)
+{
+	return notes_open(path, query, true, err);
+}
+
+struct store_notes *store_read_suppressions(evrec_str path, const evrec_query *query, evrec_error *err)
+{
+	return notes_open(path, query, false, err);
+}
+
+static bool read_page(struct store_notes *notes, evrec_error *err)
+{
+	const size_t most = notes->left < STORE_PAGE ? notes->left : STORE_PAGE;
+	size_t n = 0;
+	int row;
+
+	buf_clear(&notes->page);
+	notes->next = 0;
+	(void)sqlite3_bind_int64(notes->statement, 1, notes->place);
+	(void)sqlite3_bind_int64(notes->statement, 2, (int64_t)most);
+	while ((row = store_db_step(&notes->db, notes->statement, err)) == 1) {
+		const char *json = (const char *)sqlite3_column_text(notes->statement, 1);
+
+		notes->place = sqlite3_column_int64(notes->statement, 0);
+		buf_put(&notes->page, json, json == NULL ? 0 : (size_t)sqlite3_column_bytes(notes->statement, 1));
+		buf_put(&notes->page, "", 1);
+		n++;
+	}
+	(void)sqlite3_reset(notes->statement);
+	notes->ended = n < most || n == notes->left;
+	notes->left -= notes->left == SIZE_MAX ? 0 : n;
+	if (row == 0 && notes->page.failed) {
+		(void)error_set(err, EVREC_ENOMEM, "no memory");
+		return false;
+	}
+	return row == 0;
+}
+
+int store_notes_next(struct store_notes *notes, evrec_str *json, evrec_error *err)
+{
+	bool ok;
+
+	if (sqlite_guard_is_locked()) {
+		return error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+	}
+	if (notes->next == notes->page.len) {
+		if (notes->ended) {
+			return EVREC_READ_END;
+		}
+		sqlite_guard_enter();
+		ok = read_page(notes, err);
+		sqlite_guard_leave();
+		if (!ok) {
+			return err == NULL ? EVREC_ESYSTEM : err->code;
+		}
+	}
+	if (notes->next == notes->page.len) {
+		return EVREC_READ_END;
+	}
+	*json = str_from(notes->page.data + notes->next);
+	notes->next += json->len + 1;
+	return EVREC_READ_EVENT;
+}
+
+void store_notes_free(struct store_notes *notes)
+{
+	if (notes != NULL) {
+		sqlite_guard_enter();
+		store_db_finalize_all(&notes->statement, 1);
+		store_db_close(&notes->db);
+		sqlite_guard_leave();
+		store_db_fini(&notes->db);
+		buf_free(&notes->page);
+		mem_free(notes);
+	}
+}

@@ -1,0 +1,169 @@
+/* The tables of notes: what is put into them, read of them, and deleted; and the conversion of an older store. */
+#include "note_fixture.h"
+#include "store_fixture.h"
+
+static void put(struct store *store, const struct note *note)
+{
+	evrec_error err;
+
+	assert_true(store_begin(store, &err));
+	assert_true(store_put_note(store, note, &err));
+	assert_true(store_commit(store, &err));
+}
+
+static unsigned count_rows(struct store_notes *notes, const char *contains)
+{
+	evrec_error err;
+	evrec_str json;
+	unsigned n = 0;
+
+	assert_non_null(notes);
+	while (store_notes_next(notes, &json, &err) == EVREC_READ_EVENT) {
+		n++;
+		if (contains != NULL) {
+			unit_check_contains(json.data, contains);
+		}
+	}
+	assert_int_equal(store_notes_next(notes, &json, &err), EVREC_READ_END);
+	store_notes_free(notes);
+	return n;
+}
+
+static void test_suppressions_of_a_minute_are_one_row(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const int64_t minute = T0 - T0 % (60 * EVREC_SECOND);
+	struct store *store = store_fixture_open(path);
+	evrec_query query = store_query_all();
+	evrec_error err;
+
+	for (int i = 0; i < 120; i++) {
+		const struct note note =
+			note_of_suppression("web-0", i % 2 == 0 ? "Failed" : "Pulled", minute + i * EVREC_SECOND, 2);
+
+		put(store, &note);
+	}
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM suppressions"), 4);
+	assert_int_equal(store_fixture_ask(path, "SELECT sum(count) FROM suppressions"), 240);
+	assert_int_equal(store_fixture_ask(path, "SELECT max(last - first) FROM suppressions"), 58 * EVREC_SECOND);
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &query, &err), "a \\\"message\\\""), 4);
+	query.regarding.name = EVREC_STR("web-0");
+	query.regarding.kind = EVREC_STR("pod");
+	query.since = minute + 60 * EVREC_SECOND;
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &query, &err), "\"count\":60"), 2);
+	query.regarding.uid = EVREC_STR("u-1");
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &query, &err), NULL), 0);
+	store_free(store);
+}
+
+static void test_occurrences_are_read_page_by_page_in_order(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store = store_fixture_open(path);
+	evrec_query query = store_query_all();
+	struct store_notes *notes;
+	evrec_error err;
+	evrec_str json;
+
+	for (int i = 299; i >= 0; i--) {
+		const struct note note = note_of_occurrence("a.1", T0 + i), other = note_of_occurrence("a.2", T0 + i);
+
+		put(store, &note);
+		put(store, &other);
+	}
+	query.regarding.ns = EVREC_STR("shop");
+	query.regarding.name = EVREC_STR("a.1");
+	notes = store_read_occurrences(evrec_string(path), &query, &err);
+	assert_non_null(notes);
+	for (int i = 0; i < 300; i++) {
+		char expected[64];
+
+		(void)snprintf(expected, sizeof(expected), "\"time\":%lld,", (long long)(T0 + i));
+		assert_int_equal(store_notes_next(notes, &json, &err), EVREC_READ_EVENT);
+		unit_check_contains(json.data, expected);
+	}
+	assert_int_equal(store_notes_next(notes, &json, &err), EVREC_READ_END);
+	store_notes_free(notes);
+	store_free(store);
+}
+
+static void test_notes_are_found_without_a_scan(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store;
+	const struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+	evrec_query query = store_query_all();
+	evrec_error err;
+	bool more;
+
+	store_fixture_trace();
+	store = store_fixture_open(path);
+	put(store, &note);
+	query.regarding.ns = EVREC_STR("shop");
+	query.regarding.name = EVREC_STR("web-0");
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &query, &err), NULL), 1);
+	assert_int_equal(count_rows(store_read_occurrences(evrec_string(path), &query, &err), NULL), 0);
+	assert_true(store_expire(store, T0 + 1, 0, &more, &err));
+	store_fixture_check_plans(path, 4);
+	store_free(store);
+}
+
+static void test_notes_expire_some_at_a_time(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store = store_fixture_open(path);
+	unsigned turns = 0;
+	evrec_error err;
+	bool more = true;
+
+	for (int i = 0; i < 700; i++) {
+		const struct note when = note_of_occurrence("a.1", T0 + i * 60 * EVREC_SECOND);
+		const struct note why = note_of_suppression("web-0", "Failed", T0 + i * 60 * EVREC_SECOND, 1);
+
+		put(store, &when);
+		put(store, &why);
+	}
+	for (; more; turns++) {
+		assert_true(store_expire(store, T0 + 690 * 60 * EVREC_SECOND, 0, &more, &err));
+		assert_true(turns > 0 || store_fixture_ask(path, "SELECT count(*) FROM occurrences") == 200);
+	}
+	assert_int_equal(turns, 2);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM occurrences"), 10);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM suppressions"), 10);
+	store_free(store);
+}
+
+static void test_a_store_of_version_1_is_converted(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const evrec_query all = store_query_all();
+	struct store *store = store_fixture_open(path);
+	const struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+	evrec_fields event = store_event("a.1", "web-0", T0);
+	evrec_error err;
+
+	store_fixture_put(store, &event);
+	store_free(store);
+	store_fixture_exec(path, "DROP TABLE occurrences; DROP TABLE suppressions; PRAGMA user_version = 1");
+	assert_null(store_query(evrec_string(path), &all, &err));
+	unit_check_contains(err.message, "a store of an older version; a sink that writes to it converts it");
+	store = store_fixture_open(path);
+	put(store, &note);
+	assert_int_equal(store_fixture_ask(path, "PRAGMA user_version"), 2);
+	store_fixture_check(path, &all, "a.1 ");
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &all, &err), "Failed"), 1);
+	store_free(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_suppressions_of_a_minute_are_one_row),
+		TMPDIR_TEST(test_occurrences_are_read_page_by_page_in_order),
+		TMPDIR_TEST(test_notes_are_found_without_a_scan),
+		TMPDIR_TEST(test_notes_expire_some_at_a_time),
+		TMPDIR_TEST(test_a_store_of_version_1_is_converted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

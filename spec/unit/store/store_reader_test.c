@@ -1,0 +1,185 @@
+/* Readers of a store that are other users, or were forked from another reader. */
+#define _GNU_SOURCE
+
+#include "store_fixture.h"
+
+#include <sys/stat.h>
+
+#define NOBODY 65534
+
+static void put(struct store *store, const char *name)
+{
+	const evrec_fields event = store_event(name, "web-0", T0);
+
+	store_fixture_put(store, &event);
+}
+
+/* ---- another user ---- */
+
+/* In a child, where a failing assertion would run the remaining tests twice: queries as a user who may not write. */
+static int query_as_other(const char *path, const char *why)
+{
+	const evrec_query query = store_query_all();
+	struct store_cursor *cursor;
+	struct store_row row;
+	evrec_error err = { .message = "" };
+	bool found;
+
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0) {
+		return 2;
+	}
+	cursor = store_query(evrec_string(path), &query, &err);
+	found = cursor != NULL && store_cursor_next(cursor, &row, &err) == EVREC_READ_EVENT;
+	store_cursor_free(cursor);
+	if (found ? why == NULL : why != NULL && strstr(err.message, why) != NULL) {
+		return 0;
+	}
+	(void)fprintf(stderr, "%s\n", found ? "found" : err.message);
+	return 1;
+}
+
+/* The reader finds the event, or fails for the reason `why`. */
+static void check_other(const char *folder, const char *path, const char *why)
+{
+	pid_t child;
+
+	assert_int_equal(chmod(folder, 0555), 0);
+	child = fork();
+	if (child == 0) {
+		_exit(query_as_other(path, why));
+	}
+	assert_int_equal(unit_wait(child), 0);
+	assert_int_equal(chmod(folder, 0755), 0);
+}
+
+static void test_a_reader_who_may_not_write_reads_or_is_told_why(void **state)
+{
+	const char *folder = tmpdir_path(*state, ""), *path = tmpdir_path(*state, "events.db");
+	const char *log = tmpdir_path(*state, "events.db-wal");
+	struct store *store = store_fixture_open(path);
+
+	put(store, "a.1");
+	store_free(store);
+	check_other(folder, path,
+	            geteuid() == 0 ? "events.db: Permission denied" : "needs write permission to its folder");
+	assert_int_equal(chmod(path, 0644), 0);
+	check_other(folder, path,
+	            "events.db: reading a store needs write permission to its folder, unless a writer has it open");
+	/* The files that a writer made beside it are enough. */
+	store = store_fixture_open(path);
+	put(store, "a.1");
+	check_other(folder, path, NULL);
+	put(store, "a.1");
+	assert_int_equal(chmod(log, 0), 0);
+	check_other(folder, path, "events.db-wal: Permission denied");
+	store_free(store);
+}
+
+/* ---- forks ---- */
+
+#define EVENTS (2 * STORE_PAGE)
+
+static void put_all(struct store *store, int64_t last)
+{
+	evrec_error err;
+
+	assert_true(store_begin(store, &err));
+	for (int i = 0; i < EVENTS; i++) {
+		char name[32];
+		evrec_fields event;
+
+		(void)snprintf(name, sizeof(name), "e.%d", i);
+		event = store_event(name, "web-0", last + i);
+		assert_true(store_put(store, &event, EVREC_STR("{}"), &err));
+	}
+	assert_true(store_commit(store, &err));
+}
+
+/* Whether the cursor has as many events, of the first state. */
+static bool has_left(struct store_cursor *cursor, int n)
+{
+	struct store_row row;
+	evrec_error err;
+
+	while (store_cursor_next(cursor, &row, &err) == EVREC_READ_EVENT) {
+		n -= row.last < T0 + EVREC_SECOND;
+	}
+	return n == 0;
+}
+
+static bool is_refused(struct store_cursor *cursor)
+{
+	struct store_row row;
+	evrec_error err = { .message = "" };
+
+	return store_cursor_next(cursor, &row, &err) == EVREC_ESYSTEM &&
+	       strstr(err.message, "events.db: this reader was opened before the process was forked") != NULL;
+}
+
+/* In the child: its own query keeps what the parent writes between two bytes of the pipes. */
+static int read_in_child(const char *path, struct store_cursor *query, struct store_cursor *watch, int in, int out)
+{
+	const evrec_query all = store_query_all();
+	struct store_cursor *own;
+	evrec_error err;
+	char byte = 0;
+
+	if (!is_refused(query) || !is_refused(watch)) {
+		return 1;
+	}
+	own = store_query(evrec_string(path), &all, &err);
+	if (own == NULL || write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1 || !has_left(own, EVENTS)) {
+		return 2;
+	}
+	store_cursor_free(own);
+	store_cursor_free(query);
+	store_cursor_free(watch);
+	return 0;
+}
+
+static void test_a_forked_child_reads_with_cursors_of_its_own(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const evrec_query all = store_query_all();
+	struct store *store = store_fixture_open(path);
+	struct store_cursor *query, *watch;
+	int to_child[2], to_parent[2];
+	evrec_error err;
+	char byte = 0;
+	pid_t child;
+
+	put_all(store, T0);
+	query = store_query(evrec_string(path), &all, &err);
+	watch = store_watch(evrec_string(path), &all, &err);
+	assert_true(query != NULL && watch != NULL && pipe(to_child) == 0 && pipe(to_parent) == 0);
+	child = fork();
+	if (child == 0) {
+		_exit(read_in_child(path, query, watch, to_child[0], to_parent[1]));
+	}
+	(void)close(to_parent[1]);
+	if (read(to_parent[0], &byte, 1) == 1) {
+		put_all(store, T0 + EVREC_SECOND);
+		assert_true(has_left(query, EVENTS));
+		/* The child's locks are its own. */
+		assert_int_not_equal(store_fixture_ask(path, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
+		assert_int_equal(write(to_child[1], &byte, 1), 1);
+	}
+	assert_int_equal(unit_wait(child), 0);
+	assert_int_equal(store_fixture_ask(path, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
+	(void)close(to_parent[0]);
+	(void)close(to_child[0]);
+	(void)close(to_child[1]);
+	store_cursor_free(query);
+	store_cursor_free(watch);
+	store_free(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_a_reader_who_may_not_write_reads_or_is_told_why),
+		TMPDIR_TEST(test_a_forked_child_reads_with_cursors_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
