@@ -113,7 +113,7 @@ $(BUILD)/unit/%: spec/unit/%.c $(SUPPORT) $(LIB)
 	$(SAY) TEST $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(UNIT_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) $(LIB) $(LDFLAGS) $(CMOCKA_LIBS) $(CORE_LIBS)
 
-# A program in C++ sees evrec.h alone.
+# A program in C++ sees evrec.h and evrec_read.h alone.
 $(BUILD)/unit/%: spec/unit/%.cpp $(LIB)
 	$(SAY) TEST $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 $(OPTIMIZE) -g -Wall -Wextra -Wpedantic -Wshadow -Werror -pthread -MMD -MP \

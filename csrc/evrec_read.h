@@ -64,6 +64,55 @@ typedef struct evrec_query {
 } evrec_query;
 void evrec_query_init(evrec_query *query); /* matches every event, the newest first. Any thread */
 
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+/* A place that events are read from. Counted. Any thread. The first reader opens it. */
+typedef struct evrec_source evrec_source;
+evrec_source *evrec_source_retain(evrec_source *source);
+void evrec_source_release(evrec_source *source); /* NULL is fine */
+
+/*
+ * The events in the file `path`, which evrec_sink_store writes, also while others write. A reader opens a connection of its
+ * own. A query is one read transaction: it tells each event once, as the event was when the query began. The transaction ends
+ * with the last event, or when the reader is freed. No writer waits for it, but the file's log (PATH-wal) grows by what is
+ * written meanwhile, so a slow reader costs room on the disk. A watch holds no transaction. It tells each change from now on,
+ * but not that an event expired. A reader needs the right to read the file and, unless a process has it open for writing, to
+ * write to its folder. In a child that is forked it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID (path) or EVREC_ENOMEM.
+ */
+evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
+/*
+ * The events in a file that evrec_sink_file wrote, each as its last line has it: a file has a line for every write. "-", or
+ * the name of a pipe, is read once, from now on to its end. A query keeps in memory, for each event that it finds, namespace,
+ * name, time and place; a pipe is copied to a temporary file. A watch tells each line that is written from now on, in this
+ * file or in one that takes its name. Empty lines, and the beginning of a line that a full disk cut, are skipped. Any other
+ * line that is no event ends the reader with EVREC_EINVALID and the line's number, counted from the place at which the
+ * reader began. An SQLite database, such as an event store, is refused with EVREC_EINVALID when a query or a watch begins.
+ * NULL: EVREC_EINVALID (path) or EVREC_ENOMEM.
+ */
+evrec_source *evrec_source_lines(evrec_str path, evrec_error *err);
+
+/*
+ * The events of the API server that `sink` writes to, by core/v1, with the sink's credentials. The sink, which is one of
+ * evrec_sink_kubernetes or evrec_sink_in_cluster, is retained, and need not be started. The account needs the verb list
+ * on events, for a watch also the verb watch, in the query's namespace, or in all if that is unset.
+ *
+ * The server selects by namespace, field_selector and what field selectors can say of the other filters; evrec does the
+ * rest. A query lists in pages, and keeps the events that match, at most `limit` of them, in memory until it has them all. A
+ * watch is resumed after a disconnection, without end. If the server has forgotten what came since (410), events are listed
+ * again, and those with a higher resource version than the last one seen are told; of several changes of an event in that time
+ * the last one is told, and deletions are not. EVREC_ESYSTEM of evrec_reader_begin and evrec_reader_next: the server
+ * refuses, or, unless a watch has begun, does not answer after four tries.
+ *
+ * NULL: EVREC_EINVALID (a sink of another kind) or EVREC_ENOMEM.
+ */
+evrec_source *evrec_source_cluster(evrec_sink *sink, evrec_error *err);
+/*
+ * Returns the answer of a cluster's API server to GET of this path ("/apis"), such as its discovery; waits up to `timeout` ns.
+ * NUL-terminated, the caller's, freed with evrec_free. NULL: EVREC_EINVALID (`source` is no cluster), EVREC_ESYSTEM (no
+ * answer, or not one of 200 to 299), EVREC_ETIMEOUT, or EVREC_ENOMEM.
+ */
+char *evrec_cluster_get(evrec_source *source, evrec_str path, int64_t timeout, evrec_error *err);
+
 /* ---- readers ----------------------------------------------------------------------------------------------------- */
 
 /* An event, valid until the reader's next call. */
@@ -79,6 +128,47 @@ enum evrec_read {
 	EVREC_READ_EVENT, /* *found is set */
 	EVREC_READ_WAIT,  /* nothing came within `timeout` */
 };
+
+#define EVREC_FOREVER INT64_MAX
+
+/* Reads events one by one, in memory that does not grow with their number unless the source cannot sort. */
+typedef struct evrec_reader evrec_reader;
+/*
+ * Begins a query. The query is copied, the source retained. NULL and *err: EVREC_EINVALID (names the field that is wrong),
+ * EVREC_ENOMEM, or EVREC_ESYSTEM (the source cannot be opened).
+ */
+evrec_reader *evrec_source_query(evrec_source *source, const evrec_query *query, evrec_error *err);
+/*
+ * Begins a watch: reads what is written from now on, each change of an event as one event, in the order of writing.
+ * `order` and `limit` do not apply. Errors as evrec_source_query.
+ */
+evrec_reader *evrec_source_watch(evrec_source *source, const evrec_query *query, evrec_error *err);
+/*
+ * Read what a store keeps if its sink has the options `occurrences` and `suppressions`. evrec_found then has no event, but
+ * JSON, with times in ns since 1970:
+ *
+ *   {"namespace","name","time","count"}   the event of that name occurred then. In the order of time
+ *   {"object":{"kind","apiVersion","namespace","name","uid"},"type","reason","stage","cause","key","message","count",
+ *    "first","last"}   so many occurrences were suppressed within a minute, for the reason that evrec_suppressed has, or
+ *                      "lost": so many notes are missing, perhaps of this object. Texts may be empty. The newest first
+ *
+ * Of the query `regarding`, `since`, `before` and `limit` apply. Errors as evrec_source_query; EVREC_EINVALID, too, if the
+ * source is no store.
+ */
+evrec_reader *evrec_source_occurrences(evrec_source *source, evrec_str ns, evrec_str name, evrec_error *err);
+evrec_reader *evrec_source_suppressions(evrec_source *source, const evrec_query *query, evrec_error *err);
+/*
+ * Waits, for at most `timeout` ns, until the reader has begun: has the answer of a server, or an error. An event that is
+ * written after a watch has begun is told. 0; EVREC_ETIMEOUT: it has not begun yet, and this may be called again; or the
+ * error for which it cannot begin. evrec_reader_next does the same if this was not called.
+ */
+int evrec_reader_begin(evrec_reader *reader, int64_t timeout, evrec_error *err);
+/*
+ * Reads the next event, for at most `timeout` ns (EVREC_FOREVER: as long as it takes; 0: only what is there). An enum
+ * evrec_read, or a negative enum evrec_code and *err; after an error the reader may only be freed.
+ */
+int evrec_reader_next(evrec_reader *reader, int64_t timeout, evrec_found *found, evrec_error *err);
+void evrec_reader_free(evrec_reader *reader); /* NULL is fine */
 
 #ifdef __cplusplus
 }

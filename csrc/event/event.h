@@ -79,14 +79,49 @@ void json_patch(struct buf *out, const evrec_fields *fields);
  */
 evrec_event *event_from_json(evrec_str json);
 
-/* An event of a list, borrowed for the call. False ends the reading: there is no memory. */
-typedef bool event_found_func(void *ctx, const evrec_fields *event);
+/* Why a text is no event. */
+enum json_fault {
+	JSON_SOUND,    /* it is one */
+	JSON_CUT,      /* it ends before the JSON does */
+	JSON_NO_EVENT, /* it is no JSON, or not of an event with a name and a namespace */
+	JSON_NO_MEMORY,
+};
+/* Likewise, and sets *fault. */
+evrec_event *event_from_json_or_fault(evrec_str json, enum json_fault *fault);
+
+/* Reads an event from jansson's object in the same way, but needs neither a name nor a namespace. NULL: no memory. */
+struct json_t;
+evrec_event *event_from_object(const struct json_t *object);
+
+/* The JSON of an event in an answer of an API server. */
+struct event_item;
+/* Appends it with the kind and the apiVersion, which the items of a list lack. The caller checks out->failed. */
+void event_item_json(const struct event_item *item, enum evrec_api api, struct buf *out);
+
+/* An event of an answer; both are borrowed for the call. False ends the reading: there is no memory. */
+typedef bool event_found_func(void *ctx, const evrec_fields *event, const struct event_item *item);
+
 /*
  * Reads a list of events in the JSON of this API, whose items do not name it: calls `found` for each one that has a name
- * and a namespace, and sets *next to the token of the next page, empty if this is the last one. False: it is no list,
- * or there was no memory.
+ * and a namespace, and sets *next to the token of the next page, empty if this is the last one, and *version, unless it is
+ * NULL, to the resource version of the list. False: it is no list, or there was no memory.
  */
-bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next);
+bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next,
+                          struct buf *version);
+
+enum event_change {
+	EVENT_CHANGED, /* it was added or modified */
+	EVENT_DELETED,
+	EVENT_BOOKMARK, /* there was no change of an event until this resource version */
+	EVENT_ERROR,    /* the server ends the watch, for the reason of an answer with `status` */
+	EVENT_UNKNOWN,  /* another kind of change, no JSON, or no memory */
+};
+/*
+ * Reads a change of a watch: calls `found` if an event with a name and a namespace was changed or deleted. Sets *version to
+ * the resource version, empty of an error; *status to the code of an error, else to 0.
+ */
+enum event_change event_change_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx,
+                                         struct buf *version, int *status);
 
 #pragma GCC visibility pop
 

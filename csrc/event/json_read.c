@@ -145,24 +145,96 @@ static enum evrec_api api_of(const json_t *root)
 	return api;
 }
 
-evrec_event *event_from_json(evrec_str json)
+static enum json_fault fault_of(const json_error_t *error)
+{
+	/* jansson says nothing of most allocations that fail. */
+	if (error->text[0] == '\0') {
+		return JSON_NO_MEMORY;
+	}
+	switch (json_error_code(error)) {
+	case json_error_premature_end_of_input:
+		return JSON_CUT;
+	case json_error_out_of_memory:
+		return JSON_NO_MEMORY;
+	default:
+		return JSON_NO_EVENT;
+	}
+}
+
+evrec_event *event_from_json_or_fault(evrec_str json, enum json_fault *fault)
 {
 	struct reader r;
 	evrec_event *event = NULL;
 	evrec_fields fields;
+	json_error_t error = { 0 };
 	json_t *root;
 
 	json_init();
-	root = json_loadb(json.data, json.len, JSON_ALLOW_NUL, NULL);
+	root = json_loadb(json.data, json.len, JSON_ALLOW_NUL, &error);
+	if (root == NULL) {
+		*fault = fault_of(&error);
+		return NULL;
+	}
 	r = (struct reader){ .api = api_of(root) };
 	evrec_fields_init(&fields);
 	read_fields(&r, root, evrec_event_schema, (char *)&fields);
+	*fault = r.failed ? JSON_NO_MEMORY : JSON_NO_EVENT;
 	if (fields.name.len != 0 && fields.ns.len != 0 && !r.failed) {
 		event = evrec_event_new(&fields);
+		*fault = event == NULL ? JSON_NO_MEMORY : JSON_SOUND;
 	}
 	free_room(&r);
 	json_decref(root);
 	return event;
+}
+
+evrec_event *event_from_object(const struct json_t *object)
+{
+	struct reader r = { .api = api_of(object) };
+	evrec_event *event = NULL;
+	evrec_fields fields;
+
+	evrec_fields_init(&fields);
+	read_fields(&r, object, evrec_event_schema, (char *)&fields);
+	if (!r.failed) {
+		event = evrec_event_new(&fields);
+	}
+	free_room(&r);
+	return event;
+}
+
+evrec_event *event_from_json(evrec_str json)
+{
+	enum json_fault fault;
+
+	return event_from_json_or_fault(json, &fault);
+}
+
+/* ---- answers of an API server ---- */
+
+static int append(const char *data, size_t len, void *ctx)
+{
+	struct buf *out = ctx;
+
+	buf_put(out, data, len);
+	return out->failed ? -1 : 0;
+}
+
+void event_item_json(const struct event_item *item, enum evrec_api api, struct buf *out)
+{
+	/* The members of the item behind these two, in a new object: the item is the caller's. */
+	json_t *whole = json_object();
+	json_t *members = (json_t *)(uintptr_t)item;
+	bool ok = whole != NULL;
+
+	for (int row = SCHEMA_KIND; ok && row <= SCHEMA_API_VERSION; row++) {
+		const evrec_field *field = &evrec_event_schema[row];
+
+		ok = json_object_set_new(whole, field->name[api], json_string(field->constant[api])) == 0;
+	}
+	ok = ok && json_object_update(whole, members) == 0 && json_dump_callback(whole, append, out, JSON_COMPACT) == 0;
+	out->failed = out->failed || !ok;
+	json_decref(whole);
 }
 
 static bool read_item(const json_t *item, enum evrec_api api, event_found_func *found, void *ctx)
@@ -176,13 +248,19 @@ static bool read_item(const json_t *item, enum evrec_api api, event_found_func *
 	if (r.failed) {
 		ok = false;
 	} else if (fields.name.len != 0 && fields.ns.len != 0) {
-		ok = found(ctx, &fields);
+		ok = found(ctx, &fields, (const struct event_item *)item);
 	}
 	free_room(&r);
 	return ok;
 }
 
-bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next)
+static evrec_str metadata_of(const json_t *object, const char *key)
+{
+	return text(json_object_get(json_object_get(object, "metadata"), key));
+}
+
+bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx, struct buf *next,
+                          struct buf *version)
 {
 	json_t *root, *items, *item;
 	bool ok;
@@ -197,7 +275,48 @@ bool event_list_from_json(evrec_str json, enum evrec_api api, event_found_func *
 		ok = ok && read_item(item, api, found, ctx);
 	}
 	buf_clear(next);
-	buf_put_str(next, text(json_object_get(json_object_get(root, "metadata"), "continue")));
+	buf_put_str(next, metadata_of(root, "continue"));
+	if (version != NULL) {
+		buf_clear(version);
+		buf_put_str(version, metadata_of(root, "resourceVersion"));
+		ok = ok && !version->failed;
+	}
 	json_decref(root);
 	return ok && !next->failed;
+}
+
+static enum event_change change_of(evrec_str type)
+{
+	static const struct {
+		const char *type;
+		enum event_change change;
+	} types[] = {
+		{ "ADDED", EVENT_CHANGED },     { "MODIFIED", EVENT_CHANGED }, { "DELETED", EVENT_DELETED },
+		{ "BOOKMARK", EVENT_BOOKMARK }, { "ERROR", EVENT_ERROR },
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (str_eq(type, str_from(types[i].type))) {
+			return types[i].change;
+		}
+	}
+	return EVENT_UNKNOWN;
+}
+
+enum event_change event_change_from_json(evrec_str json, enum evrec_api api, event_found_func *found, void *ctx,
+                                         struct buf *version, int *status)
+{
+	json_t *root = (json_init(), json_loadb(json.data, json.len, JSON_ALLOW_NUL, NULL));
+	const json_t *object = json_object_get(root, "object");
+	enum event_change change = change_of(text(json_object_get(root, "type")));
+
+	*status = change == EVENT_ERROR ? integer(json_object_get(object, "code")) : 0;
+	buf_clear(version);
+	buf_put_str(version, metadata_of(object, "resourceVersion"));
+	if (version->failed ||
+	    ((change == EVENT_CHANGED || change == EVENT_DELETED) && !read_item(object, api, found, ctx))) {
+		change = EVENT_UNKNOWN;
+	}
+	json_decref(root);
+	return change;
 }

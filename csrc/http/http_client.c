@@ -5,100 +5,7 @@
 #include "base/line.h"
 #include "http/http_client_inner.h"
 
-#include <time.h>
-
-#define CONNECTIONS_MAX 4L       /* of HTTP/1.1; HTTP/2 needs one */
-#define ALSO_MAX 2               /* descriptors of others that a wait looks at */
-#define REST (EVREC_SECOND / 10) /* between tries to get the memory for a multi handle */
-/*
- * Answers come one by one, but to read one libcurl looks at all requests under way: with so many, it pays to let some
- * gather.
- */
-#define GATHER_FROM 8
-#define GATHER (EVREC_SECOND / 1000)
-
-bool http_global_init(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool is_set_up;
-	bool was_set_up;
-
-	fork_lock_init();
-	fork_lock_enter(); /* before the mutex, so that no forked child finds that locked */
-	(void)pthread_mutex_lock(&lock);
-	was_set_up = is_set_up;
-	if (!is_set_up) {
-		(void)curl_global_init(CURL_GLOBAL_DEFAULT);
-		is_set_up = true;
-	}
-	(void)pthread_mutex_unlock(&lock);
-	fork_lock_leave();
-	return !was_set_up;
-}
-
-void http_end_thread(void)
-{
-	fork_lock_init();
-	fork_lock_enter_until_thread_ends();
-}
-
-/* ---- the multi handle ---- */
-
-static bool open_multi(struct http_client *client)
-{
-	CURLM *multi;
-
-	if (client->multi != NULL) {
-		return true;
-	}
-	multi = curl_multi_init();
-	if (multi == NULL) {
-		return false;
-	}
-	(void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-	(void)curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, CONNECTIONS_MAX);
-	(void)curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)client->max_in_flight);
-	(void)pthread_mutex_lock(&client->lock);
-	client->multi = multi;
-	(void)pthread_mutex_unlock(&client->lock);
-	return true;
-}
-
-static void close_multi(struct http_client *client)
-{
-	CURLM *multi;
-
-	(void)pthread_mutex_lock(&client->lock);
-	multi = client->multi;
-	client->multi = NULL;
-	client->woken = true; /* a wake may go with it */
-	(void)pthread_mutex_unlock(&client->lock);
-	(void)curl_multi_cleanup(multi);
-}
-
-static bool take_woken(struct http_client *client)
-{
-	bool woken;
-
-	(void)pthread_mutex_lock(&client->lock);
-	woken = client->woken;
-	client->woken = false;
-	(void)pthread_mutex_unlock(&client->lock);
-	return woken;
-}
-
-void http_client_wake(struct http_client *client)
-{
-	(void)pthread_mutex_lock(&client->lock);
-	if (client->multi == NULL) {
-		client->woken = true;
-	} else {
-		(void)curl_multi_wakeup(client->multi);
-	}
-	(void)pthread_mutex_unlock(&client->lock);
-}
-
-/* ---- transfers ---- */
+/* ---- requests ---- */
 
 static void activate(struct http_client *client, struct transfer *t)
 {
@@ -169,10 +76,10 @@ static struct transfer *begin(struct http_client *client, const struct http_requ
 	}
 	memcpy(response->message, HTTP_NO_MEMORY, sizeof(HTTP_NO_MEMORY));
 	if (client->stale && client->in_flight == 0) {
-		close_multi(client);
+		multi_close(client);
 		client->stale = false;
 	}
-	t = open_multi(client) ? take_idle(client) : NULL;
+	t = multi_open(client) ? take_idle(client) : NULL;
 	if (t == NULL) {
 		mem_free(request->body);
 		return NULL;
@@ -269,7 +176,7 @@ static bool finish(struct http_client *client)
 			take_out(client, t, CURLE_OUT_OF_MEMORY);
 			end(client, t);
 		}
-		close_multi(client);
+		multi_close(client);
 	}
 	return c.any;
 }
@@ -278,7 +185,7 @@ static bool step(struct http_client *client)
 {
 	int running;
 
-	if (!open_multi(client)) {
+	if (!multi_open(client)) {
 		return false;
 	}
 	guard_rewind(&client->guard);
@@ -294,33 +201,6 @@ bool http_client_step(struct http_client *client)
 	any = step(client);
 	fork_lock_leave();
 	return any;
-}
-
-void http_client_wait(struct http_client *client, int64_t timeout)
-{
-	http_client_wait_with(client, timeout, NULL, 0);
-}
-
-void http_client_wait_with(struct http_client *client, int64_t timeout, const int *fds, size_t n)
-{
-	struct curl_waitfd also[ALSO_MAX] = { { 0 } };
-	const struct timespec rest = { 0, (long)(timeout < REST ? timeout : REST) };
-	const struct timespec gather = { 0, GATHER };
-
-	if (timeout <= 0 || take_woken(client)) {
-		return;
-	}
-	if (client->multi == NULL) {
-		(void)nanosleep(&rest, NULL);
-		return;
-	}
-	for (size_t i = 0; i < n && i < ALSO_MAX; i++) {
-		also[i] = (struct curl_waitfd){ fds[i], CURL_WAIT_POLLIN, 0 };
-	}
-	(void)curl_multi_poll(client->multi, also, (unsigned)n, (int)((timeout + 999999) / 1000000), NULL);
-	if (client->in_flight >= GATHER_FROM) {
-		(void)nanosleep(&gather, NULL);
-	}
 }
 
 unsigned http_client_connections(const struct http_client *client)

@@ -40,6 +40,8 @@ struct http_request {
 	size_t body_len;
 	void *ctx;         /* given back to `done` */
 	size_t max_answer; /* bytes of the answer's body that are kept, 4 MiB at most; 0: 256 KiB */
+	int64_t timeout;   /* ns, of this request; 0: that of the options */
+	bool streamed;     /* the body of a 2xx goes to `chunk`, in parts of any size, and is not kept */
 };
 
 struct http_response {
@@ -58,6 +60,11 @@ struct http_response {
 struct http_events {
 	/* A request that http_client_send took has ended. */
 	void (*done)(void *owner, void *ctx, const struct http_response *response);
+	/*
+	 * The next bytes of a streamed answer; NULL if no request is streamed. They are borrowed for the call. False: the
+	 * request is not wanted any more, and ends with status 0.
+	 */
+	bool (*chunk)(void *owner, void *ctx, evrec_str bytes);
 	/* The token file cannot be read again; the token of before stays in use. */
 	void (*warn)(void *owner, const char *message);
 };

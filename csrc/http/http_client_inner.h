@@ -1,7 +1,7 @@
 /*
- * http_client_inner.h - what the files of the HTTP client share: http_client.c has libcurl's multi handle,
- * http_transfer.c one request and its answer, addresses.c the server's addresses. All of it belongs to the client's
- * thread, except what `lock` guards.
+ * http_client_inner.h - what the files of the HTTP client share: http_client.c has the requests under way, http_transfer.c
+ * one request and its answer, http_multi.c libcurl's multi handle, addresses.c the server's addresses. All of it
+ * belongs to the client's thread, except what `lock` guards.
  */
 #ifndef EVREC_HTTP_CLIENT_INNER_H
 #define EVREC_HTTP_CLIENT_INNER_H
@@ -53,12 +53,17 @@ struct transfer {
 	int port;         /* local, of the connection that it was sent on */
 	size_t received;  /* bytes of body, stored or not */
 	size_t max_body;  /* how many of them are stored */
+	int64_t timeout;  /* of this request */
+	bool streamed;    /* a 2xx is given to the client's owner part by part */
 	unsigned starts;  /* how often libcurl began to send it */
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
 	bool used;        /* `easy` has had an answer */
 	char error[CURL_ERROR_SIZE];
 };
+
+bool multi_open(struct http_client *client);  /* unless it is open; false: no memory */
+void multi_close(struct http_client *client); /* without a request in it */
 
 struct transfer *transfer_new(struct http_client *client); /* NULL: no memory */
 void transfer_free(struct transfer *t);                    /* not while it is in the multi handle */

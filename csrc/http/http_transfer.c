@@ -15,12 +15,23 @@ static long milliseconds(int64_t ns)
 	return (long)((ns + 999999) / 1000000);
 }
 
+static long status_of(const struct transfer *t)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
 	size_t len = size * n, room = t->max_body - t->body.len;
 
 	guard_rewind(&t->client->guard);
+	if (t->streamed && status_of(t) / 100 == 2) {
+		return t->client->events.chunk(t->client->owner, t->ctx, (evrec_str){ data, len }) ? len : 0;
+	}
 	t->received += len;
 	if (t->received > RECEIVED_MAX) {
 		return 0;
@@ -81,7 +92,6 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_USERAGENT, "evrec/" EVREC_VERSION);
-	failed |= (int)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(client->timeout));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; each handle has one */
@@ -220,6 +230,7 @@ static bool set_request(struct transfer *t, const struct http_request *request)
 	/* Each time: a handle gives them to the multi handle once, and there may be a new one of that. */
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_RESOLVE, client->addresses);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
+	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, milliseconds(t->timeout));
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	failed |= set_credentials(t, &client->credentials);
 	return failed == 0;
@@ -233,6 +244,8 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 	t->port = 0;
 	t->breaks = t->client->guard.breaks;
 	t->received = 0;
+	t->timeout = request->timeout != 0 ? request->timeout : t->client->timeout;
+	t->streamed = request->streamed;
 	t->max_body = request->max_answer != 0 ? request->max_answer : STORED_MAX;
 	t->error[0] = '\0';
 	buf_clear(&t->body);
@@ -242,14 +255,6 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 static void set_message(struct http_response *response, const char *text)
 {
 	utf8_copy(response->message, sizeof(response->message), str_from(text));
-}
-
-static long status_of(const struct transfer *t)
-{
-	long status = 0;
-
-	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-	return status;
 }
 
 /* The head of a 401 says all; Go's server resets the stream after it if it has not read the request's body. */
@@ -280,8 +285,7 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 		set_message(response, "the server sends frames without end that have nothing in them");
 	} else if (response->timed_out) {
 		(void)snprintf(response->message, sizeof(response->message), "no %s within %.3g s",
-		               response->unsent ? "connection" : "answer",
-		               (double)client->timeout / (double)EVREC_SECOND);
+		               response->unsent ? "connection" : "answer", (double)t->timeout / (double)EVREC_SECOND);
 	} else if (t->result == CURLE_OUT_OF_MEMORY && response->unsent) {
 		set_message(response, HTTP_NO_MEMORY);
 	} else {

@@ -1,5 +1,7 @@
 #include "kubernetes/request.h"
 
+#include <stdio.h>
+
 /*
  * Kubernetes' own rule for a segment of a path (IsValidPathSegmentName). A server that decodes a URL before it takes it
  * apart, as the API server does, would take any other for a longer path, however it was escaped.
@@ -78,22 +80,53 @@ int event_request_patch(struct event_request *request, enum evrec_api api, const
 	return set_path(request, api, ns, name, err);
 }
 
-char *event_list_path(enum evrec_api api, const char *controller, unsigned limit, evrec_str token)
+static void put_parameter(struct buf *path, const char *name, evrec_str value)
 {
-	struct buf path = { 0 };
+	if (value.len != 0) {
+		buf_printf(path, "%c%s=", strchr(buf_cstr(path), '?') == NULL ? '?' : '&', name);
+		put_escaped(path, value);
+	}
+}
 
-	put_api(&path, api);
-	buf_printf(&path, "/events?limit=%u&fieldSelector=", limit);
-	buf_put_str(&path, api == EVREC_CORE_V1 ? EVREC_STR("reportingComponent") : EVREC_STR("reportingController"));
-	put_escaped(&path, EVREC_STR("="));
-	put_escaped(&path, str_from(controller));
-	if (token.len != 0) {
-		buf_put_str(&path, EVREC_STR("&continue="));
-		put_escaped(&path, token);
+static void put_number(struct buf *path, const char *name, unsigned value)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", value);
+	put_parameter(path, name, value == 0 ? (evrec_str){ NULL, 0 } : str_from(text));
+}
+
+int event_list_path(const struct event_list *list, char **path, evrec_error *err)
+{
+	struct event_request all = { 0 };
+	struct buf text = { 0 };
+	int code;
+
+	if (list->ns == NULL) {
+		put_api(&text, list->api);
+		buf_put_str(&text, EVREC_STR("/events"));
+	} else {
+		code = set_path(&all, list->api, list->ns, NULL, err);
+		if (code != 0) {
+			return code;
+		}
+		buf_put_str(&text, str_from(all.path));
+		mem_free(all.path);
 	}
-	(void)buf_cstr(&path);
-	if (path.failed) {
-		buf_free(&path);
+	put_number(&text, "limit", list->limit);
+	put_parameter(&text, "fieldSelector", list->selector);
+	put_parameter(&text, "continue", list->token);
+	if (list->watch) {
+		put_parameter(&text, "watch", EVREC_STR("true"));
+		put_parameter(&text, "allowWatchBookmarks", EVREC_STR("true"));
+		put_parameter(&text, "resourceVersion", list->resource_version);
+		put_number(&text, "timeoutSeconds", list->seconds);
 	}
-	return path.data;
+	(void)buf_cstr(&text);
+	if (text.failed) {
+		buf_free(&text);
+		return error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	*path = text.data;
+	return 0;
 }

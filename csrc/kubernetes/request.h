@@ -1,5 +1,5 @@
 /*
- * request.h - the HTTP requests that write an Event: method, path and content type. Pure. Any thread.
+ * request.h - the HTTP requests that write and read Events: method, path and content type. Pure. Any thread.
  */
 #ifndef EVREC_REQUEST_H
 #define EVREC_REQUEST_H
@@ -21,11 +21,22 @@ int event_request_create(struct event_request *request, enum evrec_api api, cons
 int event_request_patch(struct event_request *request, enum evrec_api api, const char *ns, const char *name,
                         evrec_error *err);
 
+/* A request for a list of Events, or for a watch of them. */
+struct event_list {
+	enum evrec_api api;
+	const char *ns;     /* NULL: all namespaces */
+	evrec_str selector; /* of fields; may be empty */
+	unsigned limit;     /* of a page; 0: none. A watch has no pages */
+	evrec_str token;    /* what the page before said of how to go on; empty for the first one */
+	bool watch;
+	evrec_str resource_version; /* of a watch: tell what comes after it */
+	unsigned seconds;           /* of a watch: the server ends it after this time */
+};
 /*
- * The path of a list of this controller's Events in all namespaces, a page of at most `limit`; `token` is what the page
- * before said of how to go on, empty for the first one. Freed with mem_free. NULL: no memory.
+ * The path and query of such a request, for GET; the strings are not escaped. *path is freed with mem_free. 0;
+ * EVREC_EINVALID: `ns` can be no segment of a path; EVREC_ENOMEM.
  */
-char *event_list_path(enum evrec_api api, const char *controller, unsigned limit, evrec_str token);
+int event_list_path(const struct event_list *list, char **path, evrec_error *err);
 
 #pragma GCC visibility pop
 

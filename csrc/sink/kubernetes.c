@@ -170,6 +170,21 @@ static bool look_up_server(struct kubernetes_sink *sink)
 	return why.code != EVREC_ENOMEM;
 }
 
+static bool is_kubernetes(const evrec_sink *sink)
+{
+	return sink->free == free_kind;
+}
+
+const evrec_kubernetes_options *kubernetes_sink_options(const evrec_sink *sink)
+{
+	return is_kubernetes(sink) ? &((const struct kubernetes_sink *)sink)->options : NULL;
+}
+
+struct exec_command *kubernetes_sink_command(const evrec_sink *sink)
+{
+	return is_kubernetes(sink) ? ((const struct kubernetes_sink *)sink)->command : NULL;
+}
+
 static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_error *err)
 {
 	const struct exec_cluster cluster = { options->server, options->ca, options->insecure_skip_tls_verify };

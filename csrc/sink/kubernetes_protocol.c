@@ -174,8 +174,12 @@ static bool begin(struct kubernetes *k, struct sent *sent, evrec_answer *answer)
 	if (code != 0) {
 		refuse(answer, code, err.message);
 	} else {
-		request = (struct http_request){ how.method, how.path, how.content_type, encoded.body, encoded.body_len,
-			                         sent,       0 };
+		request = (struct http_request){ .method = how.method,
+			                         .path = how.path,
+			                         .content_type = how.content_type,
+			                         .body = encoded.body,
+			                         .body_len = encoded.body_len,
+			                         .ctx = sent };
 		encoded.body = NULL;
 		begun = http_client_send(k->client, &request, &response);
 		if (!begun) {
@@ -380,7 +384,7 @@ static bool make_requests(struct kubernetes *k)
 
 struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options, encode_func *encode, evrec_error *err)
 {
-	const struct http_events events = { on_done, on_warning };
+	const struct http_events events = { .done = on_done, .warn = on_warning };
 	const struct http_options http = kubernetes_http_options(options);
 	struct kubernetes *k;
 

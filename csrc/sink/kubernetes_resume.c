@@ -99,18 +99,17 @@ void resume_free(struct resume *r)
 
 static bool takes_over(const struct listing *l, evrec_str instance)
 {
-	const struct resume *r = l->resume;
-
 	return str_eq(str_from(l->instance), instance) ||
-	       resume_instances_match(r->instances, r->instances_len, instance);
+	       resume_instances_match(l->resume->instances, l->resume->instances_len, instance);
 }
 
-static bool on_event(void *ctx, const evrec_fields *event)
+static bool on_event(void *ctx, const evrec_fields *event, const struct event_item *item)
 {
 	struct listing *l = ctx;
 	evrec_fields mine = *event;
 	const int64_t now = evrec_clock_now(sender_clock(l->resume->sender));
 
+	(void)item;
 	if (event->event_time == EVREC_UNSET || !str_eq(event->controller, str_from(l->controller)) ||
 	    !takes_over(l, event->instance) || time_since(now, resume_found_last(event)) > l->resume->active_for) {
 		return true;
@@ -197,7 +196,7 @@ static bool is_final(int status)
 
 static void read_page(struct listing *l, const struct http_response *response, int64_t now)
 {
-	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token)) {
+	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token, NULL)) {
 		give_up(l, response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
 	} else if (l->token.len == 0) {
 		finish(l);
@@ -248,12 +247,29 @@ bool resume_is_own(const struct resume *r, const void *ctx)
 
 /* ---- requests ---- */
 
+/* Of the next page. NULL: no memory. */
+static char *make_path(struct listing *l)
+{
+	const char *field = l->api == EVREC_CORE_V1 ? "reportingComponent" : "reportingController";
+	struct buf selector = { 0 };
+	struct event_list list = { .api = l->api, .limit = PAGE_LIMIT, .token = buf_str(&l->token) };
+	char *path = NULL;
+
+	buf_printf(&selector, "%s=%s", field, l->controller);
+	list.selector = buf_str(&selector);
+	if (!selector.failed) {
+		(void)event_list_path(&list, &path, NULL);
+	}
+	buf_free(&selector);
+	return path;
+}
+
 static void ask(struct listing *l, struct http_client *client, int64_t now)
 {
 	struct http_request request = {
 		.method = "GET", .content_type = "application/json", .ctx = l, .max_answer = PAGE_BYTES
 	};
-	char *path = event_list_path(l->api, l->controller, PAGE_LIMIT, buf_str(&l->token));
+	char *path = make_path(l);
 	evrec_answer answer = { 0 };
 	struct http_response response;
 	bool begun = false;

@@ -68,6 +68,12 @@ void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder);
 bool kubernetes_protocol_keep_addresses(struct protocol *p, const char *entry, const evrec_error *fault);
 /* The options of a Kubernetes sink's HTTP client; they borrow from `options`. */
 struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
+/*
+ * The options of a Kubernetes sink, checked, with strings of their own and the token that the file held when the sink was
+ * made; and the command that gets its credentials, or NULL. They live as long as the sink. NULL: a sink of another kind.
+ */
+const evrec_kubernetes_options *kubernetes_sink_options(const evrec_sink *sink);
+struct exec_command *kubernetes_sink_command(const evrec_sink *sink);
 struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_func *encode, evrec_error *err);
 /* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
 int kubernetes_check_options(const evrec_kubernetes_options *options, evrec_error *err);

@@ -65,8 +65,9 @@ http event|correlate|outbox|spool|store|sender
 exec event|correlate|outbox|spool|store|sender|http
 kubernetes event|correlate|spool|store|sender|exec
 sink correlate
-share correlate|outbox|store|sender|http|exec|kubernetes|sink
-recorder store
+read correlate|outbox|spool|sender
+share correlate|outbox|store|sender|http|exec|kubernetes|sink|read
+recorder store|read
 END
 tally_check "lua includes evrec.h" includes lua "evrec(_read)?\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'

@@ -48,7 +48,9 @@ static void test_content_type_is_that_of_each_request(void **state)
 	(void)state;
 	http_fixture_open(&f, TURNS({ TURN_REPLY, OK("") }));
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		struct http_request request = { "POST", "/", types[i], mem_zalloc(1), 1, NULL, 0 };
+		struct http_request request = {
+			.method = "POST", .path = "/", .content_type = types[i], .body = mem_zalloc(1), .body_len = 1
+		};
 		char header[64];
 
 		assert_true(http_client_send(f.client, &request, &f.response));

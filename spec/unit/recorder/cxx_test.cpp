@@ -1,6 +1,7 @@
 // The interface in C++: a program that a C++ compiler takes without a warning records to a file and to functions of its
-// own. Prints TAP.
+// own, and reads events. Prints TAP.
 #include "evrec.h"
+#include "evrec_read.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -104,12 +105,34 @@ static void test_schema()
 	check(fields > 10, "the table of fields");
 }
 
+static void test_reading()
+{
+	const std::string path = std::filesystem::temp_directory_path() / ("evrec-read-" + std::to_string(getpid()));
+	evrec_found found;
+	evrec_query query;
+
+	std::ofstream(path) << R"({"metadata":{"name":"web-0.1","namespace":"shop"},"reason":"Killing"})" << std::endl;
+	evrec_query_init(&query);
+	query.reason = EVREC_STR("Killing");
+	evrec_source *source = evrec_source_lines(evrec_string(path.c_str()), nullptr);
+	evrec_reader *reader = evrec_source_query(source, &query, nullptr);
+	check(evrec_reader_begin(reader, EVREC_FOREVER, nullptr) == 0, "a query begins");
+	check(evrec_reader_next(reader, EVREC_FOREVER, &found, nullptr) == EVREC_READ_EVENT &&
+	              text_of(evrec_event_fields(found.event)->name) == "web-0.1",
+	      "a query reads an event");
+	check(evrec_reader_next(reader, EVREC_FOREVER, &found, nullptr) == EVREC_READ_END, "a query ends");
+	evrec_reader_free(reader);
+	evrec_source_release(source);
+	std::filesystem::remove(path);
+}
+
 int main()
 {
 	test_strings();
 	test_file();
 	test_functions();
 	test_schema();
+	test_reading();
 	std::cout << "1.." << tests << "\n";
 	return 0;
 }

@@ -28,7 +28,7 @@ static void fixture_warn(void *owner, const char *message)
 
 void http_fixture_open_client(struct http_fixture *f)
 {
-	const struct http_events events = { fixture_done, fixture_warn };
+	const struct http_events events = { .done = fixture_done, .warn = fixture_warn };
 	evrec_error err = { 0 };
 
 	f->client = http_client_new(&f->options, &events, f, &err);
@@ -58,7 +58,12 @@ void http_fixture_close(struct http_fixture *f)
 
 bool http_fixture_send_sized(struct http_fixture *f, const char *method, const char *path, size_t len, void *ctx)
 {
-	struct http_request request = { method, path, "text/plain", mem_alloc(len), len, ctx, 0 };
+	struct http_request request = { .method = method,
+		                        .path = path,
+		                        .content_type = "text/plain",
+		                        .body = mem_alloc(len),
+		                        .body_len = len,
+		                        .ctx = ctx };
 
 	memset(request.body, 'x', len);
 	return http_client_send(f->client, &request, &f->response);

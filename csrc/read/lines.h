@@ -1,0 +1,33 @@
+/*
+ * lines.h - what the query (lines_query.c) and the watch (lines_watch.c) of a file of events have in common. For one thread
+ * at a time.
+ */
+#ifndef EVREC_READ_LINES_H
+#define EVREC_READ_LINES_H
+
+#include "read/source.h"
+
+#include <sys/stat.h>
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * A descriptor of the file, or of standard input for "-", and its status. -1 and *err: EVREC_ESYSTEM, or EVREC_EINVALID if
+ * the file is an SQLite database.
+ */
+int lines_open(const char *path, struct stat *st, evrec_error *err);
+void lines_close(int fd); /* leaves standard input open; -1 is fine */
+/* Says what errno says of this path. EVREC_ESYSTEM. */
+int lines_system_error(const char *path, evrec_error *err);
+/*
+ * Reads the event of a line; `path` and `number` are for the message. 0: *event is the caller's, or NULL: the line is empty, or it is the beginning of a line that a
+ * full disk or a killed process cut short. EVREC_EINVALID: the line is anything else; EVREC_ENOMEM.
+ */
+int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_event **event, evrec_error *err);
+
+evrec_reader *lines_query_open(const char *path, const struct filter *filter, evrec_error *err);
+evrec_reader *lines_watch_open(const char *path, const struct filter *filter, evrec_error *err);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * ranking.h - puts things in order by a time or another number, and keeps the first ones alone if there is a limit. For one
+ * thread at a time.
+ */
+#ifndef EVREC_READ_RANKING_H
+#define EVREC_READ_RANKING_H
+
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * A thing is an offset in a file, or a text of mem_alloc that the ranking owns. Things of equal rank are ordered by their
+ * offsets, as by the rank; if these are equal too, they keep the order in which they were put.
+ */
+struct ranked {
+	int64_t rank;
+	uint64_t number; /* in the order of putting */
+	uint64_t offset;
+	char *text; /* or NULL */
+	size_t len;
+};
+
+/* A heap until it is sorted, with the thing at the top that is told last. */
+struct ranking {
+	struct ranked *things;
+	size_t len, cap, at; /* `at`: told so far */
+	size_t limit;        /* 0: none */
+	uint64_t numbers;
+	bool descending;
+};
+
+/* Whether a thing of this rank and offset would be kept, were it put now. */
+bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t offset);
+/* Puts a thing, which may push out another one. Owns `text`, also if there is no memory: false. */
+bool ranking_put(struct ranking *r, int64_t rank, uint64_t offset, char *text, size_t len);
+/* Puts all things in order; afterwards ranking_next alone may be called. */
+void ranking_sort(struct ranking *r);
+/* The next thing, which stays the ranking's; NULL: there is none. */
+struct ranked *ranking_next(struct ranking *r);
+/* Forgets all things; what is put next is ranked anew. */
+void ranking_clear(struct ranking *r);
+void ranking_free(struct ranking *r);
+
+#pragma GCC visibility pop
+
+#endif
