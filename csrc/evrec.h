@@ -780,6 +780,15 @@ evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*
  */
 evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, evrec_error *err);
 
+/*
+ * Writes every event to a file as it is recorded, before any correlator, for evrec_replay_new: lines of JSON, with the
+ * keys that functions of `correlator` (NULL: the defaults) choose. The watch is a sink "trace": the file tells how many
+ * events that drops. The first event opens the file, and replaces an earlier trace. It has mode 0600, one writer, no link,
+ * and ends at `max_bytes` (4096 at least). Not with a `share`. on_error gets "trace" if it cannot be written.
+ */
+evrec_watch *evrec_broadcaster_start_trace(evrec_broadcaster *b, evrec_str path, uint64_t max_bytes,
+                                           const evrec_correlator_options *correlator, evrec_error *err);
+
 /* The oldest event of a queue, now the caller's to release. NULL: none waits, or the watch is no queue. */
 evrec_event *evrec_watch_next(evrec_watch *watch);
 /*

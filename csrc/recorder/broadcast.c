@@ -61,7 +61,10 @@ HOT bool hub_broadcast(struct hub *hub, evrec_fields *event, struct keys *keys, 
 		if (watch->phase != WATCH_RUNNING) {
 			stopped = true;
 		} else if (watch->pipeline != NULL) {
-			if (!hub->forwards) {
+			if (pipeline_has_enough(watch->pipeline)) {
+				watch_stop(watch);
+				stopped = true;
+			} else if (!hub->forwards) {
 				pipeline_record(watch->pipeline, event, keys, now);
 			}
 		} else if (copy == NULL || !watch_offer(watch, copy)) {

@@ -41,9 +41,8 @@ static bool bound_note(struct pipeline *pipeline, struct observed *o)
 	return !pipeline->note.failed;
 }
 
-/* An event that nothing has observed, as it was recorded. */
-static void drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
-                            enum evrec_cause cause, int64_t now)
+COLD void pipeline_drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
+                                   enum evrec_cause cause, int64_t now)
 {
 	struct observed observed;
 
@@ -159,10 +158,10 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 		/* Told before the drop, whose line then shows why. */
 		outbox_report(pipeline->outbox, "unfit", err.message);
 		pipeline_take_messages(pipeline);
-		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_UNFIT, now);
+		pipeline_drop_unobserved(pipeline, event, keys, EVREC_CAUSE_UNFIT, now);
 	} else if (keys == NULL || code != 0 || observe(pipeline, &fitted, keys, now, &observed) != 0 ||
 	           !bound_note(pipeline, &observed)) {
-		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
+		pipeline_drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 	} else {
 		pipeline->received++;
 		if (observed.skip) {
@@ -184,19 +183,23 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		return;
 	}
 	if (!pipeline_ready(pipeline)) {
-		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
+		pipeline_drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
 	pipeline_use_state(pipeline);
 	if (outbox_has_news(pipeline->outbox)) {
 		pipeline_take_news(pipeline, NEWS_WHILE_RECORDING);
 	}
+	if (pipeline->sink->traces) {
+		pipeline_trace(pipeline, event, keys, now);
+		return;
+	}
 	if (pipeline->new_style) {
 		record_new_style(pipeline, event, keys, now);
 		return;
 	}
 	if (keys == NULL || observe(pipeline, event, keys, now, &observed) != 0 || !bound_note(pipeline, &observed)) {
-		drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
+		pipeline_drop_unobserved(pipeline, event, keys, EVREC_CAUSE_MEMORY, now);
 		return;
 	}
 	/* Counted after the correlator's callbacks have run: the equation of the stats holds for them too. */

@@ -68,6 +68,8 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 /* Never waits: the sender's thread sends the waiting writes in the background; without a thread they are dropped. */
 void pipeline_free(struct pipeline *pipeline);
 
+/* True if the sink is a trace that takes no more events: pipeline_stop is due. */
+bool pipeline_has_enough(const struct pipeline *pipeline);
 /* `keys` are the event's own; NULL if there was no memory for them. Does nothing once the pipeline was stopped. */
 void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
 /*

@@ -5,6 +5,7 @@
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_state.c    its state file
  *   pipeline_series.c   what its series has to be asked and told, besides the events
+ *   pipeline_trace.c    the way of an event into a trace
  *   pipeline_notes.c    when events occurred, and which were suppressed, for a sink that keeps that too
  *   pipeline_news.c     answers, drops and errors from the outbox
  *   pipeline_receipts.c what becomes of occurrences that other processes have recorded
@@ -72,6 +73,7 @@ struct pipeline {
 	uint64_t received, rate_limited;
 	uint64_t unsure;                /* pipeline_unsure */
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
+	uint64_t traced;                /* occurrences that were given to the outbox of a trace */
 	unsigned fork_generation;
 };
 
@@ -83,6 +85,15 @@ void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
 /* Tells of an occurrence that the outbox did not take. */
 void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
                    int64_t now);
+/* Counts and tells of an event that nothing has observed, as it was recorded. */
+void pipeline_drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
+                              enum evrec_cause cause, int64_t now);
+
+/* ---- pipeline_trace.c ---- */
+
+/* The part of pipeline_record of a pipeline whose sink is a trace. */
+void pipeline_trace(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
+
 /* ---- pipeline_notes.c: but for the last one, only if the pipeline's `noting` is set ---- */
 
 /* The event occurred, as it was observed: its count counts it. */

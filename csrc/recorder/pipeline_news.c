@@ -1,8 +1,9 @@
 #include "recorder/pipeline_inner.h"
+#include "sink/trace.h"
 
 static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 {
-	evrec_fields event = write_fields(entry->item, BODY_WHOLE);
+	evrec_fields event = pipeline->sink->traces ? trace_fields(entry->item) : write_fields(entry->item, BODY_WHOLE);
 	uint32_t own = entry->count;
 	struct observed observed;
 
@@ -49,7 +50,7 @@ static void tell(struct pipeline *pipeline, const struct entry *entry)
 	}
 	if (pipeline->series != NULL) {
 		tell_series(pipeline, entry);
-	} else {
+	} else if (pipeline->correlator != NULL) {
 		tell_correlator(pipeline, entry);
 	}
 }

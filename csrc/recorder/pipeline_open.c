@@ -2,6 +2,7 @@
 
 #include "base/phase.h"
 #include "recorder/pipeline_inner.h"
+#include "sink/trace.h"
 
 #include <unistd.h>
 
@@ -20,6 +21,9 @@ void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase)
 
 static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 {
+	if (pipeline->sink->traces) {
+		return correlator_check_options(&pipeline->options, err) == 0;
+	}
 	if (!sink_has_series(&pipeline->sink->options)) {
 		pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
 		return pipeline->correlator != NULL;
@@ -55,7 +59,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	if (protocol == NULL) {
 		return false;
 	}
-	pipeline->outbox = outbox_new(&write_ops, &pipeline->sink->options.limits,
+	pipeline->outbox = outbox_new(pipeline->sink->traces ? &trace_ops : &write_ops, &pipeline->sink->options.limits,
 	                              (uint64_t)clock_monotonic(pipeline->clock) ^ (uintptr_t)pipeline);
 	if (pipeline->sink->options.spool.len != 0) {
 		options.spooler =

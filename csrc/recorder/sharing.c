@@ -148,7 +148,9 @@ bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evr
 	if (hub->sharing == NULL) {
 		return true;
 	}
-	if (sink->calls_embedder) {
+	if (sink->traces) {
+		reason = "a trace cannot be shared";
+	} else if (sink->calls_embedder) {
 		reason = "a sink of functions, as a sink in Lua is, cannot be shared";
 	} else if (options->message_func != NULL) {
 		reason = "a sink with message_func cannot be shared";

@@ -1,5 +1,6 @@
 #include "recorder/broadcaster.h"
 #include "recorder/shared.h"
+#include "sink/trace.h"
 
 /*
  * Sinks get the borrowed fields, so that an event which ends as a count is never copied. Functions and queues share one
@@ -75,6 +76,27 @@ evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evr
 	if (watch == NULL) {
 		pipeline_free(model.pipeline);
 	}
+	return watch;
+}
+
+evrec_watch *evrec_broadcaster_start_trace(evrec_broadcaster *b, evrec_str path, uint64_t max_bytes,
+                                           const evrec_correlator_options *correlator, evrec_error *err)
+{
+	struct trace_header header = { .fake_clock = evrec_clock_is_fake(b->options.clock) };
+	evrec_watch *watch;
+	evrec_sink *sink;
+
+	if (correlator != NULL) {
+		header.correlator = *correlator;
+	} else {
+		evrec_correlator_options_init(&header.correlator);
+	}
+	sink = trace_sink_new(path, max_bytes, &header, err);
+	if (sink == NULL) {
+		return NULL;
+	}
+	watch = evrec_broadcaster_start_recording_to_sink(b, sink, &header.correlator, err);
+	evrec_sink_release(sink);
 	return watch;
 }
 

@@ -30,6 +30,7 @@ struct evrec_sink {
 	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);
 	/* Adds the options of the kind; NULL: it has none that two handles of a broadcaster could compare. */
 	void (*add_fingerprint)(const evrec_sink *sink, struct fingerprint *f);
+	bool traces;                    /* trace.h: its pipeline has no correlator, and items of trace_ops */
 	bool calls_embedder;            /* its protocol calls functions, on the thread that polls */
 	void (*free)(evrec_sink *sink); /* what the kind has beside these; not the sink's own block */
 };
