@@ -170,6 +170,92 @@ int evrec_reader_begin(evrec_reader *reader, int64_t timeout, evrec_error *err);
 int evrec_reader_next(evrec_reader *reader, int64_t timeout, evrec_found *found, evrec_error *err);
 void evrec_reader_free(evrec_reader *reader); /* NULL is fine */
 
+/* ---- replay: what a correlator would have done ---------------------------------------------------------------------- */
+
+#define EVREC_REPLAY_VARIANTS 8 /* at most, of one replay */
+
+/* The options of a sink, under which a trace is replayed. */
+typedef struct evrec_replay_variant {
+	/* Its functions are not called: instead of them count the keys that the trace has, if it has any. */
+	evrec_correlator_options correlator;
+	/*
+	 * Instead of the trace's key, events have tokens of their own by these fields of core/v1: names separated by
+	 * commas, such as "source.component,involvedObject.name,reason" or "metadata.labels.app". Unset: the trace's key,
+	 * else the default. Copied.
+	 */
+	evrec_str spam_key;
+	bool by_series; /* EVREC_CORRELATE_SERIES; else EVREC_CORRELATE_RECORD */
+	evrec_series_options series;
+} evrec_replay_variant;
+/* client-go's defaults. Any thread. */
+void evrec_replay_variant_init(evrec_replay_variant *variant);
+
+/*
+ * Runs events through the correlators of several variants, by the clock of the events. Nothing is written. The memory
+ * grows with the different events, not with their number. One thread at a time.
+ *
+ * NULL, with *err set: EVREC_ENOMEM, or EVREC_EINVALID: there are no variants or more than EVREC_REPLAY_VARIANTS, or an option
+ * is out of range or names no field.
+ */
+typedef struct evrec_replay evrec_replay;
+evrec_replay *evrec_replay_new(const evrec_replay_variant *variants, size_t n, evrec_error *err);
+void evrec_replay_free(evrec_replay *replay); /* NULL is fine */
+
+/*
+ * Takes the next bytes of a file of evrec_broadcaster_start_trace, cut anywhere. 0, EVREC_ENOMEM, or EVREC_EINVALID: they are
+ * no such file, or one of a later version of evrec.
+ */
+int evrec_replay_feed(evrec_replay *replay, evrec_str bytes, evrec_error *err);
+/* Takes an event that was recorded at `t`, instead of a file. 0, or EVREC_ENOMEM. */
+int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t, evrec_error *err);
+/* All was given: counts what series had deferred until then. Before the results are read. 0, or EVREC_ENOMEM. */
+int evrec_replay_end(evrec_replay *replay, evrec_error *err);
+
+/* Why a trace ends. */
+enum evrec_trace_end { EVREC_TRACE_OPEN, EVREC_TRACE_FULL, EVREC_TRACE_STOPPED };
+
+/* The trace that was replayed. It with `lost` or `malformed` is not exact. */
+typedef struct evrec_replayed_trace {
+	uint64_t occurrences;
+	uint64_t lost, gaps;      /* events that the trace lacks, and the number of places where it does */
+	uint64_t malformed;       /* lines that were left out */
+	int64_t first, last;      /* times of occurrences; EVREC_UNSET if there was none */
+	enum evrec_trace_end end; /* EVREC_TRACE_OPEN: no line says so */
+} evrec_replayed_trace;
+void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace);
+
+/* How occurrences ended under one variant. created + patched + rate_limited + counted is the number of occurrences. */
+typedef struct evrec_replayed_tally {
+	uint64_t created, patched; /* written at once, if the server takes each request */
+	uint64_t aggregated;       /* of these, as a part of "(combined from similar events)" */
+	uint64_t rate_limited;     /* no token */
+	uint64_t counted;          /* of a series, to be written with the next heartbeat or the end */
+	uint64_t unseen;           /* rate limited since the last write */
+	int64_t last_write;        /* EVREC_UNSET: none */
+} evrec_replayed_tally;
+
+/* The sums of a variant. */
+typedef struct evrec_replayed_variant {
+	evrec_replayed_tally tally;  /* `unseen` is a sum too; `last_write` is the latest */
+	uint64_t heartbeats;         /* patches that tell what series had counted */
+	uint64_t peak;               /* requests in the busiest minute */
+	int64_t peak_minute;         /* when that begins */
+	size_t buckets, buckets_max; /* entries in the cache of tokens, and how many it can have */
+} evrec_replayed_variant;
+/* `variant` counts from 0. */
+void evrec_replay_get_variant(const evrec_replay *replay, size_t variant, evrec_replayed_variant *result);
+
+/* The events of one source, object, type and reason. Borrowed. */
+typedef struct evrec_replayed_group {
+	const evrec_fields *event; /* the first one */
+	uint64_t occurrences;
+	int64_t first, last;
+	const evrec_replayed_tally *tallies; /* one of each variant */
+} evrec_replayed_group;
+/* Calls `func` for each group, the one that occurred last first, until it returns false. */
+void evrec_replay_each(const evrec_replay *replay, bool (*func)(void *ctx, const evrec_replayed_group *group),
+                       void *ctx);
+
 #ifdef __cplusplus
 }
 #endif

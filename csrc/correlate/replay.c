@@ -1,0 +1,281 @@
+#include "correlate/replay.h"
+
+#include "event/event.h"
+
+#define GROUPS_MAX (1u << 24)
+
+struct group {
+	evrec_event *event; /* the first one */
+	uint64_t occurrences;
+	int64_t first, last;
+	evrec_replayed_tally tallies[];
+};
+
+static void group_fini(void *value)
+{
+	evrec_event_release(((struct group *)value)->event);
+}
+
+static bool open_variants(evrec_replay *replay, const evrec_replay_variant *variants, evrec_error *err)
+{
+	for (size_t i = 0; i < replay->variants_len; i++) {
+		if (!variant_create(&replay->variants[i], &variants[i], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+evrec_replay *evrec_replay_new(const evrec_replay_variant *variants, size_t n, evrec_error *err)
+{
+	evrec_replay *replay;
+
+	if (n < 1 || n > EVREC_REPLAY_VARIANTS) {
+		error_set(err, EVREC_EINVALID, "variants: must be 1 to %d", EVREC_REPLAY_VARIANTS);
+		return NULL;
+	}
+	replay = mem_zalloc(sizeof(*replay));
+	if (replay != NULL) {
+		replay->trace.first = replay->trace.last = EVREC_UNSET;
+		replay->variants = mem_zalloc(n * sizeof(*replay->variants));
+		replay->group_type.value_size = sizeof(struct group) + n * sizeof(evrec_replayed_tally);
+		replay->group_type.fini = group_fini;
+		replay->groups = lru_new(&replay->group_type, GROUPS_MAX);
+	}
+	if (replay == NULL || replay->variants == NULL || replay->groups == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		evrec_replay_free(replay);
+		return NULL;
+	}
+	replay->variants_len = n;
+	if (!open_variants(replay, variants, err)) {
+		evrec_replay_free(replay);
+		return NULL;
+	}
+	return replay;
+}
+
+void evrec_replay_free(evrec_replay *replay)
+{
+	if (replay == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < replay->variants_len; i++) {
+		variant_destroy(&replay->variants[i]);
+	}
+	mem_free(replay->variants);
+	lru_free(replay->groups);
+	replay_forget(&replay->single);
+	replay_end_feed(replay);
+	mem_free(replay);
+}
+
+/* ---- known events ---- */
+
+void replay_forget(struct known *known)
+{
+	evrec_event_release(known->event);
+	if (known->keys != NULL) {
+		keys_free(&known->keys[0]);
+	}
+	mem_free(known->keys);
+	buf_free(&known->text);
+	*known = (struct known){ .event = NULL };
+}
+
+static void keep(struct buf *text, evrec_str *key)
+{
+	buf_put_str(text, *key);
+	key->data = key->data == NULL ? NULL : "";
+}
+
+/* Copies the keys that functions chose. They point into the text once that is whole. */
+static bool keep_chosen(struct known *known, const struct trace_keys *chosen)
+{
+	evrec_str *const keys[] = { &known->chosen.aggregate, &known->chosen.local, &known->chosen.spam };
+	size_t at = 0;
+
+	known->chosen = *chosen;
+	for (size_t i = 0; i < 3; i++) {
+		keep(&known->text, keys[i]);
+	}
+	(void)buf_cstr(&known->text);
+	for (size_t i = 0; i < 3 && !known->text.failed; i++) {
+		keys[i]->data = keys[i]->data == NULL ? NULL : known->text.data + at;
+		at += keys[i]->len;
+	}
+	return !known->text.failed;
+}
+
+bool replay_know(evrec_replay *replay, struct known *known, evrec_event *event, const struct trace_keys *chosen)
+{
+	replay_forget(known);
+	known->event = event;
+	known->fields = *evrec_event_fields(event);
+	known->keys = mem_zalloc(replay->variants_len * sizeof(*known->keys));
+	if (known->keys == NULL || !keys_make(&known->keys[0], &known->fields) || !keep_chosen(known, chosen)) {
+		replay_forget(known);
+		return false;
+	}
+	for (size_t i = 1; i < replay->variants_len; i++) {
+		known->keys[i] = known->keys[0];
+	}
+	return true;
+}
+
+/* ---- occurrences ---- */
+
+static void tally_up(evrec_replayed_tally *tally, const struct observed *o, int64_t t)
+{
+	if (o->skip) {
+		tally->rate_limited++;
+		tally->unseen++;
+		return;
+	}
+	if (o->due != 0) {
+		tally->counted++;
+		return;
+	}
+	tally->created += !o->patch;
+	tally->patched += o->patch;
+	tally->aggregated += o->merged || o->why == EVREC_AGGREGATED;
+	tally->unseen = 0;
+	tally->last_write = t;
+}
+
+static void begin_group(const evrec_replay *replay, struct group *group, const struct known *known, int64_t t)
+{
+	group->event = evrec_event_retain(known->event);
+	group->first = t;
+	for (size_t i = 0; i < replay->variants_len; i++) {
+		group->tallies[i].last_write = EVREC_UNSET;
+	}
+}
+
+bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t at)
+{
+	struct observed observed;
+	struct group *group;
+	bool fresh = false;
+
+	group = lru_put(replay->groups, &known->keys[0].suppressed, &fresh);
+	if (group == NULL) {
+		return false;
+	}
+	if (fresh) {
+		begin_group(replay, group, known, t);
+	}
+	known->fields.first = known->fields.last = at;
+	for (size_t i = 0; i < replay->variants_len; i++) {
+		if (!variant_observe(&replay->variants[i], &known->fields, &known->keys[i], &known->chosen, t,
+		                     &observed)) {
+			return false;
+		}
+		tally_up(&group->tallies[i], &observed, t);
+	}
+	group->occurrences++;
+	group->last = t;
+	replay->trace.first = replay->trace.occurrences++ == 0 ? t : replay->trace.first;
+	replay->trace.last = t;
+	return true;
+}
+
+int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t, evrec_error *err)
+{
+	static const struct trace_keys none = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+	evrec_event *copy = evrec_event_new(event);
+
+	if (copy == NULL || !replay_know(replay, &replay->single, copy, &none) ||
+	    !replay_occur(replay, &replay->single, t, t)) {
+		return error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+/* ---- results ---- */
+
+int evrec_replay_end(evrec_replay *replay, evrec_error *err)
+{
+	evrec_error own;
+
+	/* A last line that a killed process has not written whole counts as malformed. */
+	if (replay->rest.len != 0 && evrec_replay_feed(replay, EVREC_STR("\n"), &own) == EVREC_ENOMEM) {
+		return error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	for (size_t i = 0; i < replay->variants_len; i++) {
+		if (!variant_end(&replay->variants[i], replay->trace.last)) {
+			return error_set(err, EVREC_ENOMEM, "no memory");
+		}
+	}
+	return 0;
+}
+
+void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace)
+{
+	*trace = replay->trace;
+}
+
+struct summing {
+	size_t variant;
+	evrec_replayed_tally *sum;
+};
+
+static bool add_group(void *ctx, evrec_str key, void *value)
+{
+	const struct summing *s = ctx;
+	const evrec_replayed_tally *tally = &((const struct group *)value)->tallies[s->variant];
+
+	(void)key;
+	s->sum->created += tally->created;
+	s->sum->patched += tally->patched;
+	s->sum->aggregated += tally->aggregated;
+	s->sum->rate_limited += tally->rate_limited;
+	s->sum->counted += tally->counted;
+	s->sum->unseen += tally->unseen;
+	s->sum->last_write = tally->last_write > s->sum->last_write ? tally->last_write : s->sum->last_write;
+	return true;
+}
+
+void evrec_replay_get_variant(const evrec_replay *replay, size_t variant, evrec_replayed_variant *result)
+{
+	const struct variant *v = &replay->variants[variant];
+	evrec_correlator_stats stats = { 0 };
+	struct summing summing = { variant, &result->tally };
+
+	*result = (evrec_replayed_variant){
+		.tally.last_write = EVREC_UNSET,
+		.heartbeats = v->heartbeats,
+		.peak = v->minutes.peak,
+		.peak_minute = v->minutes.peak_minute,
+		.buckets_max = v->buckets_max,
+	};
+	if (v->correlator != NULL) {
+		evrec_correlator_get_stats(v->correlator, &stats);
+		result->buckets = stats.buckets;
+	}
+	lru_each(replay->groups, add_group, &summing);
+}
+
+struct showing {
+	bool (*func)(void *ctx, const evrec_replayed_group *group);
+	void *ctx;
+};
+
+static bool show_group(void *ctx, evrec_str key, void *value)
+{
+	const struct showing *showing = ctx;
+	const struct group *group = value;
+	const evrec_replayed_group shown = { evrec_event_fields(group->event), group->occurrences, group->first,
+		                             group->last, group->tallies };
+
+	(void)key;
+	return showing->func(showing->ctx, &shown);
+}
+
+void evrec_replay_each(const evrec_replay *replay, bool (*func)(void *ctx, const evrec_replayed_group *group),
+                       void *ctx)
+{
+	struct showing showing = { func, ctx };
+
+	lru_each(replay->groups, show_group, &showing);
+}

@@ -1,0 +1,93 @@
+/*
+ * replay.h - shared by the files of a replay (evrec_read.h: evrec_replay_new). Pure: the times are those of the events.
+ *
+ *   replay.c         occurrences go through the correlator of each variant, and are counted
+ *   replay_variant.c one variant: correlator or series, its keys, its requests
+ *   replay_feed.c    the lines of a trace
+ */
+#ifndef EVREC_REPLAY_H
+#define EVREC_REPLAY_H
+
+#include "correlate/correlator.h"
+#include "correlate/series.h"
+#include "event/trace_line.h"
+#include "evrec_read.h"
+
+#pragma GCC visibility push(hidden)
+
+#define KEY_FIELDS 16 /* at most, of a spam key */
+
+/* A field of evrec_fields that is a part of a spam key. */
+struct key_field {
+	size_t offset;
+	char *map_key; /* of an evrec_map at the offset; NULL: the field is an evrec_str */
+};
+
+/* Requests of each minute. */
+struct minutes {
+	struct lru *counts; /* number of the minute -> uint64_t */
+	int64_t minute;     /* the one that `count` is of, and not in `counts` yet */
+	uint64_t count, peak;
+	int64_t peak_minute;
+};
+
+struct variant {
+	evrec_correlator *correlator; /* or NULL */
+	bool by_series;
+	struct series *series;           /* if `by_series`, from the first occurrence on, from which its ticks count */
+	evrec_correlator_options limits; /* of the series */
+	evrec_series_options series_options; /* likewise */
+	struct lru *deferred;                /* handle of an event in a series -> struct deferred */
+	struct key_field fields[KEY_FIELDS];
+	size_t fields_len;             /* 0: the trace's key */
+	struct buf key;                /* the spam key that was made last */
+	const struct trace_keys *keys; /* of the occurrence that is replayed now */
+	struct minutes minutes;
+	size_t buckets_max;
+	uint64_t heartbeats;
+};
+
+bool variant_create(struct variant *v, const evrec_replay_variant *options, evrec_error *err);
+void variant_destroy(struct variant *v);
+/* Lets the variant observe an occurrence at `t`, and counts its requests. False: no memory. */
+bool variant_observe(struct variant *v, const evrec_fields *event, struct keys *keys, const struct trace_keys *chosen,
+                     int64_t t, struct observed *observed);
+/* Counts what was deferred until `t`. False: no memory. */
+bool variant_end(struct variant *v, int64_t t);
+/* Counts the last minute. */
+bool minutes_end(struct minutes *m);
+
+/* An event that an id stands for. */
+struct known {
+	evrec_event *event; /* NULL: the id was not used yet */
+	evrec_fields fields;
+	struct keys *
+		keys; /* one for each variant, which keeps in it where it found its entries; they share the first one's text */
+	struct trace_keys chosen; /* in `text` */
+	struct buf text;
+};
+
+struct evrec_replay {
+	struct variant *variants;
+	size_t variants_len;
+	struct lru_type group_type;
+	struct lru *groups; /* aggregate key -> struct group */
+	evrec_replayed_trace trace;
+	struct known single; /* of evrec_replay_add */
+	struct known *known; /* TRACE_IDS of them; NULL: no file was fed */
+	bool begun;          /* the first line of the file was read */
+	struct buf rest;     /* the beginning of a line */
+	struct trace_line line;
+};
+
+/* Makes *known stand for this event, which it takes over. False: no memory. */
+bool replay_know(evrec_replay *replay, struct known *known, evrec_event *event, const struct trace_keys *chosen);
+void replay_forget(struct known *known);
+/* Replays an occurrence. False: no memory. */
+bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t at);
+/* Frees what the feeding of a file made. */
+void replay_end_feed(evrec_replay *replay);
+
+#pragma GCC visibility pop
+
+#endif

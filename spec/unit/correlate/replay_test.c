@@ -1,0 +1,183 @@
+/* Replays: what is counted for each variant, keys of fields, heartbeats of series, and nonsense. */
+#include "correlations.h"
+
+#include "evrec_read.h"
+
+#define HEADER "{\"evrec_trace\":1}\n"
+#define POD                                                                                                            \
+	"\"event\":{\"involvedObject\":{\"kind\":\"Pod\",\"name\":\"web-0\",\"namespace\":\"shop\"},"                  \
+	"\"type\":\"Normal\",\"reason\":\"Started\",\"message\":\"m\"}"
+
+static void add(evrec_replay *r, const char *object, const char *reason, int64_t t)
+{
+	evrec_fields event = pod_event(object, reason, "m", t);
+
+	assert_int_equal(evrec_replay_add(r, &event, t, NULL), 0);
+}
+
+struct found {
+	evrec_replayed_group group;
+	evrec_replayed_tally tallies[EVREC_REPLAY_VARIANTS];
+	const char *reason;
+	size_t variants, groups;
+};
+
+static bool find(void *ctx, const evrec_replayed_group *group)
+{
+	struct found *found = ctx;
+
+	found->groups++;
+	if (str_eq(group->event->reason, str_from(found->reason))) {
+		found->group = *group;
+		memcpy(found->tallies, group->tallies, found->variants * sizeof(found->tallies[0]));
+	}
+	return true;
+}
+
+static void test_each_variant_has_its_tokens(void **state)
+{
+	evrec_replay_variant variants[2];
+	evrec_replayed_variant result;
+	struct found found = { .reason = "Quiet", .variants = 2 };
+	evrec_replay *r;
+
+	(void)state;
+	evrec_replay_variant_init(&variants[0]);
+	variants[0].correlator.burst_size = 3;
+	variants[0].correlator.qps = 0;
+	variants[1] = variants[0];
+	variants[1].spam_key = EVREC_STR("involvedObject.name,reason");
+	r = evrec_replay_new(variants, 2, NULL);
+	for (int i = 0; i < 4; i++) {
+		add(r, "a", "Loud", T0 + i * EVREC_SECOND);
+	}
+	add(r, "a", "Quiet", T0 + 70 * EVREC_SECOND);
+	assert_int_equal(evrec_replay_end(r, NULL), 0);
+	evrec_replay_get_variant(r, 0, &result);
+	assert_int_equal(result.tally.created, 1);
+	assert_int_equal(result.tally.patched, 2);
+	assert_int_equal(result.tally.rate_limited, 2);
+	assert_int_equal(result.peak, 3);
+	assert_int_equal(result.peak_minute, T0 - T0 % (60 * EVREC_SECOND));
+	evrec_replay_get_variant(r, 1, &result);
+	assert_int_equal(result.tally.created, 2);
+	assert_int_equal(result.tally.rate_limited, 1);
+	assert_int_equal(result.buckets, 2);
+	evrec_replay_each(r, find, &found);
+	assert_int_equal(found.groups, 2);
+	assert_int_equal(found.group.occurrences, 1);
+	assert_int_equal(found.tallies[0].unseen, 1);
+	assert_true(found.tallies[0].last_write == EVREC_UNSET);
+	assert_int_equal(found.tallies[1].unseen, 0);
+	assert_true(found.tallies[1].last_write == T0 + 70 * EVREC_SECOND);
+	evrec_replay_free(r);
+}
+
+/* One a minute for 95 minutes: a create, a patch, and heartbeats after 30, 60 and 90 minutes. */
+static void test_series_have_heartbeats(void **state)
+{
+	evrec_replay_variant variant;
+	evrec_replayed_variant result;
+	evrec_replay *r;
+
+	(void)state;
+	evrec_replay_variant_init(&variant);
+	variant.by_series = true;
+	r = evrec_replay_new(&variant, 1, NULL);
+	for (int i = 0; i <= 95; i++) {
+		add(r, "a", "Started", T0 + i * 60 * EVREC_SECOND);
+	}
+	assert_int_equal(evrec_replay_end(r, NULL), 0);
+	evrec_replay_get_variant(r, 0, &result);
+	assert_int_equal(result.tally.created, 1);
+	assert_int_equal(result.tally.patched, 1);
+	assert_int_equal(result.tally.counted, 94);
+	assert_int_equal(result.heartbeats, 3);
+	assert_int_equal(result.tally.unseen, 0);
+	evrec_replay_free(r);
+}
+
+static void test_options_are_checked(void **state)
+{
+	static const char *const keys[] = { "reasons",  "involvedObject", "count",  "metadata.labels",
+		                            "reason.x", "reason,,type",   "source." };
+	evrec_replay_variant variant;
+	evrec_error err;
+
+	(void)state;
+	evrec_replay_variant_init(&variant);
+	assert_null(evrec_replay_new(&variant, 0, &err));
+	unit_check_contains(err.message, "variants");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		variant.spam_key = str_from(keys[i]);
+		assert_null(evrec_replay_new(&variant, 1, &err));
+		assert_int_equal(err.code, EVREC_EINVALID);
+		unit_check_contains(err.message, "spam_key");
+	}
+	variant.spam_key = EVREC_STR("metadata.labels.app.kubernetes.io/name,type");
+	evrec_replay_free(evrec_replay_new(&variant, 1, &err));
+	variant.correlator.burst_size = 0;
+	assert_null(evrec_replay_new(&variant, 1, &err));
+	unit_check_contains(err.message, "burst_size");
+}
+
+static evrec_replay *plain_replay(void)
+{
+	evrec_replay_variant variant;
+	evrec_replay *r;
+
+	evrec_replay_variant_init(&variant);
+	r = evrec_replay_new(&variant, 1, NULL);
+	assert_non_null(r);
+	return r;
+}
+
+static void test_other_files_are_refused(void **state)
+{
+	static const char *const starts[] = { "hello\n", "{}\n", "{\"id\":1,\"t\":1," POD "}\n", "\n" };
+	evrec_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		evrec_replay *r = plain_replay();
+
+		assert_int_equal(evrec_replay_feed(r, str_from(starts[i]), &err), EVREC_EINVALID);
+		evrec_replay_free(r);
+	}
+	{
+		evrec_replay *r = plain_replay();
+
+		assert_int_equal(evrec_replay_feed(r, EVREC_STR("{\"evrec_trace\":2}\n"), &err), EVREC_EINVALID);
+		unit_check_contains(err.message, "version 2");
+		evrec_replay_free(r);
+	}
+}
+
+/* An id that no line defines, a line that a crash has cut, and a second header. */
+static void test_damage_is_counted(void **state)
+{
+	evrec_replay *r = plain_replay();
+	evrec_replayed_trace trace;
+
+	(void)state;
+	assert_int_equal(evrec_replay_feed(r, EVREC_STR(HEADER "{\"id\":2,\"t\":1}\nnonsense\n" HEADER), NULL), 0);
+	assert_int_equal(evrec_replay_feed(r, EVREC_STR("{\"id\":1,\"t\":1," POD "}\n{\"id\":1,\"t\":2}\n"), NULL), 0);
+	assert_int_equal(evrec_replay_feed(r, EVREC_STR("{\"lost\":3,\"from\":1,\"to\":2}\n{\"id\":1,\"t"), NULL), 0);
+	assert_int_equal(evrec_replay_end(r, NULL), 0);
+	evrec_replay_get_trace(r, &trace);
+	assert_int_equal(trace.occurrences, 2);
+	assert_int_equal(trace.lost, 3);
+	assert_int_equal(trace.malformed, 4);
+	evrec_replay_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_variant_has_its_tokens), cmocka_unit_test(test_series_have_heartbeats),
+		cmocka_unit_test(test_options_are_checked),         cmocka_unit_test(test_other_files_are_refused),
+		cmocka_unit_test(test_damage_is_counted),
+	};
+
+	return cmocka_run_group_tests_name("correlate: replay", tests, NULL, NULL);
+}
