@@ -843,6 +843,23 @@ void evrec_emit_init(evrec_emit *emit);
  * of the same broadcaster the event is copied and queued until the outermost call is done.
  */
 int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *emit, evrec_error *err);
+
+/*
+ * An event that is recorded often: checked and copied, with its keys made, once. Belongs to the thread of its recorder,
+ * which lives until it is freed too. evrec_prepared_event_new does not use the timestamp of *emit. NULL, with *err set:
+ * EVREC_EINVALID, with a message that begins with the field's name, or EVREC_ENOMEM. The prepared event is the caller's.
+ * May be freed after evrec_broadcaster_free, but not from a callback; NULL is fine.
+ */
+typedef struct evrec_prepared_event evrec_prepared_event;
+evrec_prepared_event *evrec_prepared_event_new(evrec_recorder *recorder, const evrec_emit *emit, evrec_error *err);
+void evrec_prepared_event_free(evrec_prepared_event *prepared);
+/*
+ * Record that the event happens now, the second with another note, which saves nothing. Both never block, and return what
+ * evrec_recorder_emit returns, but never EVREC_EINVALID.
+ */
+int evrec_prepared_event_record(evrec_prepared_event *prepared, evrec_error *err);
+int evrec_prepared_event_record_note(evrec_prepared_event *prepared, evrec_str note, evrec_error *err);
+
 /*
  * Counts a recording call that a binding itself found invalid. Sets *err to `message`, returns EVREC_EINVALID.
  */

@@ -66,7 +66,7 @@ static inline bool broadcaster_is_open(const struct broadcaster *b)
 /* Pushes nil, message, "closed". Returns 3, the number of results. */
 int broadcaster_closed(lua_State *L);
 
-/* Makes the table { broadcaster at index 1 } the user value of the userdata at the top of the stack. */
+/* Makes the table { value at index 1 } the user value of the userdata at the top of the stack. */
 void broadcaster_hold(lua_State *L);
 
 /*

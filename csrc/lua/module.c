@@ -9,6 +9,7 @@
 #include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/explain.h"
+#include "lua/prepared.h"
 #include "lua/recorder.h"
 #include "lua/reference.h"
 #include "lua/signal.h"
@@ -88,6 +89,7 @@ int luaopen_evrec_core(lua_State *L)
 		box_define(L, types[i]);
 	}
 	recorder_define(L);
+	prepared_define(L);
 	lua_newtable(L);
 	lua_pushliteral(L, EVREC_VERSION);
 	lua_setfield(L, -2, "version");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lua/options.h"
+#include "lua/prepared.h"
 #include "lua/recording.h"
 #include "lua/suggest.h"
 
@@ -241,6 +242,26 @@ static int recorder_emit(lua_State *L)
 	return read_emit(&r) ? recording_make(&r) : recording_refuse(&r);
 }
 
+/* Lua: recorder:prepare { ... } -> prepared event; nil, message, name; raises on misuse */
+static int recorder_prepare(lua_State *L)
+{
+	struct recorder *recorder = box_check(L, 1, &recorder_type);
+	struct recording r;
+
+	luaL_checktype(L, 2, LUA_TTABLE);
+	luaL_checkstack(L, RECORDING_SLOTS, PREPARE_NAME);
+	if (!recording_begin(L, &r, 2, 0)) {
+		return 3;
+	}
+	if (!read_emit(&r)) {
+		return luaL_error(L, PREPARE_NAME ": %s", r.err.message);
+	}
+	if (r.emit.timestamp != EVREC_UNSET) {
+		return luaL_error(L, PREPARE_NAME ": timestamp: each event happens when it is recorded");
+	}
+	return prepared_new(L, recorder, &r.emit);
+}
+
 /* ---- the userdata ---- */
 
 #define AT(member) offsetof(evrec_recorder_options, member)
@@ -295,6 +316,7 @@ static const luaL_Reg methods[] = {
 	{ "past_eventf", recorder_past_eventf },
 	{ "action_eventf", recorder_action_eventf },
 	{ "emit", recorder_emit },
+	{ "prepare", recorder_prepare },
 	{ NULL, NULL },
 };
 static const luaL_Reg metamethods[] = { { "__gc", recorder_gc }, { NULL, NULL } };

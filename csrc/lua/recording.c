@@ -14,7 +14,7 @@ static int failure(lua_State *L)
 	return push_failure(L, lua_touserdata(L, 1));
 }
 
-static int fail(lua_State *L, evrec_error *err)
+int recording_fail(lua_State *L, evrec_error *err)
 {
 	lua_pushvalue(L, lua_upvalueindex(UP_FAILURE));
 	lua_pushlightuserdata(L, err);
@@ -48,7 +48,7 @@ int recording_refuse(struct recording *r)
 		telling_refused(b, r->L);
 	}
 	tell(r->L, b);
-	return fail(r->L, &r->err);
+	return recording_fail(r->L, &r->err);
 }
 
 HOT int recording_make(struct recording *r)
@@ -62,7 +62,7 @@ HOT int recording_make(struct recording *r)
 	}
 	broadcaster_leave(b, outer);
 	if (code != 0) {
-		return fail(r->L, &r->err);
+		return recording_fail(r->L, &r->err);
 	}
 	lua_pushboolean(r->L, 1);
 	return 1;
@@ -87,7 +87,7 @@ bool recording_decline(lua_State *L, struct recording *r, struct recorder *recor
 	} else {
 		(void)evrec_recorder_drop(recorder->recorder, "no room on Lua's stack", &r->err);
 	}
-	(void)fail(L, &r->err);
+	(void)recording_fail(L, &r->err);
 	return false;
 }
 

@@ -107,6 +107,8 @@ bool recording_raised(struct recording *r, int status, const char *name);
  */
 COLD int recording_refuse(struct recording *r);
 int recording_make(struct recording *r);
+/* Pushes the results of a call for which the core returned an error. Returns how many they are. */
+COLD int recording_fail(lua_State *L, evrec_error *err);
 
 #pragma GCC visibility pop
 

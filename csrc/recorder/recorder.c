@@ -69,6 +69,7 @@ evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, const evrec_recorder_op
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
+	r->refs = 1;
 	r->event = *evrec_event_fields(r->model);
 	r->labels = r->event.labels;
 	r->annotations = r->event.annotations;
@@ -78,15 +79,22 @@ evrec_recorder *evrec_recorder_new(evrec_broadcaster *b, const evrec_recorder_op
 	return r;
 }
 
-void evrec_recorder_free(evrec_recorder *r)
+void recorder_unref(evrec_recorder *r)
 {
-	if (r != NULL) {
+	if (--r->refs == 0) {
 		recorders_remove(r);
 		broadcaster_unref(r->b);
 		keys_free(&r->keys);
 		buf_free(&r->note);
 		evrec_event_release(r->model);
 		mem_free(r);
+	}
+}
+
+void evrec_recorder_free(evrec_recorder *r)
+{
+	if (r != NULL) {
+		recorder_unref(r);
 	}
 }
 
@@ -275,18 +283,64 @@ static bool add_defaults(evrec_map *map, evrec_map defaults, evrec_pair **block)
 	return true;
 }
 
+static int check_all(const evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+{
+	int code = check_other_fields(r, emit, err);
+
+	if (code == 0) {
+		code = check_text(emit->action, "action", FIELD_MAX, false, err);
+	}
+	return code != 0 ? code : check_key_fields(emit, err);
+}
+
+/* Adds the recorder's maps to those of *emit, as add_defaults does. False: no memory. */
+static bool add_maps(const evrec_recorder *r, evrec_emit *emit, evrec_pair *blocks[2])
+{
+	return add_defaults(&emit->labels, r->labels, &blocks[0]) &&
+	       add_defaults(&emit->annotations, r->annotations, &blocks[1]);
+}
+
+static void free_maps(evrec_pair *blocks[2])
+{
+	mem_free(blocks[0]);
+	mem_free(blocks[1]);
+}
+
+evrec_event *recorder_make_event(const evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
+{
+	evrec_fields event = *evrec_event_fields(r->model);
+	evrec_pair *blocks[2] = { NULL, NULL };
+	evrec_emit whole = *emit;
+	evrec_event *made = NULL;
+	struct buf note = { 0 };
+
+	if (emit->object == NULL && emit->regarding == NULL) {
+		error_set(err, EVREC_EINVALID, "regarding: missing");
+		return NULL;
+	}
+	if (!add_maps(r, &whole, blocks)) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	} else if (check_all(r, &whole, err) == 0) {
+		make(&event, &whole, 0);
+		event.note = text_clean(whole.note, r->b->options.max_message_bytes, &note);
+		made = note.failed ? NULL : evrec_event_new(&event);
+		if (made == NULL) {
+			error_set(err, EVREC_ENOMEM, "no memory");
+		}
+	}
+	buf_free(&note);
+	free_maps(blocks);
+	return made;
+}
+
 static int emit_with_defaults(evrec_recorder *r, const evrec_emit *emit, evrec_error *err)
 {
-	evrec_pair *labels = NULL, *annotations = NULL;
+	evrec_pair *blocks[2] = { NULL, NULL };
 	evrec_emit whole = *emit;
-	bool complete;
-	int code;
+	const bool complete = add_maps(r, &whole, blocks);
+	const int code = record(r, &whole, complete, err);
 
-	complete = add_defaults(&whole.labels, r->labels, &labels) &&
-	           add_defaults(&whole.annotations, r->annotations, &annotations);
-	code = record(r, &whole, complete, err);
-	mem_free(labels);
-	mem_free(annotations);
+	free_maps(blocks);
 	return code;
 }
 

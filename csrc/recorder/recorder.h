@@ -9,6 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 struct evrec_recorder {
+	unsigned refs; /* the user's, and one of every prepared event */
 	evrec_broadcaster *b;
 	evrec_recorder *next, *prev;   /* the recorders of `b`, in the order in which they were made */
 	evrec_event *model;            /* holds the options; the fields below borrow from it */
@@ -19,6 +20,14 @@ struct evrec_recorder {
 	struct buf note;               /* the event's, if it had to be cleaned or cut */
 	struct cardinality reasons, actions;
 };
+
+void recorder_unref(evrec_recorder *r);
+
+/*
+ * The event that *emit and the recorder's options make: checked, its message cleaned and cut, without a name, and with
+ * timestamps of no meaning. NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM.
+ */
+evrec_event *recorder_make_event(const evrec_recorder *r, const evrec_emit *emit, evrec_error *err);
 
 /* A new recorder joins those of its broadcaster, which counts its component; it leaves them before it is freed. */
 void recorders_add(evrec_recorder *r);

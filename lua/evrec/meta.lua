@@ -502,7 +502,7 @@ function Recorder:past_eventf(object, timestamp, type, reason, format, ...) end
 function Recorder:action_eventf(regarding, related, type, reason, action, format, ...) end
 
 ---Instead of `regarding` it may have `object`, and instead of `note` it may have `message`, but not both.
----@class evrec.Emit
+---@class evrec.EventFields
 ---@field regarding evrec.Object
 ---@field related? evrec.Object
 ---@field type "Normal"|"Warning"
@@ -511,6 +511,8 @@ function Recorder:action_eventf(regarding, related, type, reason, action, format
 ---@field note string the message
 ---@field annotations? table<string, string>
 ---@field labels? table<string, string>
+
+---@class evrec.Emit: evrec.EventFields
 ---@field timestamp? number when it happened, in seconds since 1970; default: now
 
 ---Records an event by named fields. An unknown field is invalid; the message says which name is like it.
@@ -518,6 +520,22 @@ function Recorder:action_eventf(regarding, related, type, reason, action, format
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:emit(what) end
+
+---An event that is recorded often. Its fields are checked and copied when it is made. It keeps its recorder.
+---@class evrec.PreparedEvent
+local PreparedEvent = {}
+
+---Prepares an event, and records nothing yet. Raises on misuse.
+---@param what evrec.EventFields
+---@return evrec.PreparedEvent? prepared
+---@return string? message, string? name `"closed"`, if the recorder was collected; `"memory"`
+function Recorder:prepare(what) end
+
+---Records that the event happens now. Never raises and never blocks, and returns what methods of a recorder return.
+---@param message? string instead of the prepared one, for this time; such a call takes as long as `recorder:emit`
+---@return true? ok
+---@return string? message, evrec.Refusal? name
+function PreparedEvent:record(message) end
 
 -- ---- hosts ----
 

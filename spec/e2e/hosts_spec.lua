@@ -27,6 +27,11 @@ local MASTER = [[init_by_lua_block {
 	local time = os.clock() + %f
 	while os.clock() < time do end
 }]]
+-- The block of the example that MASTER replaces.
+local EXAMPLE = [[init_by_lua_block {
+		failures = require "failures"
+		log_shop = failures.logger("default", "shop")
+	}]]
 local WORKER = [[init_worker_by_lua_block { tell("worker " .. ngx.worker.id()) }]]
 
 --- Puts other directives into the copy of the example's configuration.
@@ -51,9 +56,9 @@ describe("nginx", function()
 			cluster.run { "rm", "-rf", folder }
 			local port = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082 })[8080]
 			replace(folder .. "/examples/nginx/nginx.conf", {
-				{ 'init_by_lua_block { require "failures" }', MASTER:format(n * 0.0005) },
-				{ 'exit_worker_by_lua_block { require("failures").exit_worker() }', WORKER },
-				{ 'log_by_lua_block { require("failures").log("default", "shop") }', "" },
+				{ EXAMPLE, MASTER:format(n * 0.0005) },
+				{ 'exit_worker_by_lua_block { failures.exit_worker() }', WORKER },
+				{ "log_by_lua_block { log_shop() }", "" },
 			})
 			local stop = quickstart.start(folder, quickstart.command(folder .. "/examples/nginx/README.md", "nginx "))
 			quickstart.await_port(port)

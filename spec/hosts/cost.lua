@@ -22,14 +22,14 @@ error_log {folder}/log crit;]], [[
 	keepalive_requests 1000000;
 	lua_package_path "{top}/examples/nginx/?.lua;{lua_path};;";
 	lua_package_cpath "{lua_cpath};;";
-	init_by_lua_block { require "failures" }]], [[
+	init_by_lua_block { log_shop = require("failures").logger("default", "shop") }]], [[
 		location /empty {
 			return 503;
 			log_by_lua_block { return }
 		}
 		location /event {
 			return 503;
-			log_by_lua_block { require("failures").log("default", "shop") }
+			log_by_lua_block { log_shop() }
 		}]])
 
 local kubeconfig = [[
@@ -104,7 +104,8 @@ local ok, failure = xpcall(function()
 	host:start()
 	stage.await_port(host.port)
 	local worker = host:workers()[1]
-	wrk(host, "event", 1) -- from now on the event is a known one
+	wrk(host, "empty", 1)
+	wrk(host, "event", 1) -- from now on the event is a known one, and LuaJIT has compiled both handlers
 	met = compare(host, worker, "there") and met
 	tree.signal(server_pid, "STOP")
 	met = compare(host, worker, "frozen") and met

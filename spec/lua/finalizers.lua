@@ -399,6 +399,8 @@ describe("the last finalizer", function()
 			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {},
 				evrec.reference { kind = "Pod", name = ("x"):rep(1024) } -- too long to be cached
 			local to_json = event.to_json -- a collected event has no methods
+			local fields = { regarding = pod, type = "Normal", reason = "R", note = "m" }
+			local prepared = s.recorder:prepare(fields)
 			local function try(f, ...)
 				calls = calls + 1
 				return pcall(f, ...)
@@ -418,12 +420,17 @@ describe("the last finalizer", function()
 				try(c.stats, c)
 				try(to_json, event)
 				try(s.recorder.event, s.recorder, reference, "Normal", "R", "m")
+				try(s.recorder.prepare, s.recorder, fields)
+				local _, recorded, _, name = try(prepared.record, prepared)
+				assert(recorded == nil and name == "closed")
+				_, recorded, _, name = try(prepared.record, prepared, "another message")
+				assert(recorded == nil and name == "closed")
 				try(s.clock.now, s.clock)
 			end
 		end
 		collectgarbage "restart"
 		collect()
-		equal(20, calls)
+		equal(23, calls)
 		assert(kept:shutdown(0))
 	end)
 

@@ -55,7 +55,8 @@ describe("the module", function()
 	it("hides its metatables", function()
 		local s = fixtures.setup()
 		local objects = { s.broadcaster, s.recorder, s.watch, s.clock, s.server.sink, evrec.correlator(),
-			evrec.reference(pod), evrec.event {} }
+			evrec.reference(pod), evrec.event {},
+			s.recorder:prepare { regarding = pod, type = "Normal", reason = "R", note = "m" } }
 		for _, object in ipairs(objects) do
 			assert.is_false(getmetatable(object))
 			assert.truthy(tostring(object):find("^evrec%."), tostring(object))

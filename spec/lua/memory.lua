@@ -57,7 +57,11 @@ function memory.recordings()
 		return { regarding = pod, related = node, type = "Normal", reason = "R", action = "A", note = note,
 			labels = { a = "b" }, annotations = { c = "d", e = "f" }, timestamp = fixtures.now }
 	end
+	local prepared = r:prepare { regarding = pod, type = "Normal", reason = "R", action = "A", note = "prepared" }
 	return {
+		{ true, prepared.record, prepared },
+		{ true, prepared.record, prepared, "another message: \255" },
+		{ false, prepared.record, prepared, {} },
 		{ true, r.event, r, pod, "Normal", "R", "a message that is cut: " .. ("x"):rep(60) },
 		{ true, r.event, r, reference, "Normal", "R", "cleaned: \255" },
 		{ true, r.event, r, proxy(pod), "Normal", "R", "m" },
@@ -118,6 +122,11 @@ end
 function memory.life()
 	memory.open()
 	scene.recorder:eventf(evrec.reference(long), "Normal", "Outer", "%s", "formatted")
+	local fields = { regarding = pod, related = node, type = "Normal", reason = "R", note = "m", labels = { a = "b" } }
+	local prepared = scene.recorder:prepare(fields)
+	if prepared then
+		prepared:record()
+	end
 	memory.settle()
 	scene.broadcaster:metrics()
 	scene.watch:stats()

@@ -69,7 +69,8 @@ describe("share", function()
 			r[i] = b[i]:new_recorder { component = "c" }
 			b[i]:poll()
 			assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R" .. i, "m"))
-			assert.is_true(r[i]:event({ kind = "Pod", name = "p" .. i, namespace = "n" }, "Normal", "R", "m"))
+			local pod = { kind = "Pod", name = "p" .. i, namespace = "n" }
+			assert.is_true(r[i]:prepare({ regarding = pod, type = "Normal", reason = "R", note = "m" }):record())
 			assert.is_true((b[i]:flush(10)))
 		end
 		local owner, worker = b[1]:stats(), b[2]:stats()

@@ -136,6 +136,32 @@ static void test_duplicates_allocate_nothing(void **state)
 	evrec_prepared_ref_release(prepared);
 }
 
+/* Also if prepared events take turns. */
+static void test_prepared_events_allocate_nothing(void **state)
+{
+	struct no_alloc_fixture *f = *state;
+	const evrec_reference object = pod();
+	evrec_emit emit = { .regarding = &object, .type = EVREC_STR("Normal"), .reason = EVREC_STR("Counted") };
+	evrec_prepared_event *events[2];
+	size_t before = 0;
+
+	for (int i = 0; i < 2; i++) {
+		emit.note = i == 0 ? EVREC_STR("bytes: \xff") : EVREC_STR("m");
+		events[i] = evrec_prepared_event_new(f->r, &emit, NULL);
+		assert_non_null(events[i]);
+	}
+	for (int i = 0; i < 10; i++) {
+		if (i == 2) {
+			before = f->memory.calls;
+		}
+		assert_int_equal(evrec_prepared_event_record(events[i % 2], NULL), 0);
+	}
+	assert_int_equal(f->memory.calls, before);
+	assert_int_equal(stats_of(f).correlator.why[EVREC_DUPLICATE], 8);
+	evrec_prepared_event_free(events[0]);
+	evrec_prepared_event_free(events[1]);
+}
+
 /* A message that must be cleaned folds too, and so does one that is clean already. */
 static void test_cleaned_messages_allocate_nothing(void **state)
 {
@@ -198,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_duplicates_allocate_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_prepared_events_allocate_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cleaned_messages_allocate_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_aggregated_events_allocate_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rate_limited_events_allocate_nothing, set_up, tear_down),

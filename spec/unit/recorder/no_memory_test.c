@@ -197,6 +197,26 @@ static void close_recorder(struct scenario *f)
 
 /* ---- events ---- */
 
+/* A prepared event that has its memory records each occurrence, unless others need some for it. */
+static void record_prepared(struct scenario *f)
+{
+	const evrec_emit emit = { .object = f->ref,
+		                  .type = EVREC_STR("Warning"),
+		                  .reason = EVREC_STR("R"),
+		                  .note = EVREC_STR("cleaned: \xFF"),
+		                  .timestamp = EVREC_UNSET };
+	evrec_error err;
+	evrec_prepared_event *event = evrec_prepared_event_new(f->base.r, &emit, &err);
+
+	alloc_failure_check_error(event != NULL, &err);
+	for (int i = 0; i < 3 && event != NULL; i++) {
+		assert_int_equal(evrec_prepared_event_record(event, NULL), 0);
+		alloc_failure_check(evrec_prepared_event_record_note(event, EVREC_STR("another: \xFF"), NULL) == 0);
+		(void)stats_check_equations(f->base.b);
+	}
+	evrec_prepared_event_free(event);
+}
+
 static void record_some(struct scenario *f)
 {
 	const evrec_emit again = {
@@ -210,6 +230,7 @@ static void record_some(struct scenario *f)
 		record_and_check(f, i % 2 == 0 ? "a" : "UPPER", i < 4 ? note : "short");
 		alloc_failure_check(evrec_recorder_emit(f->base.r, &again, NULL) == 0);
 	}
+	record_prepared(f);
 	f->to_record = 3;
 	(void)no_memory_recorder_record(&f->base, EVREC_STR("outer"), EVREC_STR("makes others\xFF"), NULL);
 	stats_check_equations(f->base.b);
