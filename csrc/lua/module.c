@@ -10,8 +10,10 @@
 #include "lua/event.h"
 #include "lua/explain.h"
 #include "lua/prepared.h"
+#include "lua/read.h"
 #include "lua/recorder.h"
 #include "lua/reference.h"
+#include "lua/replay.h"
 #include "lua/signal.h"
 #include "lua/sink.h"
 #include "lua/suggest.h"
@@ -51,6 +53,7 @@ static void add_broadcaster_methods(lua_State *L)
 		{ "start_recording_to_sink", watch_new_sink },
 		{ "start_event_watcher", watch_new_function },
 		{ "watch", watch_new_queue },
+		{ "start_trace", watch_new_trace },
 		{ "new_recorder", recorder_new },
 		{ NULL, NULL },
 	};
@@ -73,13 +76,14 @@ static int is_broadcaster(lua_State *L)
 
 /*
  * Opens evrec.core, of which lua/evrec/init.lua makes the public module: constructors, `version`, `null` (the value
- * that lua-cjson decodes null to), and `broadcaster_methods`, a table to which init.lua adds methods written in Lua.
+ * that lua-cjson decodes null to), and `broadcaster_methods` and `source_methods`, tables to which init.lua adds methods
+ * written in Lua.
  */
 int luaopen_evrec_core(lua_State *L)
 {
 	static const struct box_type *const types[] = {
-		&reference_type, &event_type, &clock_type, &correlator_type,  &broadcaster_type,
-		&watch_type,     &sink_type,  &hooks_type, &explanation_type,
+		&reference_type, &event_type, &clock_type,       &correlator_type, &broadcaster_type, &watch_type,
+		&sink_type,      &hooks_type, &explanation_type, &source_type,     &reader_type,      &replay_type,
 	};
 	size_t i;
 
@@ -97,6 +101,8 @@ int luaopen_evrec_core(lua_State *L)
 	lua_setfield(L, -2, "null");
 	box_push_methods(L, &broadcaster_type);
 	lua_setfield(L, -2, "broadcaster_methods");
+	box_push_methods(L, &source_type);
+	lua_setfield(L, -2, "source_methods");
 	reference_push_function(L);
 	add_broadcaster_methods(L);
 	lua_setfield(L, -2, "reference");
@@ -105,12 +111,22 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "clock", clock_new_real);
 	set_function(L, "fake_clock", clock_new_fake);
 	set_function(L, "correlator", correlator_new);
+	set_function(L, "replay", replay_new);
 	set_function(L, "broadcaster", broadcaster_new);
 	set_function(L, "on_signal", signal_watch);
 	set_function(L, "wait_for_signal", signal_wait);
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
+	set_function(L, "sink_store", sink_new_store);
 	set_function(L, "sink_lua", sink_new_lua);
+	set_function(L, "source_lines", source_new_lines);
+	set_function(L, "source_store", source_new_store);
+	set_function(L, "source_cluster", source_new_cluster);
+	set_function(L, "source_open", source_open);
+	set_function(L, "source_suppressions", source_open_suppressions);
+	set_function(L, "source_occurrences", source_open_occurrences);
+	set_function(L, "cluster_get", source_get);
+	set_function(L, "parse_time", read_parse_time);
 	set_function(L, "set_logger", telling_set_logger);
 	set_function(L, "set_host", drive_set_host);
 	set_function(L, "let_go", drive_let_go);

@@ -175,6 +175,11 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 	return hooks->sink;
 }
 
+evrec_sink *sink_core(lua_State *L, int index)
+{
+	return ((const struct sink *)lua_touserdata(L, index))->sink;
+}
+
 /* ---- constructors ---- */
 
 #define COMMON(member) offsetof(evrec_sink_options, member)
@@ -322,6 +327,41 @@ int sink_new_file(lua_State *L)
 	check_series_options(L, function, &settings.common);
 	sink = push_sink(L);
 	sink->sink = evrec_sink_file(settings.path, &settings.common, &err);
+	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
+}
+
+struct store_settings {
+	evrec_store_options options;
+	evrec_sink_options common;
+};
+
+#define STORE(member) offsetof(struct store_settings, options.member)
+
+static const struct option store_rows[] = {
+	{ "path", OPTION_STRING, STORE(path), 1, 0, NULL, true },
+	{ "keep", OPTION_DURATION, STORE(keep), 1, 9e9, NULL, false },
+	{ "keep_bytes", OPTION_SIZE, STORE(keep_bytes), 1 << 20, (double)(SIZE_MAX / 2), NULL, false },
+	{ "occurrences", OPTION_BOOLEAN, STORE(occurrences), 0, 0, NULL, false },
+	{ "suppressions", OPTION_BOOLEAN, STORE(suppressions), 0, 0, NULL, false },
+	{ "common", OPTION_ROWS, offsetof(struct store_settings, common), 0, 0, common_rows, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+int sink_new_store(lua_State *L)
+{
+	const char *function = "evrec.sink.store";
+	struct store_settings settings;
+	struct sink *sink;
+	evrec_error err;
+
+	lua_settop(L, 1);
+	evrec_store_options_init(&settings.options);
+	evrec_sink_options_init(&settings.common);
+	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
+	options_read(L, 1, function, store_rows, &settings, 0);
+	check_series_options(L, function, &settings.common);
+	sink = push_sink(L);
+	sink->sink = evrec_sink_store(&settings.options, &settings.common, &err);
 	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
 }
 

@@ -1,5 +1,5 @@
 /*
- * sink.h - evrec.sink.kubernetes, evrec.sink.file and evrec.sink.lua: userdata that describe where events are written.
+ * sink.h - evrec.sink.kubernetes, .file, .store and .lua: userdata that describe where events are written.
  */
 #ifndef EVREC_LUA_SINK_H
 #define EVREC_LUA_SINK_H
@@ -14,6 +14,7 @@ extern const struct box_type sink_type, hooks_type;
 /* lua/evrec/kubernetes.lua calls it with complete options, and the table of exec_read or nil. */
 int sink_new_kubernetes(lua_State *L);
 int sink_new_file(lua_State *L);
+int sink_new_store(lua_State *L);
 int sink_new_lua(lua_State *L);
 
 /*
@@ -29,6 +30,9 @@ struct hooks *hooks_push(lua_State *L, struct host *host);
  * was collected, or there is no memory.
  */
 evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int functions, evrec_error *err);
+
+/* The core's sink of the userdata at `index`, borrowed. NULL: of a sink in Lua, or collected. */
+evrec_sink *sink_core(lua_State *L, int index);
 
 #pragma GCC visibility pop
 

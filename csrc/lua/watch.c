@@ -12,6 +12,8 @@
 
 #define NAME "evrec.watch"
 
+#define TRACE_MAX_BYTES ((size_t)256 << 20)
+
 enum kind { SINK, FUNCTION, QUEUE };
 
 struct watch {
@@ -63,13 +65,81 @@ static void copy_function(lua_State *L, int from, int to, const char *name)
 	lua_setfield(L, to, name);
 }
 
+/* Makes at stack index 4 the table of functions of the broadcaster's correlator, of which the options may have others. */
+static void copy_functions(lua_State *L)
+{
+	lua_newtable(L);
+	compat_getuservalue(L, 1);
+	copy_function(L, 5, 4, "key_func");
+	copy_function(L, 5, 4, "message_func");
+	copy_function(L, 5, 4, "spam_key_func");
+	lua_settop(L, 4);
+}
+
+/* The result of starting a sink, whose userdata is at the top of the stack. */
+static int started(lua_State *L, struct broadcaster *b, const struct watch *watch, struct hooks *hooks,
+                   const char *function, const evrec_error *err)
+{
+	evrec_sink_stats stats = { 0 };
+
+	if (watch->watch == NULL) {
+		forget(L, 1, hooks);
+		return broadcaster_failure(L, function, err);
+	}
+	(void)evrec_watch_get_sink_stats(watch->watch, &stats);
+	hooks->number = stats.number;
+	b->hooks++;
+	return 1;
+}
+
+struct trace_settings {
+	size_t max_bytes;
+	evrec_correlator_options correlator;
+};
+
+static const struct option trace_rows[] = {
+	{ "max_bytes", OPTION_SIZE, offsetof(struct trace_settings, max_bytes), 4096, 1e15, NULL, false },
+	{ "correlator", OPTION_TABLE, offsetof(struct trace_settings, correlator), 0, 0, correlator_rows, false },
+	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
+};
+
+/* Stack: 1 the broadcaster, 2 the path, 3 the options, 4 the functions of the correlator. */
+int watch_new_trace(lua_State *L)
+{
+	const char *function = "broadcaster:start_trace";
+	struct broadcaster *b = broadcaster_check(L);
+	struct trace_settings settings = { .max_bytes = TRACE_MAX_BYTES };
+	struct hooks *hooks;
+	struct watch *watch;
+	evrec_error err;
+	evrec_str path;
+
+	if (b == NULL) {
+		return 3;
+	}
+	lua_settop(L, 3);
+	path.data = luaL_checklstring(L, 2, &path.len);
+	settings.correlator = b->correlator;
+	copy_functions(L);
+	options_read(L, 3, function, trace_rows, &settings, 4);
+	hooks = hooks_push(L, &b->host);
+	hooks_set(L, 4, hooks, &settings.correlator);
+	keep(L, -1);
+	watch = push_watch(L, b, SINK);
+	if (!broadcaster_is_open(b)) {
+		forget(L, 1, hooks);
+		return broadcaster_closed(L);
+	}
+	watch->watch = evrec_broadcaster_start_trace(b->host.b, path, settings.max_bytes, &settings.correlator, &err);
+	return started(L, b, watch, hooks, function, &err);
+}
+
 /* Stack: 1 the broadcaster, 2 the sink, 3 the options, 4 the functions of the sink and of its correlator. */
 int watch_new_sink(lua_State *L)
 {
 	const char *function = "broadcaster:start_recording_to_sink";
 	struct broadcaster *b = broadcaster_check(L);
 	evrec_correlator_options options;
-	evrec_sink_stats stats = { 0 };
 	struct hooks *hooks;
 	struct watch *watch;
 	evrec_sink *sink;
@@ -81,12 +151,7 @@ int watch_new_sink(lua_State *L)
 	lua_settop(L, 3);
 	box_check(L, 2, &sink_type);
 	options = b->correlator;
-	lua_newtable(L);
-	compat_getuservalue(L, 1);
-	copy_function(L, 5, 4, "key_func");
-	copy_function(L, 5, 4, "message_func");
-	copy_function(L, 5, 4, "spam_key_func");
-	lua_settop(L, 4);
+	copy_functions(L);
 	options_read(L, 3, function, sink_rows, &options, 4);
 	hooks = hooks_push(L, &b->host);
 	sink = sink_open(L, 2, hooks, 4, &err);
@@ -101,14 +166,7 @@ int watch_new_sink(lua_State *L)
 		return broadcaster_closed(L);
 	}
 	watch->watch = evrec_broadcaster_start_recording_to_sink(b->host.b, sink, &options, &err);
-	if (watch->watch == NULL) {
-		forget(L, 1, hooks);
-		return broadcaster_failure(L, function, &err);
-	}
-	(void)evrec_watch_get_sink_stats(watch->watch, &stats);
-	hooks->number = stats.number;
-	b->hooks++;
-	return 1;
+	return started(L, b, watch, hooks, function, &err);
 }
 
 static void call_watcher(lua_State *L, void *arg)

@@ -12,6 +12,7 @@ extern const struct box_type watch_type;
 
 /* Lua: methods of a broadcaster -> watch; nil, message, name; they raise on misuse */
 int watch_new_sink(lua_State *L);     /* (sink, options) */
+int watch_new_trace(lua_State *L);    /* (path, options) */
 int watch_new_function(lua_State *L); /* (function) */
 int watch_new_queue(lua_State *L);    /* (options) */
 

@@ -16,6 +16,13 @@ local metrics = require "evrec.metrics"
 local polling = require "evrec.polling"
 local testing = require "evrec.testing"
 
+-- A function of evrec.reading, which a script that only records does not load: 50 KB.
+local function reading(name)
+	return function(...)
+		return require("evrec.reading")[name](...)
+	end
+end
+
 local logger = host.logger()
 if logger then
 	core.set_logger(logger)
@@ -29,6 +36,11 @@ local methods = core.broadcaster_methods
 methods.start_logging = logging.start
 methods.start_structured_logging = logging.start_structured
 methods.metrics = metrics.one
+
+core.source_methods.query = reading "query"
+core.source_methods.watch = reading "watch"
+core.source_methods.suppressions = reading "suppressions"
+core.source_methods.occurrences = reading "occurrences"
 
 local function on_signal(signals)
 	local program = host.name()
@@ -47,13 +59,18 @@ return {
 	clock = core.clock,
 	fake_clock = core.fake_clock,
 	correlator = core.correlator,
+	replay = core.replay,
 	broadcaster = core.broadcaster,
 	on_signal = on_signal,
 	metrics = metrics.all,
+	store = reading "store",
+	lines = reading "lines",
+	cluster = reading "cluster",
 	testing = testing,
 	sink = {
 		kubernetes = kubernetes.sink,
 		file = core.sink_file,
+		store = core.sink_store,
 		lua = core.sink_lua,
 	},
 }

@@ -156,13 +156,11 @@ local function reworded(message, exec)
 	return message:find("option 'exec'", 1, true) and hint and message .. "; " .. hint or message
 end
 
---- Makes the sink. Raises on misuse, and if it finds no API server; the message names the option.
----@param given? evrec.KubernetesOptions
----@return evrec.Sink
-function kubernetes.sink(given)
+-- Makes a sink of options, for the function of that name.
+local function make(given, called)
 	local ok, result = pcall(resolve, given)
 	if not ok then
-		error("evrec.sink.kubernetes: " .. tostring(result), 2)
+		error(called .. ": " .. tostring(result), 3)
 	end
 	local exec = result.exec
 	result.exec = nil
@@ -170,9 +168,24 @@ function kubernetes.sink(given)
 	result.resolve_early = program.name() == "haproxy" or nil
 	ok, result = pcall(core.sink_kubernetes, result, exec)
 	if not ok then
-		error(reworded(tostring(result), exec), 2)
+		error((reworded(tostring(result), exec):gsub("evrec%.sink%.kubernetes", called)), 3)
 	end
 	return result
+end
+
+--- Makes the sink. Raises on misuse, and if it finds no API server; the message names the option.
+---@param given? evrec.KubernetesOptions
+---@return evrec.Sink
+function kubernetes.sink(given)
+	local sink = make(given, "evrec.sink.kubernetes")
+	return sink
+end
+
+--- Makes a source of the events in a cluster. Raises as kubernetes.sink.
+---@param given? evrec.KubernetesOptions
+---@return evrec.Source
+function kubernetes.cluster(given)
+	return core.source_cluster(make(given, "evrec.cluster"))
 end
 
 return kubernetes

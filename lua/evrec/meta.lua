@@ -179,6 +179,98 @@ function Correlator:stats() end
 ---@return evrec.Correlator
 function evrec.correlator(options) end
 
+-- ---- replay ----
+
+---Options under which recorded events are replayed.
+---@class evrec.ReplayVariant: evrec.CorrelatorOptions without functions
+---@field spam_key? string fields of core/v1 that make a bucket, separated by commas; default: the trace's keys
+---@field correlate? "record"|"series" default: "record"
+---@field refresh_interval? number of series, in seconds; default: 1800
+---@field finish_time? number of series, in seconds; default: 360
+---@field max_series? integer default: 4096
+---@field note_in_key? boolean of series
+---@field rate_limit? boolean of series
+
+---Occurrences: created + patched + rate_limited + counted is the number of all.
+---@class evrec.ReplayTally
+---@field created integer
+---@field patched integer
+---@field aggregated integer of these two, as a part of "(combined from similar events)"
+---@field rate_limited integer
+---@field counted integer of a series, to be written with the next heartbeat or the end
+---@field unseen integer rate limited since the last write
+---@field last_write? number seconds since 1970
+
+---@class evrec.ReplayedVariant: evrec.ReplayTally
+---@field heartbeats integer patches of what series had counted
+---@field requests integer created + patched + heartbeats
+---@field peak integer requests in the busiest minute
+---@field peak_minute? number when that begins, in seconds since 1970
+---@field buckets integer buckets of tokens
+---@field buckets_max integer
+
+---The events of one source, object, type and reason.
+---@class evrec.ReplayedGroup
+---@field kind string
+---@field namespace string
+---@field name string
+---@field uid? string
+---@field apiVersion? string
+---@field component? string
+---@field host? string
+---@field controller? string
+---@field instance? string
+---@field type string
+---@field reason string
+---@field message string of the first one
+---@field count integer occurrences
+---@field first number seconds since 1970
+---@field last number likewise
+---@field variants evrec.ReplayTally[]
+
+---A trace with `lost` or `malformed` above 0 is not exact.
+---@class evrec.ReplayedTrace
+---@field occurrences integer
+---@field lost integer events that the trace lacks
+---@field gaps integer the places where it lacks them
+---@field malformed integer lines that were left out
+---@field first? number seconds since 1970
+---@field last? number likewise
+---@field ended? "max_bytes"|"stopped" as the last line says
+
+---@class evrec.ReplayResult
+---@field trace evrec.ReplayedTrace
+---@field variants evrec.ReplayedVariant[]
+---@field groups evrec.ReplayedGroup[] the one that occurred last first
+
+---Recorded events, on their way through the correlators of several variants. Nothing is written. Its memory grows with
+---the different events, not with their number.
+---@class evrec.Replay
+local Replay = {}
+
+---Takes the next bytes of a file of `broadcaster:start_trace`, cut anywhere.
+---@param bytes string
+---@return true? ok
+---@return string? message, string? name `"invalid"`: it is no such file; `"memory"`
+function Replay:feed(bytes) end
+
+---Takes an event instead. Times must not go back.
+---@param event evrec.Event|table
+---@param time number seconds since 1970
+---@return true? ok
+---@return string? message, string? name
+function Replay:add(event, time) end
+
+---Returns what became of all events. The replay takes no more.
+---@return evrec.ReplayResult? result
+---@return string? message, string? name
+function Replay:finish() end
+
+---Makes a replay of 1 to 8 variants. Raises on misuse.
+---@param variants evrec.ReplayVariant[]
+---@return evrec.Replay
+function evrec.replay(variants) end
+
 -- ---- sinks ----
 
 ---A place that events are written to. It opens no file or connection before the first write.
@@ -234,6 +326,13 @@ function evrec.correlator(options) end
 ---@class evrec.FileOptions: evrec.SinkOptions
 ---@field path string lines are appended to this file; `"-"`: standard output
 
+---@class evrec.StoreOptions: evrec.SinkOptions
+---@field path string the file, made with mode 0600 if there is none; not on a network file system
+---@field keep? number seconds after its last occurrence an event is deleted, at least 1; default: 604800
+---@field keep_bytes? integer the oldest events are deleted beyond this size, at least 1048576; default: no bound
+---@field occurrences? boolean each time that an event's count stands for is kept; default: false
+---@field suppressions? boolean keeps which occurrences were suppressed, by stage and reason; default: false
+
 ---client-go's EventSink. Each function returns the stored event as a table, true or nothing if it wrote the event. If
 ---not, it returns nil, the HTTP status that says why (or a message, if nothing answered), and optionally the seconds to
 ---wait before the next try. A function that raises counts as status 500. Without `patch`, `update` gets the whole
@@ -257,6 +356,12 @@ function sinks.kubernetes(options) end
 ---@param options evrec.FileOptions
 ---@return evrec.Sink
 function sinks.file(options) end
+
+---Makes a sink that keeps events in a file (SQLite), one row an event, as it is now. Several processes may write and
+---read it at once. Raises on misuse.
+---@param options evrec.StoreOptions
+---@return evrec.Sink
+function sinks.store(options) end
 
 ---Makes a sink of functions, which run inside `poll`, `flush` and `shutdown`. Raises on misuse.
 ---@param options evrec.LuaSinkOptions
@@ -315,6 +420,17 @@ function Broadcaster:start_event_watcher(func) end
 ---@return evrec.Watch? watch
 ---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:watch(options) end
+
+---Writes every event that is recorded from now on to a file, before any correlator: lines of JSON, for `evrec replay`
+---and `evrec.replay`. The watch is a sink named `trace`; the file tells of events that its outbox dropped. The first
+---event opens the file, which has mode 0600, and replaces an earlier trace; on_error gets `trace` if it cannot.
+---Once `max_bytes` are written the trace ends. `key_func` and `spam_key_func` of the correlator are called with the
+---event as it was recorded. Raises on misuse, and for a broadcaster with a `share`.
+---@param path string
+---@param options? { max_bytes?: integer, correlator?: evrec.CorrelatorOptions } `max_bytes`: from 4096 on; 256 MiB
+---@return evrec.Watch? watch
+---@return string? message, string? name `"closed"` or `"memory"`
+function Broadcaster:start_trace(path, options) end
 
 ---Calls the function for every event with a format and strings, as client-go's StartLogging does. Raises on misuse.
 ---@param func fun(format: string, ...: string)
@@ -753,6 +869,120 @@ function testing.recorder(options) end
 ---@field share_silent_for? number if `share` is `"silent"`, the seconds since the owner's last word
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
+
+-- ---- reading events ----
+
+---Where events are read from: `evrec.store`, `evrec.cluster` or `evrec.lines`. All three answer the same query with the
+---same events. Reading waits for files and servers: not for the event loop of nginx or HAProxy.
+---@class evrec.Source
+local source = {}
+
+---An object by "KIND/NAME", such as "pod/web-0", "po/web-0" or "deployment.apps/web"; or a table, whose kind is
+---compared without case. Kinds have kubectl's names: those of built-in kinds are known, a cluster is asked for others.
+---Without a cluster an unknown kind stands for itself, without its group: "widgets.example.com/foo" is of any kind
+---"widgets". The apiVersion counts if the group is given, and for an unknown kind if the version is, as recorders may
+---leave it out.
+---@alias evrec.ObjectFilter string|evrec.ObjectFilterTable
+
+---@class evrec.ObjectFilterTable
+---@field kind? string
+---@field api_version? string
+---@field namespace? string
+---@field name? string
+---@field uid? string
+
+---Seconds since 1970; a duration before now, of weeks, days, hours, minutes and seconds ("90m", "2h30m", "7d"); or RFC
+---3339, in UTC if the offset is missing, from midnight on if the time of day is.
+---@alias evrec.Time number|string
+
+---All filters must apply; those that are not given do.
+---@class evrec.Filters
+---@field namespace? string of the event
+---@field for_object? evrec.ObjectFilter the object of the event
+---@field mentions? evrec.ObjectFilter the object of the event, or its related one
+---@field controller? string the reporting component, or if that is unset the source's component
+---@field instance? string the reporting instance, or if that is unset the source's host
+---@field types? string[] any of these: "Normal", "Warning"
+---@field reason? string
+---@field action? string
+---@field since? evrec.Time the event occurred last at or after this time
+---@field before? evrec.Time the event occurred last before this time
+---@field field_selector? string as of the Kubernetes API: "type!=Normal,reason=Killing"
+
+---@class evrec.Query: evrec.Filters
+---@field order? "newest"|"oldest" by the last occurrence; default: `"newest"`
+---@field limit? integer the most events; default: all
+
+---@class evrec.WatchQuery: evrec.Filters
+---@field timeout? number seconds of silence after which the watch ends; default: never
+
+---An iterator of events: `for event, json, deleted in assert(source:query {}) do`. `json` is the text as the source has
+---it, with all fields. `deleted`: a watch tells that the event was deleted, or expired.
+---@alias evrec.Events fun(): evrec.Event?, string?, boolean?
+
+---The events that match now. Raises on misuse; the message names the filter. Returns nil, message, name if it cannot
+---begin. An error after that is raised by the iterator, at the level of the loop. The events are read one by one; of a
+---cluster those that match, at most `limit`, are kept in memory, as they must be sorted; of lines an index of them.
+---@param query? evrec.Query
+---@return evrec.Events?, string? message, string? name
+function source:query(query) end
+
+---Each change of an event that matches, from now on: what is written after this function has returned is told. Raises
+---and returns as `query`. A watch of a cluster is resumed after disconnections. Waiting, it gives Lua's hooks a turn
+---every 0.2 s, so that Ctrl-C ends it.
+---@param query? evrec.WatchQuery
+---@return evrec.Events?, string? message, string? name
+function source:watch(query) end
+
+---@class evrec.SuppressionQuery
+---@field for_object? evrec.ObjectFilter
+---@field since? evrec.Time suppressed last at or after this time
+---@field before? evrec.Time suppressed first before this time
+---@field limit? integer the most suppressions; default: all
+
+---Occurrences of one object, type, reason, stage and key that were suppressed within a minute. The stage and the cause
+---are those of `explain`; or the stage is "lost": so many notes are missing, perhaps of the object that is asked for.
+---@class evrec.StoredSuppression
+---@field object { kind: string, apiVersion: string, namespace: string, name: string, uid: string }
+---@field type string
+---@field reason string
+---@field stage "aggregated"|"rate_limited"|"dropped"|"merged"|"lost"
+---@field cause string of "dropped"; else empty
+---@field key string that a callback chose; else empty
+---@field message string of the last one, at most 200 bytes
+---@field count integer
+---@field first number seconds since 1970
+---@field last number
+
+---What a store's sink with the option `suppressions` noted: `for s in assert(source:suppressions {}) do`, the newest
+---first. Raises on misuse, and if the source is no store. Returns nil, message, name if it cannot begin.
+---@param query? evrec.SuppressionQuery
+---@return (fun(): evrec.StoredSuppression?)?, string? message, string? name
+function source:suppressions(query) end
+
+---When an event occurred, in the order of time, if the store's sink has the option `occurrences`. `count` occurrences
+---have the same `time`, in seconds since 1970. Raises and returns as `suppressions`.
+---@param event { namespace: string, name: string } the event's own, not those of its object
+---@return (fun(): { namespace: string, name: string, time: number, count: integer }?)?, string? message, string? name
+function source:occurrences(event) end
+
+---The events in the file that a store sink writes. Raises on misuse.
+---@param options { path: string }
+---@return evrec.Source
+function evrec.store(options) end
+
+---The events of a cluster, found and reached as by `evrec.sink.kubernetes`. The account needs the verb list on events,
+---and watch for a watch. Raises on misuse, and if no API server is found.
+---@param options? evrec.KubernetesOptions
+---@return evrec.Source
+function evrec.cluster(options) end
+
+---The events in a file that a file sink wrote; `path = "-"` is standard input, read once. Empty lines, and lines that a
+---full disk cut short, are skipped; any other line that is no event is an error. A watch also follows a file that was
+---rotated or truncated. Raises on misuse.
+---@param options { path: string }
+---@return evrec.Source
+function evrec.lines(options) end
 
 -- ---- evrec.haproxy ----
 

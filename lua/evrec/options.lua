@@ -1,4 +1,4 @@
--- Options of the functions that are written in Lua. Errors are messages without a position.
+-- Options of the functions that are written in Lua, and of the command. Errors are messages without a position.
 local core = require "evrec.core"
 
 local options = {}
@@ -30,6 +30,14 @@ function options.checked(given, known)
 		end
 	end
 	return set
+end
+
+--- Splits KIND/NAME, such as "pod/web-0".
+---@param text string
+---@return string? kind as it is written; nil: the text is something else
+---@return string? name
+function options.kind_and_name(text)
+	return text:match "^([^/]+)/([^/]+)$"
 end
 
 return options
