@@ -1,0 +1,81 @@
+-- Makes what a page draws from events of the Kubernetes API.
+local stored_event = require "evrec.cli.stored_event"
+
+local items = {}
+
+local text, part = stored_event.text, stored_event.part
+
+-- The first non-empty one of two texts.
+local function either(first, second)
+	return first ~= "" and first or second
+end
+
+local function joined(separator, first, second)
+	return first ~= "" and second ~= "" and first .. separator .. second or first .. second
+end
+
+local function milliseconds(seconds)
+	return seconds and math.floor(seconds * 1000)
+end
+
+--- Makes an item of an event, as stored_event.decode returns it.
+---@param event table
+---@return evrec.html.item
+function items.of_event(event)
+	local source, related = part(event, "source"), part(event, "related")
+	local first, last = stored_event.first(event), stored_event.last(event)
+	return {
+		object = stored_event.object(event),
+		namespace = text(part(event, "involvedObject"), "namespace"),
+		type = text(event, "type"),
+		reason = text(event, "reason"),
+		first = milliseconds(first or last),
+		last = milliseconds(last or first),
+		count = stored_event.count(event),
+		message = text(event, "message"),
+		source = joined(", ", either(text(source, "component"), text(event, "reportingComponent")),
+			either(text(source, "host"), text(event, "reportingInstance"))),
+		related = joined("/", text(related, "kind"), text(related, "name")),
+	}
+end
+
+local function of_suppression(note)
+	local object = note.object
+	return {
+		object = object.kind .. "/" .. object.name,
+		namespace = object.namespace,
+		type = note.type,
+		reason = note.reason,
+		first = milliseconds(note.first),
+		last = milliseconds(note.last),
+		count = note.count,
+		why = joined(": ", note.stage, note.cause),
+	}
+end
+
+-- A store has suppressions by minute. Those with less than two minutes between them are one span of the page.
+local GAP = 120000
+
+--- Makes items of suppressions, which come as `source:suppressions` of a store gives them: the newest first.
+---@param suppressions fun(): table?
+---@param wanted fun(note: table): boolean
+---@return evrec.html.item[]
+function items.of_suppressions(suppressions, wanted)
+	local spans, latest = {}, {}
+	for note in suppressions do
+		if note.stage ~= "lost" and wanted(note) then
+			local item = of_suppression(note)
+			local key = table.concat({ item.namespace, item.object, item.type, item.reason, item.why }, "\n")
+			local span = latest[key]
+			if span and span.first - item.last < GAP then
+				span.first, span.last = math.min(span.first, item.first), math.max(span.last, item.last)
+				span.count = span.count + item.count
+			else
+				latest[key], spans[#spans + 1] = item, item
+			end
+		end
+	end
+	return spans
+end
+
+return items

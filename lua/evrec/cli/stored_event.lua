@@ -1,0 +1,94 @@
+-- An event as a source has it: JSON of core/v1 or of events.k8s.io/v1, with fields that evrec may not know.
+local cjson = require "cjson"
+local core = require "evrec.core"
+
+local stored_event = {}
+
+-- The fields that events.k8s.io/v1 renamed, as an API server converts them.
+local OF_CORE = {
+	regarding = "involvedObject", note = "message", reportingController = "reportingComponent",
+	deprecatedSource = "source", deprecatedFirstTimestamp = "firstTimestamp",
+	deprecatedLastTimestamp = "lastTimestamp", deprecatedCount = "count",
+}
+
+--- Gives the fields of an event of events.k8s.io/v1, or of a patch of one, their names in core/v1, in place.
+---@param event table as decoded from JSON; one of core/v1 stays as it is
+---@return table event the same table
+function stored_event.to_core(event)
+	if event.apiVersion ~= "v1" then
+		for name, core_name in pairs(OF_CORE) do
+			if event[core_name] == nil then
+				event[core_name], event[name] = event[name], nil
+			end
+		end
+	end
+	return event
+end
+
+--- Decodes an event of either API to one of core/v1. Fields without a value are cjson.null.
+---@param json string
+---@return table
+function stored_event.decode(json)
+	local event = stored_event.to_core(cjson.decode(json))
+	event.apiVersion, event.kind = "v1", "Event"
+	return event
+end
+
+--- Returns a field that is a table, or an empty one.
+function stored_event.part(table_, name)
+	local value = table_[name]
+	return type(value) == "table" and value or {}
+end
+
+--- Returns a field that is a string, or an empty one.
+function stored_event.text(table_, name)
+	local value = table_[name]
+	return type(value) == "string" and value or ""
+end
+
+--- Returns a field that is a number, or 0.
+function stored_event.number(table_, name)
+	local value = table_[name]
+	return type(value) == "number" and value or 0
+end
+
+--- Returns a field that is a timestamp of RFC 3339, as seconds since 1970; nil if it is unset, or Go's zero time.
+function stored_event.time(table_, name)
+	local value = table_[name]
+	return type(value) == "string" and core.parse_time(value) or nil
+end
+
+--- Returns the series; nil if the event has none.
+function stored_event.series(event)
+	return type(event.series) == "table" and event.series or nil
+end
+
+--- Returns the number of occurrences that an event stands for.
+function stored_event.count(event)
+	return math.max(1, stored_event.number(stored_event.series(event) or event, "count"))
+end
+
+--- Returns the time of the last occurrence as `kubectl events` sorts by it: of the series, else lastTimestamp, else
+--- eventTime. nil without any.
+---@return number? seconds since 1970
+function stored_event.last(event)
+	local series = stored_event.series(event)
+	if series then
+		return stored_event.time(series, "lastObservedTime")
+	end
+	return stored_event.time(event, "lastTimestamp") or stored_event.time(event, "eventTime")
+end
+
+--- Returns the time of the first occurrence: firstTimestamp, else eventTime. nil without either.
+---@return number? seconds since 1970
+function stored_event.first(event)
+	return stored_event.time(event, "firstTimestamp") or stored_event.time(event, "eventTime")
+end
+
+--- Returns what an event is about, such as "Pod/web-0".
+function stored_event.object(event)
+	local object = stored_event.part(event, "involvedObject")
+	return stored_event.text(object, "kind") .. "/" .. stored_event.text(object, "name")
+end
+
+return stored_event
