@@ -18,6 +18,7 @@
 #include "lua/sink.h"
 #include "lua/suggest.h"
 #include "lua/telling.h"
+#include "lua/terminal.h"
 #include "lua/watch.h"
 
 __attribute__((visibility("default"))) int luaopen_evrec_core(lua_State *L);
@@ -133,6 +134,9 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "may_own", drive_may_own);
 	set_function(L, "poll_delay", drive_poll_delay);
 	set_function(L, "suggest", suggest_call);
+	set_function(L, "is_terminal", terminal_is);
+	set_function(L, "end_by_signals", terminal_end_by_signals);
+	set_function(L, "next_line", terminal_next_line);
 	set_function(L, "is_broadcaster", is_broadcaster);
 	return 1;
 }

@@ -320,4 +320,13 @@ function kubeconfig.resolve(config, context, anonymous, allow_exec)
 	return options
 end
 
+--- Returns the namespace of a context. Raises if there is no such context.
+---@param config table from kubeconfig.load
+---@param context? string nil: the current one
+---@return string? namespace nil: the context names none
+function kubeconfig.namespace(config, context)
+	context = context or config.current
+	return context and string_field(entry_of(config, "context", context), "namespace")
+end
+
 return kubeconfig

@@ -173,6 +173,17 @@ local function make(given, called)
 	return result
 end
 
+--- Tells which server a sink with these options would write to. Raises as kubernetes.sink does.
+---@param given? evrec.KubernetesOptions
+---@return string URL
+function kubernetes.server(given)
+	local ok, result = pcall(resolve, given)
+	if not ok then
+		error("evrec.sink.kubernetes: " .. tostring(result), 2)
+	end
+	return result.server
+end
+
 --- Makes the sink. Raises on misuse, and if it finds no API server; the message names the option.
 ---@param given? evrec.KubernetesOptions
 ---@return evrec.Sink
@@ -186,6 +197,21 @@ end
 ---@return evrec.Source
 function kubernetes.cluster(given)
 	return core.source_cluster(make(given, "evrec.cluster"))
+end
+
+--- Returns the namespace that commands are about if none is named: the context's, the pod's in a cluster, else
+--- "default". Raises if there is no such kubeconfig or context.
+---@param given { kubeconfig?: string, context?: string }
+---@return string
+function kubernetes.namespace(given)
+	local named
+	if not given.kubeconfig and not given.context and in_cluster() then
+		named = (kubeconfig.read_file(service_account .. "/namespace") or ""):match "%S+"
+	else
+		local paths = given.kubeconfig and { given.kubeconfig } or default_kubeconfigs()
+		named = kubeconfig.namespace(kubeconfig.load(paths), given.context)
+	end
+	return named or "default"
 end
 
 return kubernetes

@@ -24,7 +24,7 @@ packages_of() {
 	fuzz) echo "clang libclang-rt-14-dev" ;;
 	dist) echo "git zip" ;;
 	rock) echo "luarocks lua5.4 lua5.3 luajit2|luajit clang liblua5.1-0-dev liblua5.2-dev dpkg-dev" ;;
-	e2e) echo "nginx libnginx-mod-http-lua haproxy curl openssl procps lua-sec lua-socket util-linux" ;;
+	e2e) echo "nginx libnginx-mod-http-lua haproxy curl openssl procps lua-sec lua-socket util-linux chromium" ;;
 	conformance) echo "lua5.4 lua-cjson" ;;
 	go) echo "golang-go|command:go ca-certificates" ;;
 	bench) echo "lua5.4 lua5.3 luajit2|luajit valgrind libc-devtools" ;;

@@ -1,6 +1,8 @@
 -- evrec serve FILE: a process that does nothing but write the events of all processes of a host that name its `share`.
 local core = require "evrec.core"
 
+local terminal = require "evrec.cli.terminal"
+
 local serve = {}
 
 local LONGEST = 1 -- seconds between two polls, which run callbacks and tell what was lost
@@ -11,27 +13,29 @@ local TOLD = {
 	worker = "another process writes the events of all; this one takes over when that ends",
 }
 
+local function timeout_from(text)
+	local seconds = tonumber(text)
+	if not seconds or not (seconds >= 0 and seconds <= 86400) then
+		return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
+	end
+	return seconds
+end
+
 --- Adds the arguments to a parser of argparse.
 function serve.define(parser)
 	parser:summary "Write the events of all processes that share a recorder."
 	parser:description("Write the events of all processes that share a recorder, until SIGTERM or SIGINT. "
 		.. "Exits with 0 if all events were written, spooled or left to another process, 1 if some were lost, 2 on misuse.")
-	parser:argument("file", "a Lua file that returns a broadcaster with the option share"):argname "FILE"
-	parser:option("--timeout", "seconds for writing what waits at the end", "5"):argname "SECONDS":convert(function(text)
-		local seconds = tonumber(text)
-		if not seconds or not (seconds >= 0 and seconds <= 86400) then
-			return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
-		end
-		return seconds
-	end)
+	parser:help_max_width(100)
+	parser:argument("file", "A Lua file that returns a broadcaster with the option share."):argname "FILE"
+	parser:option("--timeout", "Seconds for writing the waiting events at the end.", "5"):argname "SECONDS"
+		:convert(timeout_from)
 end
 
-local function tell(message)
-	io.stderr:write("evrec: ", message, "\n")
-end
-
--- Returns the broadcaster of the file; or nil and a message.
-local function load_broadcaster(file)
+--- Returns the broadcaster of the file; or nil and a message.
+---@param file string
+---@return table? broadcaster, string? message
+function serve.load(file)
 	local chunk, message = loadfile(file)
 	if not chunk then
 		return nil, message
@@ -58,7 +62,7 @@ local function drive(broadcaster, file)
 		broadcaster:poll()
 		local role = broadcaster:stats().share
 		if TOLD[role] and role ~= told then
-			tell(file .. ": " .. TOLD[role])
+			terminal.tell(file .. ": " .. TOLD[role])
 			told = role
 		end
 		local longest = role == "seeking" and SEEKING or LONGEST
@@ -77,9 +81,9 @@ end
 ---@param arguments { file: string, timeout: number }
 ---@return integer
 function serve.run(arguments)
-	local broadcaster, message = load_broadcaster(arguments.file)
+	local broadcaster, message = serve.load(arguments.file)
 	if not broadcaster then
-		tell(message)
+		terminal.tell(message)
 		return 2
 	end
 	drive(broadcaster, arguments.file)
@@ -87,7 +91,7 @@ function serve.run(arguments)
 	if written or count_dropped(stats) == 0 then
 		return 0
 	end
-	tell(arguments.file .. ": " .. why)
+	terminal.tell(arguments.file .. ": " .. why)
 	return 1
 end
 

@@ -1,0 +1,147 @@
+/* strerror_r, of GNU */
+#define _GNU_SOURCE
+
+#include "lua/terminal.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lua/seconds.h"
+
+#define LINE_MAX_BYTES 65536
+#define LONGEST_WAIT (3600 * EVREC_SECOND)
+
+int terminal_is(lua_State *L)
+{
+	lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+	return 1;
+}
+
+/* The programs lua and luajit turn SIGINT into an error of the script, which would be reported with a traceback. */
+int terminal_end_by_signals(lua_State *L)
+{
+	static const int signals[] = { SIGINT, SIGPIPE };
+	const struct sigaction end = { .sa_handler = SIG_DFL };
+	struct sigaction now;
+
+	(void)L;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+			(void)sigaction(signals[i], &end, NULL);
+		}
+	}
+	return 0;
+}
+
+/* ---- lines of standard input ---- */
+
+/* A process has one standard input. Bytes that were read, but not returned yet, are at [begin, end). */
+static struct {
+	char data[LINE_MAX_BYTES];
+	size_t begin, end;
+	bool skips; /* the rest of a line that was too long, up to its line feed */
+	bool ended;
+} input;
+
+static int push_bytes(lua_State *L, size_t len, size_t taken)
+{
+	const char *line = input.data + input.begin;
+
+	if (len > 0 && line[len - 1] == '\r') {
+		len--;
+	}
+	lua_pushlstring(L, line, len);
+	input.begin += taken;
+	return 1;
+}
+
+/* Pushes the next line of the buffer: 1; or 0 if it has none, and bytes may be read behind those that it has. */
+static int push_buffered(lua_State *L)
+{
+	while (input.begin < input.end) {
+		const size_t len = input.end - input.begin;
+		const char *feed = memchr(input.data + input.begin, '\n', len);
+		const size_t line = feed != NULL ? (size_t)(feed - (input.data + input.begin)) : len;
+
+		if (input.skips) {
+			input.skips = feed == NULL;
+			input.begin += line + (feed != NULL);
+		} else if (feed != NULL) {
+			return push_bytes(L, line, line + 1);
+		} else if (len == LINE_MAX_BYTES) {
+			input.skips = true;
+			return push_bytes(L, len, len);
+		} else {
+			break;
+		}
+	}
+	memmove(input.data, input.data + input.begin, input.end - input.begin);
+	input.end -= input.begin;
+	input.begin = 0;
+	return 0;
+}
+
+static int push_rest(lua_State *L)
+{
+	if (push_buffered(L) != 0) {
+		return 1;
+	}
+	if (input.end > 0) {
+		return push_bytes(L, input.end, input.end);
+	}
+	lua_pushnil(L);
+	return 1;
+}
+
+/* Reads once if there is anything within the time. Returns whether it did. *error is set if reading failed. */
+static bool read_more(int milliseconds, int *error)
+{
+	struct pollfd standard_input = { .fd = STDIN_FILENO, .events = POLLIN };
+	ssize_t n;
+
+	*error = 0;
+	if (poll(&standard_input, 1, milliseconds) <= 0) {
+		return false;
+	}
+	n = read(STDIN_FILENO, input.data + input.end, LINE_MAX_BYTES - input.end);
+	if (n < 0) {
+		*error = errno == EINTR || errno == EAGAIN ? 0 : errno;
+		return false;
+	}
+	input.ended = n == 0;
+	input.end += (size_t)n;
+	return true;
+}
+
+int terminal_next_line(lua_State *L)
+{
+	const bool may_read = !lua_isnoneornil(L, 1);
+	const int64_t wanted = seconds_check(L, 1, "next_line", "seconds", 0);
+	const int64_t wait = wanted < LONGEST_WAIT ? wanted : LONGEST_WAIT;
+	char text[128];
+	int error;
+
+	while (may_read && !input.ended) {
+		if (push_buffered(L) != 0) {
+			return 1;
+		}
+		if (!read_more((int)(wait / (EVREC_SECOND / 1000)), &error)) {
+			break;
+		}
+	}
+	if (!may_read || input.ended) {
+		return push_rest(L);
+	}
+	if (error != 0) {
+		lua_pushnil(L);
+		lua_pushstring(L, strerror_r(error, text, sizeof(text)));
+		return 2;
+	}
+	lua_pushboolean(L, 0);
+	return 1;
+}

@@ -1,0 +1,31 @@
+/*
+ * terminal.h - about terminals, signals and standard input, for the command `evrec`, because Lua itself has nothing of it.
+ */
+#ifndef EVREC_LUA_TERMINAL_H
+#define EVREC_LUA_TERMINAL_H
+
+#include <lua.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Lua: core.is_terminal(descriptor) -> boolean */
+int terminal_is(lua_State *L);
+
+/*
+ * Lua: core.end_by_signals(). From now on SIGINT and SIGPIPE end the process at once, without a message; a signal that the
+ * process ignores stays ignored.
+ */
+int terminal_end_by_signals(lua_State *L);
+
+/*
+ * Lua: core.next_line([seconds]) -> the next line of standard input, without its line feed and a carriage return before
+ * it; false if no line came to its end within the seconds (a line that comes in pieces may take longer); nil at the end,
+ * with a message if reading failed. The last line needs no line feed. Without `seconds` nothing is read: the result is a
+ * line that was read before, also one whose end has not come. A line is cut after 65,536 bytes. For one thread; nothing
+ * else may read standard input.
+ */
+int terminal_next_line(lua_State *L);
+
+#pragma GCC visibility pop
+
+#endif

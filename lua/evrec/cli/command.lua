@@ -1,0 +1,95 @@
+-- The command `evrec`, which lua/bin/evrec runs: reads its arguments, and calls the module of a subcommand.
+local argparse = require "argparse"
+local evrec = require "evrec"
+local core = require "evrec.core"
+
+local terminal = require "evrec.cli.terminal"
+
+local command = {}
+
+-- The subcommands in the order of the help. The module evrec.cli.NAME adds a subcommand's arguments to a parser, and
+-- runs it; it is loaded if it is called.
+local SUBCOMMANDS = {
+	{ name = "events", summary = "List events, and watch them." },
+	{ name = "record", summary = "Record an event from a shell script." },
+	{ name = "replay", summary = "Run recorded events through other options, and tell what each loses." },
+	{ name = "explain", summary = "Tell why an object fell silent." },
+	{ name = "lint", summary = "Check recorded events for what makes them useless." },
+	{ name = "serve", summary = "Write the events of all processes that share a recorder." },
+}
+
+local function module_of(name)
+	return require("evrec.cli." .. name)
+end
+
+-- The first argument that is no option: no option before it takes a value.
+local function called(arguments)
+	for _, argument in ipairs(arguments) do
+		if not argument:find "^%-" then
+			return argument
+		end
+	end
+end
+
+-- Joins a long option and a number below zero behind it, which the parser would take for an option.
+local function with_joined_numbers(arguments)
+	local joined = {}
+	for _, argument in ipairs(arguments) do
+		if argument:find "^%-%d" and (joined[#joined] or ""):find "^%-%-%w[^=]*$" then
+			joined[#joined] = joined[#joined] .. "=" .. argument
+		else
+			joined[#joined + 1] = argument
+		end
+	end
+	return joined
+end
+
+local function make_parser(arguments)
+	local parser = argparse("evrec", "Kubernetes event recorder")
+	parser:command_target "subcommand"
+	parser:flag("--version", "Print the version and exit."):action(function()
+		print("evrec " .. evrec._VERSION)
+		os.exit(0)
+	end)
+	for _, subcommand in ipairs(SUBCOMMANDS) do
+		local its_parser = parser:command(subcommand.name):summary(subcommand.summary)
+		if subcommand.name == called(arguments) then
+			module_of(subcommand.name).define(its_parser)
+		end
+	end
+	return parser
+end
+
+-- Runs a subcommand. Whatever it raises is one line, and a status.
+local function run(subcommand, arguments)
+	local ok, result = pcall(function()
+		local status = subcommand.run(arguments)
+		terminal.flush()
+		return status
+	end)
+	if ok then
+		return result
+	elseif type(result) ~= "table" then
+		result = { status = 1, message = tostring(result) }
+	end
+	if result.message then
+		terminal.tell(result.message)
+	end
+	return result.status
+end
+
+--- Runs the command.
+---@param arguments string[]
+---@return integer status 0, 1 or 2, as the subcommand says; 2 if the arguments are wrong
+function command.run(arguments)
+	core.end_by_signals()
+	arguments = with_joined_numbers(arguments)
+	local ok, result = make_parser(arguments):pparse(arguments)
+	if not ok then
+		terminal.tell(result .. " (see evrec --help)")
+		return 2
+	end
+	return run(module_of(result.subcommand), result)
+end
+
+return command

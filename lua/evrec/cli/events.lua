@@ -1,0 +1,305 @@
+-- evrec events: lists and watches events as `kubectl events` does, of a cluster, a store, or lines.
+local evrec = require "evrec"
+local kinds = require "evrec.kinds"
+local options = require "evrec.options"
+
+local event_arguments = require "evrec.cli.event_arguments"
+local event_output = require "evrec.cli.event_output"
+local group = require "evrec.cli.group"
+local sort = require "evrec.cli.sort"
+local sources = require "evrec.cli.sources"
+local stored_event = require "evrec.cli.stored_event"
+local terminal = require "evrec.cli.terminal"
+
+local events = {}
+
+events.define = event_arguments.define
+
+-- ---- reading ----
+
+local function flag(option)
+	return option == "for_object" and "--for" or "--" .. option:gsub("_", "-")
+end
+
+-- Ends the command. The message names flags, and neither a function nor a place in a Lua file.
+local function failed(status, message)
+	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^source:%a+: ", ""):gsub("option '([%l_]+)'", flag)
+	local store = message:match "^(.*) is an event store, not lines of events$"
+	if store then
+		status, message = 2, store .. " is an event store: use --store"
+	end
+	terminal.fail(status, message)
+end
+
+-- On a cluster `kubectl events --for` compares the object's apiVersion, too; a recorder may leave it out elsewhere.
+local function with_api_version(source, for_object)
+	local resource, name = options.kind_and_name(for_object)
+	local kind = kinds.find(resource, source)
+	return kind and { kind = kind.kind, api_version = kind.api_version, name = name } or for_object
+end
+
+-- Begins a query or a watch. Returns an iterator of events as the source has them: JSON. Deleted events are left out.
+-- The counter, if there is one, counts them.
+local function texts(begin, source, query, counter)
+	local ok, next_event, message = pcall(begin, source, query)
+	if not ok then
+		failed(2, next_event) -- only misuse is raised
+	elseif not next_event then
+		failed(1, message)
+	end
+	return function()
+		local read, event, json, deleted
+		repeat
+			read, event, json, deleted = pcall(next_event)
+			if not read then
+				failed(1, event)
+			end
+		until not deleted
+		if counter then
+			(json and counter.add or counter.clear)()
+		end
+		return json
+	end
+end
+
+local function decode(json, arguments)
+	local event = stored_event.decode(json)
+	if type(event.metadata) == "table" and not arguments.show_managed_fields then
+		event.metadata.managedFields = nil
+	end
+	return event
+end
+
+-- ---- the order ----
+
+-- Reads all events, and returns an iterator over them in the order of a key. Only keys and texts stay in memory.
+local function sorted(next_text, key)
+	local entries = {}
+	for json in next_text do
+		entries[#entries + 1] = { key = key(stored_event.decode(json)), place = #entries, json = json }
+	end
+	sort.entries(entries)
+	local i = 0
+	return function()
+		i = i + 1
+		return entries[i] and entries[i].json
+	end
+end
+
+-- The order of an API server's list, in which `kubectl get events` prints.
+local function by_name(event)
+	local metadata = stored_event.part(event, "metadata")
+	return stored_event.text(metadata, "namespace") .. "/" .. stored_event.text(metadata, "name")
+end
+
+-- Raises if no event has the path, as it is misspelt then.
+local function found_once(key, path)
+	local found, any = false, false
+	return function(event)
+		local value = key(event)
+		found, any = found or value ~= nil, true
+		if type(value) == "table" then
+			terminal.fail(1, ("--sort-by: %s is no text or number"):format(path))
+		end
+		return value
+	end, function()
+		if any and not found then
+			terminal.fail(1, ("couldn't find any field with path %q in the list of objects"):format(path))
+		end
+	end
+end
+
+-- The newest events come first from a source that is to return `limit` of them; the list shows them last.
+local function reversed(next_text)
+	local list = {}
+	for json in next_text do
+		list[#list + 1] = json
+	end
+	return function() return table.remove(list) end
+end
+
+-- Returns an iterator over the events of the list, in the order in which they are printed.
+local function listed(source, query, arguments, counter)
+	local field = arguments.sort_by or arguments.output == "wide" and "name" or "lastTimestamp"
+	local ordered = { order = arguments.limit and "newest" or "oldest", limit = arguments.limit }
+	for name, value in pairs(query) do
+		ordered[name] = value
+	end
+	local next_text = texts(source.query, source, ordered, counter)
+	if field == "lastTimestamp" then
+		return arguments.limit and reversed(next_text) or next_text
+	elseif field == "name" and not arguments.sort_by then
+		return sorted(next_text, by_name)
+	end
+	local key, path = sort.key_of(field)
+	if not path then
+		return sorted(next_text, key)
+	end
+	local checked, finish = found_once(key, path)
+	local next_sorted = sorted(next_text, checked)
+	finish()
+	return next_sorted
+end
+
+-- ---- printing ----
+
+local function tell_nothing(namespace)
+	io.stderr:write(namespace and ("No events found in %s namespace.\n"):format(terminal.cell(namespace))
+		or "No events found.\n")
+end
+
+-- The title of a page, and what it shows from where, in one line.
+local function heading(arguments, namespace, clock)
+	local subtitle = { ("from %s, read %s UTC"):format(sources.describe(arguments),
+		os.date("!%Y-%m-%d %H:%M:%S", math.floor(clock:now()))) }
+	for _, name in ipairs { "for_object", "mentions", "reason", "action", "controller", "instance", "field_selector" } do
+		if arguments[name] then
+			subtitle[#subtitle + 1] = ("%s %s"):format((name:gsub("_.*", "")), arguments[name])
+		end
+	end
+	return namespace and "Events in " .. namespace or "Events", table.concat(subtitle, "; ")
+end
+
+-- What a store's suppressions can be selected by; other filters leave no suppression.
+local UNKNOWN_OF_SUPPRESSIONS = { "mentions", "controller", "instance", "action", "field_selector" }
+
+-- Returns the spans in which a store has suppressions to which the query's filters apply, for a page.
+local function suppressed_spans(source, query)
+	for _, filter in ipairs(UNKNOWN_OF_SUPPRESSIONS) do
+		if query[filter] then
+			return {}
+		end
+	end
+	local types = query.types and {}
+	for _, name in ipairs(query.types or {}) do
+		types[name] = true
+	end
+	local ok, notes, message = pcall(source.suppressions, source, {
+		for_object = query.for_object, since = query.since, before = query.before,
+	})
+	if not ok or not notes then
+		failed(1, ok and message or notes)
+	end
+	return require "evrec.cli.html.items".of_suppressions(notes, function(note)
+		return (not query.namespace or query.namespace == note.object.namespace)
+			and (not query.reason or query.reason == note.reason) and (not types or types[note.type] == true)
+	end)
+end
+
+local function settings_of(arguments, namespace, clock)
+	local title, subtitle = heading(arguments, namespace, clock)
+	return {
+		title = title,
+		subtitle = subtitle,
+		write = terminal.write,
+		escape = arguments.group and terminal.cell or terminal.escaper(),
+		paint = terminal.has_colours() and terminal.paint or nil,
+		now = function() return clock:now() end,
+		headers = not arguments.no_headers,
+		namespaces = arguments.all_namespaces,
+		stream = arguments.watch,
+	}
+end
+
+local function print_groups(next_text, arguments, settings)
+	local groups = group.new(arguments.group[1] or "object", arguments.all_namespaces)
+	for json in next_text do
+		groups:add(stored_event.decode(json))
+	end
+	groups:sort() -- the order of groups that have the same key below
+	local entries, list = {}, {}
+	for i, found in ipairs(groups.list) do
+		entries[i] = { key = found[sort.NAMES[arguments.sort_by or "lastTimestamp"]], place = i, group = found }
+	end
+	sort.entries(entries)
+	for i, entry in ipairs(entries) do
+		list[i] = entry.group
+	end
+	event_output.groups(groups, list, settings)
+	return #list
+end
+
+-- Prints the events of the list. `each` gets them. Returns their number.
+local function print_list(next_text, arguments, output, each)
+	local count = 0
+	for json in next_text do
+		local event = decode(json, arguments)
+		count = count + 1
+		output.event(event)
+		each(event)
+	end
+	output.flush()
+	return count
+end
+
+-- The same for no two states of events.
+local function identity(event)
+	local metadata = stored_event.part(event, "metadata")
+	return ("%s/%s %s %d"):format(stored_event.text(metadata, "namespace"), stored_event.text(metadata, "name"),
+		stored_event.text(metadata, "resourceVersion"), stored_event.count(event))
+end
+
+-- The watch begins before the list is read, so that no event falls between the two; the events that the list shows are
+-- not shown again.
+local function list_and_watch(source, query, arguments, output, counter)
+	local next_written, shown = texts(source.watch, source, query), {}
+	print_list(listed(source, query, arguments, counter), arguments, output, function(event)
+		shown[identity(event)] = true
+	end)
+	terminal.flush()
+	for json in next_written do
+		local event = decode(json, arguments)
+		if not shown[identity(event)] then
+			output.event(event)
+			output.flush()
+			terminal.flush()
+		end
+	end
+end
+
+-- Whether the first line is printed after the last event was read; else progress would stand among the lines.
+local function waits(arguments)
+	return not arguments.output or arguments.output == "wide" or arguments.output == "html" or arguments.sort_by ~= nil
+end
+
+local function nothing() end
+
+--- Runs it. Returns the command's status.
+---@param arguments table
+---@return integer
+function events.run(arguments)
+	local misuse = event_arguments.misuse(arguments)
+	if misuse then
+		terminal.fail(2, misuse)
+	end
+	local source, default_namespace = sources.open(arguments)
+	local namespace = not arguments.all_namespaces and (arguments.namespace or default_namespace) or nil
+	local query = event_arguments.query(arguments, namespace)
+	if query.for_object and not arguments.store and not arguments.lines then
+		query.for_object = with_api_version(source, query.for_object)
+	end
+	local clock = evrec.clock()
+	local settings = settings_of(arguments, namespace, clock)
+	local counter = waits(arguments) and terminal.progress(clock, "events read")
+	if arguments.group then
+		query.order, query.limit = "newest", arguments.limit
+		local count = print_groups(texts(source.query, source, query, counter), arguments, settings)
+		if count == 0 then
+			tell_nothing(namespace)
+		end
+		return 0
+	end
+	settings.suppressed = function()
+		return arguments.store and suppressed_spans(source, query) or {}
+	end
+	local output = event_output.new(arguments.output or "table", settings)
+	if arguments.watch then
+		list_and_watch(source, query, arguments, output, counter)
+	elseif print_list(listed(source, query, arguments, counter), arguments, output, nothing) == 0 then
+		tell_nothing(namespace)
+	end
+	output.finish()
+	return 0
+end
+
+return events

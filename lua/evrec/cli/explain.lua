@@ -1,0 +1,251 @@
+-- evrec explain KIND/NAME: tells why an object fell silent, from a trace, from the process that writes for a share, or
+-- from an event store.
+local evrec = require "evrec"
+local kinds = require "evrec.kinds"
+local options = require "evrec.options"
+
+local age = require "evrec.cli.age"
+local replay = require "evrec.cli.replay"
+local replay_table = require "evrec.cli.replay_table"
+local serve = require "evrec.cli.serve"
+local terminal = require "evrec.cli.terminal"
+local variants = require "evrec.cli.variants"
+
+local explain = {}
+
+-- The default key of the spam filter, and the reason.
+local BY_REASON = "source.component,source.host,involvedObject.kind,involvedObject.namespace,involvedObject.name,"
+	.. "involvedObject.uid,involvedObject.apiVersion,type,reason"
+
+local DESCRIPTION = "Tell which events of an object were combined, limited in rate or lost, and why: as a trace of "
+	.. "recorded events has it, or as the process that writes the events of a share remembers it, or as an event store "
+	.. "has it, if its sink has the option suppressions. Exits with 0; 1 if nothing is known of the object, or reading "
+	.. "failed; 2 on misuse."
+
+local EPILOG = [[
+Examples:
+   evrec explain cronjob/hello --trace events.trace
+   evrec explain pod/web-0 -n shop --share /etc/evrec/events.lua
+   evrec explain pod/web-0 -n shop --store events.db]]
+
+local function object_from(text)
+	if options.kind_and_name(text) then
+		return text
+	end
+	return nil, ("expected KIND/NAME, got '%s'"):format(text)
+end
+
+--- Adds the arguments to a parser of argparse.
+function explain.define(parser)
+	parser:description(DESCRIPTION)
+	parser:epilog(EPILOG)
+	parser:help_max_width(100)
+	parser:argument("object", "The object, such as pod/web-0."):argname "KIND/NAME":convert(object_from)
+	parser:option("-n --namespace", "Of this namespace; else of any."):argname "NAME"
+	parser:mutex(
+		parser:option("--trace", "Recorded events, in any of the forms that evrec replay takes."):argname "TRACE",
+		parser:option("--share", "The file of evrec serve, which returns a broadcaster with the option share: its owner is "
+			.. "asked."):argname "FILE",
+		parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH")
+	parser:option("--silent-after", "A reason that goes on for longer than this after its last write is lost.", "10m")
+		:argname "TIME":convert(variants.duration "--silent-after")
+end
+
+-- ---- the object ----
+
+local function matcher(arguments)
+	local kind, name = options.kind_and_name(arguments.object)
+	local known = kinds.read(kind)
+	kind = (known and known.kind or kind):lower()
+	return function(object)
+		return object.name == name and object.kind and object.kind:lower() == kind
+			and (not arguments.namespace or object.namespace == arguments.namespace)
+	end
+end
+
+-- ---- from a trace ----
+
+local function select(groups, matches)
+	local found = {}
+	for _, group in ipairs(groups) do
+		if matches(group) then
+			found[#found + 1] = group
+		end
+	end
+	table.sort(found, function(a, b) return replay_table.before(a, b, function(g) return g.count end) end)
+	return found
+end
+
+local function since_first(group, time)
+	return time and age.of_seconds(time - group.first) or "never"
+end
+
+local function print_groups(found)
+	local rows = { { "REASON", "TYPE", "COUNT", "WRITTEN", "COMBINED", "RATE LIMITED", "LAST WRITTEN AFTER",
+		"LAST AFTER" } }
+	for i, group in ipairs(found) do
+		local tally = group.variants[1]
+		rows[i + 1] = {
+			group.reason, group.type, group.count, tally.created + tally.patched, tally.aggregated, tally.rate_limited,
+			since_first(group, tally.last_write), since_first(group, group.last),
+		}
+	end
+	terminal.write_rows(rows)
+end
+
+-- The other reasons that take tokens from the same bucket.
+local function sharers(group, found, variant)
+	local key, reasons = replay_table.spam_key(group, variant), {}
+	for _, other in ipairs(found) do
+		if other ~= group and other.reason ~= group.reason and replay_table.spam_key(other, variant) == key then
+			reasons[#reasons + 1] = other.reason
+		end
+	end
+	return key, reasons
+end
+
+local function print_why(lost, found, variant)
+	local group, tally = lost.group, lost.group.variants[1]
+	local key, reasons = sharers(group, found, variant)
+	local text = ("%s: %d of %d occurrences are lost, as there was no token for them"):format(group.reason, tally.unseen,
+		group.count)
+	if #reasons > 0 then
+		text = text .. (". Its bucket (%s) is also that of %s"):format(key, table.concat(reasons, ", "))
+	end
+	if #lost.cured_by > 0 then
+		text = text .. ". A spam_key_func that adds the reason shows it"
+	end
+	terminal.write_prose(text .. ".")
+end
+
+local function explain_trace(arguments)
+	local result = replay.results(arguments.trace, { { spam_key = BY_REASON } }, arguments.silent_after)
+	local found, any = select(result.groups, matcher(arguments)), false
+	if #found == 0 then
+		terminal.tell(("no event of %s was recorded"):format(arguments.object))
+		return 1
+	end
+	terminal.write_prose(("By %s, %s: %s."):format(result.trace.source, result.trace.description,
+		replay_table.exactness(result.trace)))
+	terminal.write "\n"
+	print_groups(found)
+	terminal.write "\n"
+	for _, lost in ipairs(result.lost) do
+		for _, group in ipairs(found) do
+			if lost.group == group then
+				any = true
+				print_why(lost, found, result.variants[1])
+			end
+		end
+	end
+	if not any then
+		terminal.write(("No reason went on for longer than %s without a write.\n"):format(
+			age.of_seconds(arguments.silent_after)))
+	end
+	return 0
+end
+
+-- ---- from the owner of a share ----
+
+local function explain_share(arguments)
+	local broadcaster, message = serve.load(arguments.share)
+	if not broadcaster then
+		terminal.fail(2, message)
+	end
+	local sinks
+	sinks, message = broadcaster:explain(nil, 5)
+	local role = broadcaster:stats().share
+	broadcaster:shutdown(0)
+	if not sinks then
+		terminal.fail(1, message)
+	elseif role ~= "worker" then
+		terminal.fail(1, ("%s: no process writes the events of this share"):format(arguments.share))
+	end
+	local rows = { { "SINK", "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "NEXT TOKEN", "MESSAGE" } }
+	local matches = matcher(arguments)
+	for _, sink in ipairs(sinks) do
+		for _, s in ipairs(sink.suppressed) do
+			if matches(s.object) then
+				rows[#rows + 1] = { sink.name, s.stage, s.cause or "", ("%d"):format(s.count), s.reason, s.type or "",
+					s.next_token_in and age.of_seconds(s.next_token_in) or "", s.message or "" }
+			end
+		end
+	end
+	if #rows == 1 then
+		terminal.tell(("no event of %s was suppressed lately"):format(arguments.object))
+		return 1
+	end
+	terminal.write(terminal.cell(("By the process that writes for %s."):format(arguments.share)) .. "\n\n")
+	terminal.write_rows(rows)
+	return 0
+end
+
+-- ---- from a store ----
+
+-- Adds up the suppressions that differ in time alone; the newest comes first. Returns the sums, and the number of notes
+-- that the store lacks.
+local function sums_of(suppressions, matches)
+	local sums, by_key, lost = {}, {}, 0
+	for note in suppressions do
+		if note.stage == "lost" then
+			lost = lost + note.count
+		elseif matches(note.object) then
+			local key = table.concat({ note.object.namespace, note.stage, note.cause, note.reason, note.type, note.key }, "\n")
+			local sum = by_key[key]
+			if not sum then
+				by_key[key], sums[#sums + 1] = note, note
+			else
+				sum.count, sum.first = sum.count + note.count, math.min(sum.first, note.first)
+			end
+		end
+	end
+	return sums, lost
+end
+
+local function explain_store(arguments)
+	local name = arguments.object:match "[^/]+$"
+	local opened, suppressions, message = pcall(function()
+		return evrec.store({ path = arguments.store }):suppressions { for_object = { name = name } }
+	end)
+	if not opened or not suppressions then
+		terminal.fail(1, opened and message or suppressions)
+	end
+	local sums, lost = sums_of(suppressions, matcher(arguments))
+	local rows = { { "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "FIRST", "LAST", "MESSAGE" } }
+	local now = evrec.clock():now()
+	for i, sum in ipairs(sums) do
+		rows[i + 1] = { sum.stage, sum.cause, ("%d"):format(sum.count), sum.reason, sum.type,
+			age.of_seconds(now - sum.first), age.of_seconds(now - sum.last), sum.message }
+	end
+	if #sums > 0 or lost > 0 then
+		terminal.write(terminal.neutral(("By the suppressions in the event store %s.\n\n"):format(arguments.store)))
+	end
+	if #sums > 0 then
+		terminal.write_rows(rows)
+	end
+	if lost > 0 then
+		terminal.write(("\nThe store lacks %d notes, perhaps some of this object.\n"):format(lost))
+	end
+	if #sums == 0 then
+		terminal.tell(("no suppressed event of %s is in the store, whose sink needs the option suppressions = true"):format(
+			arguments.object))
+		return 1
+	end
+	return 0
+end
+
+--- Runs it. Returns the command's status.
+---@param arguments table
+---@return integer
+function explain.run(arguments)
+	if arguments.trace then
+		return explain_trace(arguments)
+	elseif arguments.share then
+		return explain_share(arguments)
+	elseif arguments.store then
+		return explain_store(arguments)
+	end
+	terminal.fail(2, "expected --trace, --share or --store")
+end
+
+return explain

@@ -1,0 +1,144 @@
+-- Occurrences, in the order of time, from events that a correlator has made: there a count, and the times of the first
+-- and the last one, stand for them.
+local stored_event = require "evrec.cli.stored_event"
+
+local occurrences = {}
+occurrences.__index = occurrences
+
+local COMBINED = "(combined from similar events): "
+
+function occurrences.new()
+	return setmetatable({
+		spans = {}, -- { event =, at =, step =, left = }: `left` occurrences, the first of them at `at`
+		known = {}, -- by namespace and name: the event's count and last time until now
+		count = 0,
+		reconstructed = 0, -- occurrences whose time is not known
+	}, occurrences)
+end
+
+local function without_prefix(message)
+	if type(message) == "string" and message:sub(1, #COMBINED) == COMBINED then
+		return message:sub(#COMBINED + 1)
+	end
+	return message
+end
+
+--- Returns what correlates of an event.
+---@param object table of core/v1, as decoded from JSON
+---@return table
+function occurrences.fields(object)
+	local metadata = object.metadata
+	return {
+		metadata = { name = metadata.name, namespace = metadata.namespace },
+		involvedObject = object.involvedObject,
+		related = object.related,
+		type = object.type,
+		reason = object.reason,
+		action = object.action,
+		message = without_prefix(object.message),
+		source = object.source,
+		reportingComponent = object.reportingComponent,
+		reportingInstance = object.reportingInstance,
+	}
+end
+
+local function number(value)
+	return type(value) == "number" and value or nil
+end
+
+--- Returns the count of an event, and the times of its first and last occurrence as far as it has them.
+---@param object table of core/v1, as decoded from JSON
+---@return integer count, number? first, number? last seconds since 1970
+function occurrences.times(object)
+	local series, time_of = stored_event.series(object) or {}, stored_event.time
+	local count = number(series.count) or number(object.count) or 1
+	local time = time_of(object, "eventTime")
+	local first = time or time_of(object, "firstTimestamp")
+	local last = time_of(series, "lastObservedTime") or time_of(object, "lastTimestamp") or time
+	return math.max(count, 1), first or last, last or first
+end
+
+-- Spreads `left` occurrences evenly, the first one at `at`.
+local function add_span(self, event, at, step, left)
+	self.spans[#self.spans + 1] = { event = event, at = at, step = step, left = left, order = #self.spans }
+	self.count = self.count + left
+end
+
+--- Takes an event as a server has it by now.
+---@param fields table of `occurrences.fields`
+---@param count integer
+---@param first number when the first of them happened
+---@param last number likewise
+function occurrences:observe(fields, count, first, last)
+	local key = ("%s/%s"):format(fields.metadata.namespace, fields.metadata.name)
+	local before = self.known[key]
+	if before and count > before.count then
+		local more = count - before.count
+		local step = math.max(last - before.last, 0) / more
+		add_span(self, fields, before.last + step, step, more)
+		self.reconstructed = self.reconstructed + more - 1
+	elseif not before or (count < before.count and first > before.last) then
+		add_span(self, fields, first, count > 1 and math.max(last - first, 0) / (count - 1) or 0, count)
+		self.reconstructed = self.reconstructed + math.max(count - 2, 0)
+	else
+		return
+	end
+	self.known[key] = { count = count, last = last, fields = fields }
+end
+
+--- Returns what is known of an event.
+---@param namespace string
+---@param name string
+---@return { count: integer, last: number, fields: table }?
+function occurrences:event(namespace, name)
+	return self.known[("%s/%s"):format(namespace, name)]
+end
+
+-- ---- a heap of spans, the one that is next on top ----
+
+local function before(a, b)
+	return a.at < b.at or (a.at == b.at and a.order < b.order)
+end
+
+local function sink_down(heap, i)
+	while true do
+		local least = i
+		for child = 2 * i, 2 * i + 1 do
+			if heap[child] and before(heap[child], heap[least]) then
+				least = child
+			end
+		end
+		if least == i then
+			return
+		end
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	end
+end
+
+--- Returns an iterator of all occurrences in the order of time. What was observed is used up.
+---@return fun(): table? fields, number? time
+function occurrences:each()
+	local heap = self.spans
+	for i = math.floor(#heap / 2), 1, -1 do
+		sink_down(heap, i)
+	end
+	return function()
+		local span = heap[1]
+		if not span then
+			return nil
+		end
+		local event, time = span.event, span.at
+		span.at, span.left = span.at + span.step, span.left - 1
+		if span.left == 0 then
+			heap[1] = heap[#heap]
+			heap[#heap] = nil
+		end
+		if heap[1] then
+			sink_down(heap, 1)
+		end
+		return event, time
+	end
+end
+
+return occurrences

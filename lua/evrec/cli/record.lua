@@ -1,0 +1,222 @@
+-- evrec record OBJECT TYPE REASON MESSAGE: events of shell scripts.
+--
+-- Each call is a process, so the counts of events are in a state file: equal calls are one event. Calls at the same
+-- time wait for the file, one after the other.
+local core = require "evrec.core"
+local kinds = require "evrec.kinds"
+
+local record_session = require "evrec.cli.record_session"
+local record_target = require "evrec.cli.record_target"
+local terminal = require "evrec.cli.terminal"
+local variants = require "evrec.cli.variants"
+
+local record = {}
+
+local UNLIMITED = 1000000000 -- burst size: a script says what it wants to be seen
+local IDLE = 0.2 -- seconds without a line, after which the state file is free for other processes
+local LAST_READ = 1 -- seconds at most for the lines that are in the pipe when a signal comes
+local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends, in a shell
+
+local function seconds(text)
+	local number = tonumber(text)
+	if not number or not (number >= 0 and number <= 86400) then
+		return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
+	end
+	return number
+end
+
+local function define_event(parser)
+	parser:group("The event",
+		parser:option("-n --namespace", "Of the object and the event."):argname "NAME":default "default",
+		parser:option("--component", "Who reports the event."):argname "NAME":default "evrec",
+		parser:option("--host", "Where the reporter runs."):argname "NAME",
+		parser:option("--related", "A second object that the event is about."):argname "KIND/NAME",
+		parser:option("--action", "What was done, in CamelCase."):argname "ACTION")
+end
+
+local function define_target(parser)
+	parser:group("Where it is written",
+		parser:option("--store", "Into an event store, which is made if need be; else into the cluster."):argname "PATH",
+		parser:option("--lines", "Into a file, one JSON text a line; - is standard output."):argname "PATH",
+		parser:option("--kubeconfig", "The kubeconfig, instead of $KUBECONFIG or ~/.kube/config."):argname "PATH",
+		parser:option("--context", "The kubeconfig's context."):argname "NAME",
+		parser:option("--allow-exec", "A credential plugin that the kubeconfig may run, such as aws; may be repeated.")
+			:argname "COMMAND":count "*",
+		parser:option("--state-file", "Where counts are kept between calls: by default PATH.state, for a cluster a file in "
+			.. "$XDG_STATE_HOME/evrec."):argname "PATH",
+		parser:option("--burst-size", "Events about one object at once; after them, --qps limits. Else there is no limit.")
+			:argname "N":convert(variants.number("--burst-size", 1, true)):default(tostring(UNLIMITED)):show_default(false),
+		parser:option("--qps", "Events a second about one object, such as 1 or 1/300."):argname "NUMBER"
+			:convert(variants.number("--qps", 0)),
+		parser:option("--timeout", "Seconds to wait for the write."):argname "SECONDS":default "10"
+			:convert(seconds))
+end
+
+--- Adds the arguments to a parser of argparse.
+function record.define(parser)
+	parser:description("Record an event into an event store, a file of JSON lines, or a cluster. Equal calls are one "
+		.. "event, which counts them. Exits with 0 if the event was written, 1 if it was lost, 2 on misuse.")
+	parser:epilog [[
+Examples:
+   evrec record --store events.db job/backup Warning BackupFailed 'disk /dev/sdb is full'
+   tail -F error.log | evrec record --store events.db service/shop Warning Logged -]]
+	parser:usage "Usage: evrec record [OPTION]... KIND/NAME TYPE REASON MESSAGE\n       evrec record [OPTION]... -"
+	parser:help_max_width(100)
+	parser:help_description_margin(30)
+	parser:argument("object", "What the event is about, such as job/backup; - reads KIND/NAME TYPE REASON MESSAGE from "
+		.. "each line of standard input."):argname "KIND/NAME"
+	parser:argument("type", "Normal or Warning."):argname "TYPE":args "?"
+	parser:argument("reason", "Why, in CamelCase, such as BackupFailed."):argname "REASON":args "?"
+	parser:argument("message", "A text for people; - records an event for each line of standard input."):argname "MESSAGE"
+		:args "?"
+	define_event(parser)
+	define_target(parser)
+end
+
+-- ---- recording ----
+
+local warned = {}
+
+-- A word such as jbo may be meant for a built-in kind; one with a capital, or with a group, is a kind of its own.
+local function warn_of(word)
+	if not word:find "[%u.]" and not warned[word] then
+		terminal.tell(("no built-in kind is called '%s'"):format(word))
+		warned[word] = true
+	end
+end
+
+local function object(text, arguments, what)
+	local word, name = text:match "^([^/]+)/([^/]+)$"
+	local kind = word and kinds.read(word)
+	if not kind then
+		return nil, ("%s: expected KIND/NAME, got '%s'"):format(what, text)
+	elseif not kind.built_in then
+		warn_of(word)
+	end
+	return { kind = kind.kind, apiVersion = kind.api_version, name = name, namespace = arguments.namespace }
+end
+
+-- Records one event. Returns true; or nil, a message and the name of the failure.
+local function emit(session, arguments, words)
+	local regarding, message = object(words.object, arguments, "OBJECT")
+	if not regarding then
+		return nil, message
+	end
+	return session:emit {
+		regarding = regarding, related = arguments.related, type = words.type, reason = words.reason,
+		note = words.message, action = arguments.action,
+	}
+end
+
+-- The words of a line; nil and a message if it has too few.
+local function words_of(line, arguments)
+	if arguments.object ~= "-" then
+		return { object = arguments.object, type = arguments.type, reason = arguments.reason, message = line }
+	end
+	local object_name, type_of, reason, message = line:match "^%s*(%S+)%s+(%S+)%s+(%S+)%s+(.*)$"
+	if not object_name then
+		return nil, "expected KIND/NAME TYPE REASON MESSAGE"
+	end
+	return { object = object_name, type = type_of, reason = reason, message = message }
+end
+
+-- Returns a function for each line, which returns whether the line was recorded or blank.
+local function line_recorder(session, arguments)
+	local number = 0
+	return function(line)
+		number = number + 1
+		if not line:find "%S" then
+			return true
+		end
+		local words, message = words_of(line, arguments)
+		local ok
+		if words then
+			ok, message = emit(session, arguments, words)
+		end
+		if not ok then
+			terminal.tell(("standard input: line %d: %s"):format(number, message))
+		end
+		session:tell()
+		return ok
+	end
+end
+
+-- Calls `take` for the lines that are there already, and for the last one, whose end has not come.
+local function take_rest(take, clock)
+	local deadline = clock:now() + LAST_READ
+	local line = core.next_line(0)
+	while line and clock:now() < deadline do
+		take(line)
+		line = core.next_line(0)
+	end
+	line = line or core.next_line()
+	while line do
+		take(line)
+		line = core.next_line()
+	end
+end
+
+-- Records an event for each line. Returns the status.
+local function record_lines(session, arguments)
+	local status, failure = 0, nil
+	local record_line = line_recorder(session, arguments)
+	local function take(text)
+		status = record_line(text) and status or 1
+	end
+	local signal = core.wait_for_signal(0)
+	while not signal do
+		local line, message = core.next_line(IDLE)
+		failure = message
+		if line then
+			take(line)
+		elseif line == false then
+			session:rest()
+		else
+			break
+		end
+		signal = core.wait_for_signal(0)
+	end
+	if failure then
+		terminal.tell("standard input: " .. failure)
+		status = 1
+	end
+	if signal then
+		take_rest(take, session.clock)
+	end
+	session:close()
+	return signal and STATUS[signal] or session.lost and 1 or status
+end
+
+-- Records the event of the arguments. Returns the status.
+local function record_one(session, arguments)
+	local ok, message, name = emit(session, arguments, arguments)
+	if not ok then
+		terminal.fail(name == "dropped" and 1 or 2, message)
+	end
+	session:close()
+	return session.lost and 1 or 0
+end
+
+--- Runs it. Returns the command's status.
+---@param arguments table as argparse made it
+---@return integer
+function record.run(arguments)
+	local from_lines = arguments.object == "-" or arguments.message == "-"
+	if arguments.object == "-" and arguments.type then
+		terminal.fail(2, "TYPE: not together with - as the object, whose lines have it")
+	elseif arguments.object ~= "-" and not arguments.message then
+		terminal.fail(2, "expected KIND/NAME TYPE REASON MESSAGE")
+	end
+	for what, text in pairs { OBJECT = arguments.object ~= "-" and arguments.object or nil,
+		["--related"] = arguments.related } do
+		local checked, message = object(text, arguments, what)
+		if not checked then
+			terminal.fail(2, message)
+		end
+		arguments.related = what == "--related" and checked or arguments.related
+	end
+	local session = record_session.new(arguments, record_target.choose(arguments))
+	return (from_lines and record_lines or record_one)(session, arguments)
+end
+
+return record

@@ -1,0 +1,121 @@
+-- The broadcaster of `evrec record`. While it is open the state file is its own, and other processes wait for it.
+local evrec = require "evrec"
+
+local sources = require "evrec.cli.sources"
+local terminal = require "evrec.cli.terminal"
+
+local record_session = {}
+record_session.__index = record_session
+
+local PAUSE = "sleep 0.02" -- between two tries to get the state file
+local TURN = "sleep 0.05" -- longer than the pause, so that a process that waits gets its turn
+local LONGEST = 1 -- seconds that the state file is kept while lines come
+
+--- Makes a session, which is not open yet.
+---@param arguments table of `evrec record`
+---@param make fun(options: table): evrec.Sink
+---@param options table for `make`
+function record_session.new(arguments, make, options)
+	return setmetatable({
+		make = make, options = options, timeout = arguments.timeout, told = {}, lost = false, clock = evrec.clock(),
+		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
+		source = { component = arguments.component, host = arguments.host },
+	}, record_session)
+end
+
+-- ---- messages ----
+
+-- A damaged state file needs no advice, as the next write mends it.
+local function with_advice(message)
+	return (message:gsub("is not a state file of evrec$", "%0; delete it, and counts begin anew"))
+end
+
+-- Refused calls were told one by one.
+local function is_refusal(message)
+	return message:find "^%d+ recording calls? w%a+ refused" ~= nil
+end
+
+--- Tells what the broadcaster reported since the last time.
+function record_session:tell()
+	while self.told[1] do
+		local report = table.remove(self.told, 1)
+		if not is_refusal(report.message) then
+			terminal.tell(with_advice(report.message))
+			self.reported = true
+		end
+	end
+end
+
+-- ---- open and closed ----
+
+local function new_broadcaster(self)
+	local told = {}
+	local broadcaster = evrec.broadcaster {
+		correlator = self.correlator,
+		on_error = function(message, name) told[#told + 1] = { message = message, name = name } end,
+	}
+	local ok, sink = pcall(self.make, self.options)
+	if not ok then
+		terminal.fail(2, sources.reworded(sink))
+	end
+	broadcaster:start_recording_to_sink(sink)
+	broadcaster:poll()
+	return broadcaster, told
+end
+
+-- Opens it unless it is. The state file is its own then, unless another process kept it for longer than the timeout.
+local function open(self)
+	local deadline = self.clock:now() + self.timeout
+	while not self.broadcaster do
+		local broadcaster, told = new_broadcaster(self)
+		local last = told[#told]
+		local busy = last and last.name == "state" and last.message:find("in use", 1, true)
+		if not busy or self.clock:now() >= deadline then
+			self.broadcaster, self.told, self.reported = broadcaster, told, false
+			self.recorder = broadcaster:new_recorder(self.source)
+			self.opened = self.clock:now()
+		else
+			broadcaster:shutdown(0)
+			os.execute(PAUSE)
+		end
+	end
+end
+
+--- Writes what waits, and lets the state file go. The next event opens the session again.
+function record_session:close()
+	if not self.broadcaster then
+		return
+	end
+	local written, stats, why = self.broadcaster:shutdown(self.timeout)
+	self.broadcaster, self.recorder = nil, nil
+	self:tell()
+	if not written and not is_refusal(why) then
+		self.lost = true
+		if not self.reported then
+			terminal.tell(why)
+		end
+	end
+	return stats
+end
+
+--- Lets the state file go if nothing is to be written for a while. Without a state file counts are in memory alone, so
+--- that the session stays open.
+function record_session:rest()
+	if self.options.state_file then
+		self:close()
+	end
+end
+
+--- Records an event.
+---@param event evrec.EventInput
+---@return boolean? ok, string? message, string? name as of recorder:emit
+function record_session:emit(event)
+	if self.broadcaster and self.options.state_file and self.clock:now() - self.opened > LONGEST then
+		self:close()
+		os.execute(TURN)
+	end
+	open(self)
+	return self.recorder:emit(event)
+end
+
+return record_session

@@ -1,0 +1,137 @@
+-- Where `evrec record` writes to, and the file that keeps its counts between calls.
+local evrec = require "evrec"
+local kubernetes = require "evrec.kubernetes"
+
+local sources = require "evrec.cli.sources"
+local terminal = require "evrec.cli.terminal"
+
+local record_target = {}
+
+local SQLITE_HEADER = "SQLite format 3\0" -- the first bytes of every file of SQLite
+local LAST_BYTES = 65536 -- of a file of lines; the last event is within them
+
+local function quoted(text)
+	return "'" .. text:gsub("'", [['\'']]) .. "'"
+end
+
+-- The folder of state files, which is made if need be. XDG Base Directory Specification.
+local function state_folder()
+	local base = os.getenv "XDG_STATE_HOME"
+	if not base or base:sub(1, 1) ~= "/" then
+		local home = os.getenv "HOME"
+		if not home then
+			terminal.fail(2, "neither HOME nor XDG_STATE_HOME is set: name a file by --state-file")
+		end
+		base = home .. "/.local/state"
+	end
+	local folder = base .. "/evrec"
+	os.execute(("mkdir -p -m 700 -- %s 2>/dev/null"):format(quoted(folder)))
+	return folder
+end
+
+-- ---- the file that is there already ----
+
+local function is_event(line)
+	local ok, event = pcall(require("cjson").decode, line)
+	return ok and type(event) == "table" and type(event.metadata) == "table"
+		and (event.involvedObject or event.regarding) ~= nil
+end
+
+-- Tells whether the last line is an event. One without a line feed may be cut off by a full disk, and does not count if
+-- there is a line before it.
+local function ends_in_event(text)
+	local whole, last = text:match "([^\n]*)\n([^\n]*)$"
+	return is_event(whole or text) or (whole == "" and last == "")
+end
+
+-- Ends the command if the file at the path is of another kind than the sink's, before a state file lies beside it. Mode
+-- "r+" does not wait for the other end of a named pipe. Only a regular file has a size.
+local function check_file(path, is_store)
+	local file, why, code = io.open(path, "r+b")
+	local size = file and file:seek "end"
+	if not size then
+		if file then
+			file:close()
+		elseif code == 21 then -- EISDIR
+			terminal.fail(2, why)
+		end
+		return
+	end
+	file:seek "set"
+	local is_sqlite = file:read(#SQLITE_HEADER) == SQLITE_HEADER
+	file:seek("set", math.max(0, size - LAST_BYTES))
+	local text = file:read "*a"
+	file:close()
+	if is_store and size > 0 and not is_sqlite then
+		terminal.fail(2, path .. " is not an event store of evrec")
+	elseif not is_store and is_sqlite then
+		terminal.fail(2, path .. " is an SQLite file: use --store for an event store")
+	elseif not is_store and size > 0 and not ends_in_event(text) then
+		terminal.fail(2, path .. " is not a file of events: its last line is none")
+	end
+	return size > 0
+end
+
+-- Ends the command if a file of SQLite is no store: once, as a state file beside it says that it was one.
+local function check_store(path, state_file)
+	local known = io.open(state_file, "rb")
+	if known then
+		known:close()
+		return
+	end
+	local iterate, message = evrec.store({ path = path }):query { limit = 1 }
+	if not iterate then
+		terminal.fail(2, message)
+	end
+end
+
+-- ---- choosing ----
+
+local function of_file(arguments, path)
+	local options = { path = path, state_file = arguments.state_file or path ~= "-" and path .. ".state" or nil }
+	if path ~= "-" and check_file(path, arguments.store ~= nil) and arguments.store then
+		check_store(path, options.state_file)
+	end
+	return evrec.sink[arguments.store and path ~= "-" and "store" or "file"], options
+end
+
+local function of_cluster(arguments)
+	local options = {
+		kubeconfig = arguments.kubeconfig, context = arguments.context,
+		allow_exec = #arguments.allow_exec > 0 and arguments.allow_exec or nil,
+	}
+	local ok, server = pcall(kubernetes.server, options)
+	if not ok then
+		terminal.fail(2, sources.reworded(server))
+	end
+	options.state_file = arguments.state_file
+		or ("%s/record-%s.state"):format(state_folder(), (server:gsub("[^%w.-]", "_")))
+	return evrec.sink.kubernetes, options
+end
+
+--- Chooses a sink by the arguments, or ends the command.
+---@param arguments table
+---@return fun(options: table): evrec.Sink make
+---@return table options with a state_file, but for lines on standard output
+function record_target.choose(arguments)
+	local path = arguments.store or arguments.lines
+	local make, options
+	if arguments.store and arguments.lines then
+		terminal.fail(2, "--store: not together with --lines")
+	elseif path == "" then
+		terminal.fail(2, (arguments.store and "--store" or "--lines") .. ": expected a path")
+	elseif arguments.state_file == "" then
+		terminal.fail(2, "--state-file: expected a path")
+	end
+	if path and (arguments.kubeconfig or arguments.context or #arguments.allow_exec > 0) then
+		terminal.fail(2, "--kubeconfig, --context and --allow-exec: not together with --store and --lines")
+	elseif path then
+		make, options = of_file(arguments, path)
+	else
+		make, options = of_cluster(arguments)
+	end
+	options.max_age = arguments.timeout > 0 and arguments.timeout or nil
+	return make, options
+end
+
+return record_target

@@ -1,0 +1,170 @@
+-- evrec replay TRACE: runs recorded events through the correlator under several variants of its options, by the clock
+-- of the events, and tells which events each variant would have written, and which it would have lost.
+local evrec = require "evrec"
+
+local json = require "evrec.cli.json"
+local replay_table = require "evrec.cli.replay_table"
+local terminal = require "evrec.cli.terminal"
+local trace = require "evrec.cli.trace"
+local variants = require "evrec.cli.variants"
+
+local replay = {}
+
+local MOST = 8 -- variants
+
+local DESCRIPTION = "Run recorded events through the correlator again, under other options: how many requests each "
+	.. "variant makes, which events it suppresses, and which variant shows the events that were lost. The first variant "
+	.. "is as recorded; the options before the first --against make the second, those behind it the third, and so on. "
+	.. "Exits with 0; 1 if reading failed; 2 on misuse."
+
+local EPILOG = [[
+TRACE is what broadcaster:start_trace wrote, which is exact; or what the API server saw, which says less:
+   kubectl get events -A -w -o json --output-watch-events, or kubectl get events -A -o json,
+   lines of an audit log, or lines of evrec.sink.file. A dash is standard input.
+
+Examples:
+   evrec replay events.trace --spam-key source.component,involvedObject.name,reason
+   evrec replay events.trace --burst-size 50 --qps 1 --against --correlate series]]
+
+local function output_from(text)
+	text = text:gsub("^=", "")
+	if text == "json" or text == "html" then
+		return text
+	end
+	return nil, ("-o: expected json or html, got '%s'"):format(text)
+end
+
+--- Adds the arguments to a parser of argparse.
+function replay.define(parser)
+	parser:description(DESCRIPTION)
+	parser:epilog(EPILOG)
+	parser:help_max_width(100)
+	parser:help_description_margin(30)
+	parser:argument("trace", "The recorded events."):argname "TRACE"
+	parser:group("Variants", variants.define(parser))
+	parser:group("Results",
+		parser:option("--silent-after", "A reason that goes on for longer than this after its last write is lost.", "10m")
+			:argname "TIME":convert(variants.duration "--silent-after"),
+		parser:option("-o --output", "json, or html (a page).")
+			:argname "FORM":convert(output_from))
+end
+
+-- ---- results ----
+
+local function is_lost(group, tally, silent_after)
+	return tally.unseen > 0 and (not tally.last_write or group.last - tally.last_write > silent_after)
+end
+
+-- The groups that the first variant lost, those with the most suppressed occurrences first.
+local function find_lost(groups, silent_after)
+	local lost = {}
+	for _, group in ipairs(groups) do
+		if is_lost(group, group.variants[1], silent_after) then
+			local cured_by = {}
+			for i = 2, #group.variants do
+				if not is_lost(group, group.variants[i], silent_after) then
+					cured_by[#cured_by + 1] = i
+				end
+			end
+			lost[#lost + 1] = { group = group, cured_by = cured_by }
+		end
+	end
+	local function unseen(group)
+		return group.variants[1].unseen
+	end
+	table.sort(lost, function(a, b) return replay_table.before(a.group, b.group, unseen) end)
+	return lost
+end
+
+-- Says for each variant how many groups it loses, and its requests a minute.
+local function sum_up(result, silent_after)
+	local trace_of = result.trace
+	local minutes = math.max((trace_of.last or 0) - (trace_of.first or 0), 60) / 60
+	for i, variant in ipairs(result.variants) do
+		variant.mean = variant.requests / minutes
+		variant.lost = 0
+		for _, group in ipairs(result.groups) do
+			variant.lost = variant.lost + (is_lost(group, group.variants[i], silent_after) and 1 or 0)
+		end
+	end
+end
+
+--- Replays a trace. Ends the command if it cannot be read.
+---@param path string
+---@param given table[]? options of variants besides the first one
+---@param silent_after number seconds
+---@return table result
+function replay.results(path, given, silent_after)
+	local source = trace.open(path)
+	local wanted, options = variants.of(source.header and source.header.correlator, given), {}
+	if #wanted > MOST then
+		terminal.fail(2, ("more than %d variants"):format(MOST))
+	end
+	for i, variant in ipairs(wanted) do
+		options[i] = variant.options
+	end
+	local ok, run = pcall(evrec.replay, options)
+	if not ok then
+		terminal.fail(2, (run:gsub("^.-evrec%.replay: ", "")))
+	end
+	local progress = terminal.progress(evrec.clock(), "pieces replayed")
+	source:feed(run, progress)
+	progress.clear()
+	local result, message = run:finish()
+	if not result then
+		terminal.fail(1, message)
+	end
+	for i, variant in ipairs(result.variants) do
+		variant.name, variant.options = wanted[i].name, wanted[i].options
+		variant.custom_key = source.header ~= nil and source.header.spam_key_func == true and not variant.options.spam_key
+	end
+	local told = result.trace
+	told.source, told.form, told.description = source.name, source.form, source:description()
+	told.lower_bound = source.form ~= "trace"
+	told.exact = not told.lower_bound and told.lost == 0 and told.malformed == 0
+	told.reconstructed, told.unknown = source.reconstructed, source.unknown
+	sum_up(result, silent_after)
+	result.lost = find_lost(result.groups, silent_after)
+	return result
+end
+
+-- Lost groups as places in the list of groups, which holds them.
+local function with_places(result)
+	local places = {}
+	for i, group in ipairs(result.groups) do
+		places[group] = i
+	end
+	for _, lost in ipairs(result.lost) do
+		lost.place, lost.group = places[lost.group], nil
+		lost.kind, lost.namespace = result.groups[lost.place].kind, result.groups[lost.place].namespace
+		lost.name, lost.reason = result.groups[lost.place].name, result.groups[lost.place].reason
+	end
+	return result
+end
+
+local function page(result)
+	local told = result.trace
+	return require "evrec.cli.html.page".page {
+		title = "The events that each variant shows",
+		subtitle = ("%s, %s: %s; hatched spans were suppressed"):format(told.source, told.description,
+			told.exact and "exact" or told.lower_bound and "lower bounds" or "not exact"),
+		views = require "evrec.cli.html.variants".views(result),
+	}
+end
+
+--- Runs it. Returns the command's status.
+---@param arguments { trace: string, given?: table[], silent_after: number, output?: string }
+---@return integer
+function replay.run(arguments)
+	local result = replay.results(arguments.trace, arguments.given, arguments.silent_after)
+	if arguments.output == "json" then
+		terminal.write(json.encode(with_places(result), "") .. "\n")
+	elseif arguments.output == "html" then
+		terminal.write(page(result))
+	else
+		replay_table.print(result, arguments.silent_after)
+	end
+	return 0
+end
+
+return replay

@@ -1,0 +1,87 @@
+-- The source that a subcommand reads events from: a store, lines, or a cluster.
+local evrec = require "evrec"
+local kubernetes = require "evrec.kubernetes"
+
+local terminal = require "evrec.cli.terminal"
+
+local sources = {}
+
+--- Adds the options that name a source to a parser of argparse, and returns them.
+function sources.define(parser)
+	return parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH",
+		parser:option("--lines", "Events, one JSON text a line, as evrec.sink.file writes them; - is standard input.")
+			:argname "PATH",
+		parser:option("--kubeconfig", "The kubeconfig, instead of $KUBECONFIG or ~/.kube/config."):argname "PATH",
+		parser:option("--context", "The kubeconfig's context."):argname "NAME",
+		parser:option("--allow-exec", "A credential plugin that the kubeconfig may run, such as aws; may be repeated.")
+			:argname "COMMAND":count "*"
+end
+
+local function check_one(arguments)
+	local named = {}
+	for _, name in ipairs { "store", "lines" } do
+		named[#named + 1] = arguments[name] and "--" .. name
+	end
+	local of_cluster = arguments.kubeconfig and "--kubeconfig" or arguments.context and "--context"
+	if of_cluster and #named > 0 then
+		named[#named + 1] = of_cluster
+	end
+	if #named > 1 then
+		terminal.fail(2, named[1] .. ": not together with " .. named[2])
+	end
+end
+
+local NO_SERVER = "^no API server: not inside a cluster, and cannot read the kubeconfig: (.-): No such file[^;]*;.*"
+
+--- Words a message of the module for people who use the command: it names no function, no place in a Lua file, and
+--- options as the command has them.
+---@param message any
+---@return string
+function sources.reworded(message)
+	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^evrec%.[%a_.]+: ", "")
+	message = message:gsub(NO_SERVER,
+		"no API server: not inside a cluster, and no %1; give --store PATH, --lines PATH or --kubeconfig PATH")
+	message = message:gsub("the options 'server' or 'kubeconfig' name one", "--kubeconfig names one")
+	message = message:gsub("the option 'context'", "--context")
+	message = message:gsub('by the option allow_exec = { ("[^"]*") }', "by --allow-exec %1")
+	return (message:gsub("option '([%l_]+)'", function(option) return "--" .. option:gsub("_", "-") end))
+end
+
+-- Calls a constructor, whose failure ends the command.
+local function made(constructor, options)
+	local ok, source, message = pcall(constructor, options)
+	if not ok or not source then
+		terminal.fail(1, sources.reworded(ok and message or source))
+	end
+	return source
+end
+
+--- Opens the source that the arguments name.
+---@param arguments { store?: string, lines?: string, kubeconfig?: string, context?: string, allow_exec: string[] }
+---@return evrec.Source source
+---@return string namespace the one that the user has not to name
+function sources.open(arguments)
+	check_one(arguments)
+	if arguments.store then
+		return made(evrec.store, { path = arguments.store }), "default"
+	elseif arguments.lines then
+		return made(evrec.lines, { path = arguments.lines }), "default"
+	end
+	local options = { kubeconfig = arguments.kubeconfig, context = arguments.context }
+	local namespace = { kubeconfig = arguments.kubeconfig, context = arguments.context }
+	options.allow_exec = #arguments.allow_exec > 0 and arguments.allow_exec or nil
+	return made(evrec.cluster, options), made(kubernetes.namespace, namespace)
+end
+
+--- Tells which source the arguments name, in words for people.
+---@param arguments { store?: string, lines?: string, context?: string }
+---@return string
+function sources.describe(arguments)
+	if arguments.store or arguments.lines then
+		local path = arguments.store or arguments.lines
+		return path == "-" and "standard input" or path
+	end
+	return arguments.context and "the cluster of the context " .. arguments.context or "the cluster"
+end
+
+return sources

@@ -1,0 +1,174 @@
+-- The terminal: text of strangers made harmless, colours, progress, and the command's own messages.
+local core = require "evrec.core"
+
+local columns = require "evrec.cli.columns"
+local controls = require "evrec.cli.controls"
+
+local terminal = {}
+
+local STDOUT, STDERR = 1, 2 -- file descriptors
+
+-- ---- text of strangers ----
+
+local CONTROL = "[%z\1-\8\11-\31\127]" -- all of ASCII but tab and line feed
+
+local function caret(control)
+	return control == "\127" and "^?" or "^" .. string.char(control:byte() + 64)
+end
+
+--- Replaces what kubectl replaces in a table: ESC and carriage return. A table in a file or a pipe is the same as
+--- kubectl's.
+---@param text string
+---@return string
+function terminal.escape(text)
+	return (text:gsub("[\27\r]", { ["\27"] = "^[", ["\r"] = "\\r" }))
+end
+
+--- Replaces all that a terminal may obey. Tabs and line feeds stay.
+---@param text string
+---@return string
+function terminal.neutral(text)
+	return controls.replace((terminal.escape(text):gsub(CONTROL, caret)), "<U+%04X>")
+end
+
+--- Replaces the same, and tabs and line feeds: the text stays in its row and its column.
+---@param text string
+---@return string
+function terminal.cell(text)
+	return (terminal.neutral(text):gsub("[\t\n]", { ["\t"] = "\\t", ["\n"] = "\\n" }))
+end
+
+--- Cuts a name behind its 64th character.
+---@param text string
+---@return string
+function terminal.cut(text)
+	local count = 0
+	for place in text:gmatch "()[^\128-\191]" do
+		count = count + 1
+		if count > 64 then
+			return text:sub(1, place - 1) .. "\226\128\166"
+		end
+	end
+	return text
+end
+
+--- Returns the function for text of strangers on standard output: `cell` on a terminal, else `escape`.
+---@return fun(text: string): string
+function terminal.escaper()
+	return core.is_terminal(STDOUT) and terminal.cell or terminal.escape
+end
+
+-- ---- colours ----
+
+--- Tells whether colours are wanted: on a terminal that has them, without NO_COLOR (no-color.org).
+---@return boolean
+function terminal.has_colours()
+	return core.is_terminal(STDOUT) and os.getenv "TERM" ~= "dumb" and os.getenv "NO_COLOR" == nil
+end
+
+local YELLOW, RESET = "\27[33m", "\27[0m"
+
+--- Colours the cells that say "Warning".
+function terminal.paint(text)
+	return text == "Warning" and YELLOW .. text .. RESET or text
+end
+
+-- ---- output and messages ----
+
+local BROKEN_PIPE = 32 -- EPIPE
+
+--- Ends the command: command.lua prints the message, and returns the status.
+---@param status integer 1: it failed; 2: misuse
+---@param message? string
+function terminal.fail(status, message)
+	error({ status = status, message = message }, 0)
+end
+
+-- Ends as a program ends that the signal SIGPIPE kills, which a shell sees as 128 and the signal's number.
+local function check(ok, why, code)
+	if not ok then
+		terminal.fail(code == BROKEN_PIPE and 141 or 1, code ~= BROKEN_PIPE and "standard output: " .. why or nil)
+	end
+end
+
+--- Writes to standard output, or ends the command.
+---@param text string
+function terminal.write(text)
+	check(io.stdout:write(text))
+end
+
+--- Writes what standard output still buffers, or ends the command.
+function terminal.flush()
+	check(io.stdout:flush())
+end
+
+local WIDTH = 100
+
+--- Writes a paragraph to standard output, in lines of at most 100 bytes if its words allow it.
+---@param text string
+---@param indent? string that of each line
+function terminal.write_prose(text, indent)
+	indent = indent or ""
+	local line
+	for word in terminal.cell(text):gmatch "[^ ]+" do
+		if line and #indent + #line + 1 + #word > WIDTH then
+			terminal.write(indent .. line .. "\n")
+			line = word
+		else
+			line = line and line .. " " .. word or word
+		end
+	end
+	terminal.write(indent .. (line or "") .. "\n")
+end
+
+--- Writes rows of cells to standard output, in columns.
+---@param rows any[][] cells of any type; the terminal's from now on
+function terminal.write_rows(rows)
+	local writer = columns.new(terminal.write)
+	for _, row in ipairs(rows) do
+		for i, value in ipairs(row) do
+			row[i] = terminal.cell(tostring(value))
+		end
+		writer:add(row)
+	end
+	writer:flush()
+end
+
+--- Prints a message for people, one line that holds nothing a terminal obeys.
+---@param message string
+function terminal.tell(message)
+	io.stderr:write("evrec: ", (terminal.neutral(message):gsub("%s*\n%s*", ". ")), "\n")
+end
+
+-- ---- progress ----
+
+local QUIET, INTERVAL, EACH = 1, 0.2, 500 -- seconds until the first line, and between two; calls between two looks
+
+--- Makes a counter that shows itself on a terminal, on standard error, if counting takes long.
+---@param clock { now: fun(self): number }
+---@param what string such as "events read"
+function terminal.progress(clock, what)
+	local counter = { count = 0 }
+	if not core.is_terminal(STDERR) then
+		function counter.add() end
+		counter.clear = counter.add
+		return counter
+	end
+	local shown, due = false, clock:now() + QUIET
+	function counter.add()
+		counter.count = counter.count + 1
+		if counter.count % EACH == 0 and clock:now() >= due then
+			io.stderr:write(("\r%d %s"):format(counter.count, what))
+			shown, due = true, clock:now() + INTERVAL
+		end
+	end
+	function counter.clear()
+		if shown then
+			io.stderr:write "\r\27[K"
+			shown = false
+		end
+	end
+	return counter
+end
+
+return terminal

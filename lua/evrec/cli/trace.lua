@@ -1,0 +1,280 @@
+-- Reads recorded events for replay, explain and lint, in any of the forms that people have of them. The form is
+-- recognised from the content:
+--
+--   trace   what broadcaster:start_trace wrote: each event as it was recorded
+--   watch   kubectl get events -A -w -o json --output-watch-events: {"type","object"}, each change of an event
+--   audit   lines of the API server's audit log, of creates and patches, at the level Request or above
+--   list    an EventList, as kubectl get events -A -o json prints it
+--   lines   an event a line, as evrec.sink.file writes them
+--
+-- All but the first went through a correlator before, which has left occurrences out: the counts of a replay are lower
+-- bounds then.
+local cjson = require "cjson"
+
+local json_stream = require "evrec.cli.json_stream"
+local occurrences = require "evrec.cli.occurrences"
+local stored_event = require "evrec.cli.stored_event"
+local terminal = require "evrec.cli.terminal"
+
+local trace = {}
+trace.__index = trace
+
+local CHUNK = 1048576 -- bytes
+local SQLITE = "SQLite format 3\0" -- the beginning of every SQLite database, such as an event store
+local START = '{"evrec_trace":'
+
+local DESCRIPTIONS = {
+	trace = "a trace of evrec",
+	watch = "a watch of events",
+	audit = "lines of an audit log",
+	list = "a list of events",
+	lines = "lines of events",
+}
+
+-- ---- reading ----
+
+local function fail(self, message)
+	terminal.fail(1, ("%s: %s"):format(self.name, message))
+end
+
+-- The next bytes of the file, those that were looked at before first; nil at the end.
+local function next_chunk(self)
+	local chunk = self.looked_at
+	if chunk then
+		self.looked_at = nil
+		return chunk
+	end
+	return self.file:read(CHUNK)
+end
+
+local function decode(self, text)
+	local ok, value = pcall(cjson.decode, text)
+	if not ok or type(value) ~= "table" then
+		fail(self, "holds something that is no JSON")
+	end
+	return value
+end
+
+-- Calls `func` for each JSON object.
+local function each_object(self, func)
+	local values = json_stream.values(function() return next_chunk(self) end)
+	for text in values do
+		func(decode(self, text))
+	end
+end
+
+local function form_of(object)
+	if type(object.object) == "table" and type(object.type) == "string" then
+		return "watch"
+	elseif object.auditID or (type(object.apiVersion) == "string" and object.apiVersion:find "^audit%.k8s%.io/") then
+		return "audit"
+	elseif type(object.items) == "table" then
+		return "list"
+	elseif object.involvedObject or object.regarding then
+		return "lines"
+	end
+end
+
+-- Reads on until the first value is whole; returns it.
+local function look_at_first(self)
+	local pieces = {}
+	local text, message = json_stream.values(function()
+		local chunk, why = self.file:read(CHUNK)
+		if why then
+			fail(self, (why:gsub("^Is", "is")))
+		elseif not pieces[1] and chunk and chunk:sub(1, #SQLITE) == SQLITE then
+			terminal.fail(2, self.name .. " is an event store: use evrec events --store")
+		end
+		pieces[#pieces + 1] = chunk
+		return chunk
+	end)()
+	self.looked_at = table.concat(pieces)
+	return text or fail(self, message or self.looked_at == "" and "is empty" or "holds no JSON")
+end
+
+--- Opens a file, and looks at its beginning. Ends the command if that is none of the forms.
+---@param path string - is standard input
+---@return table trace with the fields form, name and header (of a trace)
+function trace.open(path)
+	local self = setmetatable({ name = path == "-" and "standard input" or path }, trace)
+	local message
+	self.file, message = io.stdin, nil
+	if path ~= "-" then
+		self.file, message = io.open(path, "rb")
+	end
+	if not self.file then
+		terminal.fail(1, message)
+	end
+	local first = look_at_first(self)
+	if first:sub(1, #START) == START then
+		self.form, self.header = "trace", decode(self, first)
+	else
+		self.form = form_of(decode(self, first))
+	end
+	return self.form and self or fail(self, "holds no events: expected a trace of evrec, a watch, a list, lines of "
+		.. "events, or lines of an audit log")
+end
+
+--- Tells in words what the file is.
+---@return string
+function trace:description()
+	return DESCRIPTIONS[self.form]
+end
+
+-- ---- from events to occurrences ----
+
+-- An event of either API as one of core/v1; nil if the object is none.
+local function event_of(object)
+	if type(object) ~= "table" or type(object.metadata) ~= "table" then
+		return nil
+	end
+	local event = stored_event.to_core(object)
+	return type(event.involvedObject) == "table" and event or nil
+end
+
+-- The items of a list; none if the object, one behind the first, is something else.
+local function items_of(list)
+	return type(list.items) == "table" and list.items or {}
+end
+
+local function observe(found, object)
+	local event = event_of(object)
+	if not event then
+		return
+	end
+	local count, first, last = occurrences.times(event)
+	if last then
+		found:observe(occurrences.fields(event), count, first, last)
+	end
+end
+
+-- A patch has but the fields that it changes.
+local function observe_patch(found, reference, patch, time)
+	local known = found:event(reference.namespace, reference.name)
+	local count = occurrences.times(stored_event.to_core(patch))
+	if known then
+		local fields = {}
+		for key, value in pairs(known.fields) do
+			fields[key] = value
+		end
+		fields.message = patch.message and occurrences.fields({ metadata = {}, message = patch.message }).message
+			or fields.message
+		found:observe(fields, count, known.last, time)
+	end
+	return known ~= nil
+end
+
+local readers = {}
+
+function readers.watch(self, found)
+	each_object(self, function(line)
+		if line.type ~= "DELETED" then
+			observe(found, line.object)
+		end
+	end)
+end
+
+function readers.list(self, found)
+	each_object(self, function(list)
+		for _, object in ipairs(items_of(list)) do
+			observe(found, object)
+		end
+	end)
+end
+
+function readers.lines(self, found)
+	each_object(self, function(object) observe(found, object) end)
+end
+
+function readers.audit(self, found)
+	each_object(self, function(line)
+		local reference, request = line.objectRef, line.requestObject
+		local time = stored_event.time(line, "requestReceivedTimestamp")
+		if line.stage ~= "ResponseComplete" or type(reference) ~= "table" or reference.resource ~= "events"
+			or type(request) ~= "table" or not time then
+			return
+		end
+		local created = line.verb == "create" and event_of(request)
+		if created then
+			found:observe(occurrences.fields(created), (occurrences.times(created)), time, time)
+		elseif line.verb == "patch" and not observe_patch(found, reference, request, time) then
+			self.unknown = self.unknown + 1
+		end
+	end)
+end
+
+-- ---- what the commands do with it ----
+
+--- Gives all to a replay. Ends the command if it cannot.
+---@param replay table of evrec.replay
+---@param progress { add: fun(), clear: fun() }
+function trace:feed(replay, progress)
+	local ok, message
+	if self.form == "trace" then
+		for chunk in next_chunk, self do
+			ok, message = replay:feed(chunk)
+			progress.add()
+			if not ok then
+				fail(self, message)
+			end
+		end
+		return
+	end
+	local found = occurrences.new()
+	self.unknown = 0
+	readers[self.form](self, found)
+	for event, time in found:each() do
+		ok, message = replay:add(event, time)
+		progress.add()
+		if not ok then
+			fail(self, message)
+		end
+	end
+	self.reconstructed = found.reconstructed
+end
+
+-- The events that a trace defines; the lines of their further occurrences are short, and end with a digit.
+local function each_defined(self, func)
+	local rest = ""
+	for chunk in next_chunk, self do
+		chunk = rest .. chunk
+		local last = 0
+		for line, behind in chunk:gmatch "([^\n]*)\n()" do
+			last = behind - 1
+			local event = line:find('"event":', 1, true) and decode(self, line).event
+			if type(event) == "table" then
+				func(stored_event.to_core(event))
+			end
+		end
+		rest = chunk:sub(last + 1)
+	end
+end
+
+--- Calls `func` for each different event, as decoded from JSON.
+---@param func fun(event: table) of core/v1
+function trace:each_event(func)
+	if self.form == "trace" then
+		return each_defined(self, func)
+	end
+	local function give(object)
+		local event = event_of(object)
+		if event then
+			func(event)
+		end
+	end
+	each_object(self, function(object)
+		if self.form == "watch" then
+			give(object.object)
+		elseif self.form == "audit" then
+			give(object.requestObject)
+		elseif self.form == "list" then
+			for _, item in ipairs(items_of(object)) do
+				give(item)
+			end
+		else
+			give(object)
+		end
+	end)
+end
+
+return trace

@@ -1,0 +1,140 @@
+-- The variants of `evrec replay`: options of a correlator, from arguments and from the header of a trace.
+local times = require "evrec.times"
+
+local variants = {}
+
+-- ---- values of arguments ----
+
+--- Returns a function that reads a number, or a fraction such as 1/300.
+---@param option string
+---@param least integer
+---@param whole? boolean
+---@return fun(text: string): number?, string?
+function variants.number(option, least, whole)
+	return function(text)
+		local above, below = text:match "^(%d+)/(%d+)$"
+		local value = above and tonumber(above) / tonumber(below) or tonumber(text)
+		if not value or not (value >= least and value <= 1e9) or (whole and value ~= math.floor(value)) then
+			return nil, ("%s: expected a %snumber from %d to 1000000000, got '%s'"):format(option,
+				whole and "whole " or "", least, text)
+		end
+		return value
+	end
+end
+
+--- Returns a function that reads a duration, such as 90, 90s, 15m, 2h or 7d.
+---@param option string
+---@return fun(text: string): number?, string?
+function variants.duration(option)
+	return function(text)
+		local seconds = text:find "^%d+%.?%d*$" and tonumber(text) or times.duration(text)
+		return seconds, not seconds
+			and ("%s: expected a duration such as 90s, 15m, 2h or 7d, got '%s'"):format(option, text) or nil
+	end
+end
+
+local function correlate_from(text)
+	if text == "record" or text == "series" then
+		return text
+	end
+	return nil, ("--correlate: expected record or series, got '%s'"):format(text)
+end
+
+-- Each option: its flag, its name in evrec.replay, and its value.
+local OPTIONS = {
+	{ "--burst-size", "burst_size", "N", variants.number("--burst-size", 1, true), "Tokens of a full bucket." },
+	{ "--qps", "qps", "NUMBER", variants.number("--qps", 0), "Tokens that a bucket gains a second, such as 1 or 1/300." },
+	{ "--spam-key", "spam_key", "FIELDS", nil, "Events have a bucket of their own by these fields, separated by commas, "
+		.. "such as source.component,involvedObject.name,reason." },
+	{ "--max-events", "max_events", "N", variants.number("--max-events", 1, true),
+		"Distinct messages from which on similar events are combined." },
+	{ "--max-interval", "max_interval_in_seconds", "TIME", variants.duration "--max-interval",
+		"The pause after which distinct messages are counted anew." },
+	{ "--lru-cache-size", "lru_cache_size", "N", variants.number("--lru-cache-size", 1, true),
+		"Entries in each cache of the correlator." },
+	{ "--correlate", "correlate", "HOW", correlate_from,
+		"record, as client-go's tools/record does, or series, as its tools/events does." },
+}
+
+-- The variant that the arguments describe by now.
+local function current(arguments)
+	arguments.given = arguments.given or { {} }
+	return arguments.given[#arguments.given]
+end
+
+--- Adds the options to a parser of argparse, and returns them.
+function variants.define(parser)
+	local defined = {}
+	for _, row in ipairs(OPTIONS) do
+		local name = row[2]
+		local option = parser:option(row[1], row[5]):argname(row[3]):count "*"
+		if row[4] then
+			option:convert(row[4])
+		end
+		option:action(function(arguments, _, value) current(arguments)[name] = value end)
+		defined[#defined + 1] = option
+	end
+	defined[#defined + 1] = parser:flag("--against", "Begins the next variant."):count "*"
+		:action(function(arguments)
+			if next(current(arguments)) then
+				arguments.given[#arguments.given + 1] = {}
+			end
+		end)
+	return (table.unpack or unpack)(defined) -- luacheck: ignore
+end
+
+-- ---- names ----
+
+local SHORT = {
+	burst_size = "burst %d", qps = "qps %s", spam_key = "spam key %s", max_events = "max events %d",
+	max_interval_in_seconds = "max interval %g s", lru_cache_size = "cache %d", correlate = "%s",
+}
+
+--- Writes tokens a second as people give them: 1/300 in place of 0.0033.
+---@param qps number
+---@return string
+function variants.qps(qps)
+	local period = qps > 0 and 1 / qps or 0
+	if period > 1 and math.abs(period - math.floor(period + 0.5)) < 1e-6 then
+		return ("1/%d"):format(math.floor(period + 0.5))
+	end
+	return ("%g"):format(qps)
+end
+
+--- Tells in words which options a variant has.
+---@param options table
+---@return string
+function variants.describe(options)
+	local words = {}
+	for _, row in ipairs(OPTIONS) do
+		local value = options[row[2]]
+		if value ~= nil then
+			words[#words + 1] = SHORT[row[2]]:format(row[2] == "qps" and variants.qps(value) or value)
+		end
+	end
+	return #words > 0 and table.concat(words, ", ") or "client-go's defaults"
+end
+
+--- Returns the variants of a replay: the first one as it was recorded, if that is known, then those that were given.
+---@param recorded table? options of a trace's header; nil: client-go's defaults
+---@param given table[]? of the arguments
+---@return { name: string, options: table }[]
+function variants.of(recorded, given)
+	local all = { { name = recorded and "as recorded" or "client-go's defaults", options = recorded or {} } }
+	recorded = all[1].options
+	for _, changes in ipairs(given or {}) do
+		if next(changes) then
+			local options = {}
+			for key, value in pairs(recorded) do
+				options[key] = value
+			end
+			for key, value in pairs(changes) do
+				options[key] = value
+			end
+			all[#all + 1] = { name = variants.describe(changes), options = options }
+		end
+	end
+	return all
+end
+
+return variants

@@ -1,0 +1,52 @@
+-- The writers of JSON and YAML.
+local cjson = require "cjson"
+local lyaml = require "lyaml"
+
+local json = require "evrec.cli.json"
+local yaml = require "evrec.cli.yaml"
+
+local ODD = {
+	"", " ", "x ", "a b", "true", "No", "NULL", "~", "null", "y", "1", "1e3", "0x10", "-", "- a", "a: b", "a #b", "#", "'",
+	'"', "\\", "\n", "a\nb\n", "\t", "\27[31m", "\127", "\194\133", "\194\155", "\226\128\168", "\226\128\174",
+	"\239\187\191",
+	"\230\151\165", "\240\159\154\128", "2026-11-23T06:22:05Z", "{}", "[]", "*a", "&a", "!a", "%", "@", "`", "a,b", "=",
+}
+
+local VALUE = {
+	list = ODD, nested = { { a = { { b = 1 }, {} }, c = { 1, { 2 } } }, "x" }, empty = {}, yes = true, no = false,
+	number = 1.5, large = 123456789012, negative = -1, ["odd key: "] = 1, ["null"] = 2,
+}
+
+describe("JSON", function()
+	it("is read as it was", function()
+		assert.same(VALUE, cjson.decode(json.encode(VALUE, "")))
+		assert.equal("null", json.encode(cjson.null, ""))
+		assert.equal("1795414925", json.encode(1795414925.0, ""))
+		assert.equal("0.1", json.encode(0.1, ""))
+	end)
+
+	it("has sorted keys, and four spaces a level", function()
+		assert.equal('{\n      "a": [\n          1,\n          {}\n      ],\n      "b": "x"\n  }',
+			json.encode({ b = "x", a = { 1, {} } }, "  "))
+	end)
+
+	it("has nothing that a terminal obeys", function()
+		assert.equal([["\u001b\u007f\u0085\u009b\u202e\u2028\u2066\ufeff\u061c\u0000"]],
+			json.string "\27\127\194\133\194\155\226\128\174\226\128\168\226\129\166\239\187\191\216\156\0")
+		assert.equal('"\194\160\226\130\172\216\167\230\151\165"', json.string "\194\160\226\130\172\216\167\230\151\165")
+	end)
+end)
+
+describe("YAML", function()
+	it("is read as it was", function()
+		assert.same(VALUE, lyaml.load(yaml.encode(VALUE, "")))
+		for _, text in ipairs(ODD) do
+			assert.same({ [text] = text }, lyaml.load(yaml.encode({ [text] = text }, "")))
+		end
+	end)
+
+	it("has sorted keys, and lists as kubectl writes them", function()
+		assert.equal('items:\n- a: 1\n  b:\n  - x\n  - "1"\n- {}\nkind: List\nmetadata:\n  name: web-0\n',
+			yaml.encode({ kind = "List", items = { { b = { "x", "1" }, a = 1 }, {} }, metadata = { name = "web-0" } }, ""))
+	end)
+end)

@@ -1,0 +1,269 @@
+-- The command `evrec record`, each call a process of its own.
+local cjson = require "cjson"
+local tmpfiles = require "tmpfiles"
+
+local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
+
+local function quoted(words)
+	for i, word in ipairs(words) do
+		words[i] = "'" .. word:gsub("'", [['\'']]) .. "'"
+	end
+	return table.concat(words, " ")
+end
+
+describe("evrec record", function()
+	local prefix, remove, lines
+
+	before_each(function()
+		local _
+		prefix, _, remove = tmpfiles.new()
+		lines = prefix .. ".json"
+	end)
+
+	after_each(function()
+		remove()
+		os.execute(("rm -rf %s.*"):format(prefix))
+	end)
+
+	-- Runs the command. Returns its status, and its standard error.
+	local function record(input, ...)
+		local command = ("printf '%s' | timeout 60 %s lua/bin/evrec record %s 2>%s.err; echo $? >%s.status"):format(input,
+			interpreter, quoted { ... }, prefix, prefix)
+		os.execute(command)
+		return tonumber(tmpfiles.read(prefix .. ".status")), tmpfiles.read(prefix .. ".err")
+	end
+
+	-- Returns the events of the file in their last state, and how many lines it has.
+	local function written()
+		local events, by_name, count = {}, {}, 0
+		for line in io.lines(lines) do
+			count = count + 1
+			local event = cjson.decode(line)
+			if not by_name[event.metadata.name] then
+				events[#events + 1] = event.metadata.name
+			end
+			by_name[event.metadata.name] = event
+		end
+		for i, name in ipairs(events) do
+			events[i] = by_name[name]
+		end
+		return events, count
+	end
+
+	it("counts equal calls in one event, more than a spam filter would let through", function()
+		for _ = 1, 30 do
+			assert.equal(0, (record("", "--lines", lines, "job/backup", "Warning", "BackupFailed", "disk full")))
+		end
+		local events = written()
+		assert.equal(1, #events)
+		assert.equal(30, events[1].count)
+		assert.equal("Job", events[1].involvedObject.kind)
+		assert.equal("batch/v1", events[1].involvedObject.apiVersion)
+		assert.equal("default", events[1].metadata.namespace)
+	end)
+
+	it("counts calls at the same time in one event", function()
+		local command = "for i in 1 2 3 4 5 6 7 8; do %s lua/bin/evrec record --lines %s Pod/a Normal Same m & done; wait"
+		os.execute(command:format(interpreter, lines))
+		local events = written()
+		assert.equal(1, #events)
+		assert.equal(8, events[1].count)
+	end)
+
+	it("records each line of standard input, and tells of those that it cannot read", function()
+		local input = [[Pod/a Normal Started one\n\nPod/b Warning Failed two words\nPod/c Normal\n]]
+		local status, told = record(input, "--lines", lines, "-")
+		assert.equal(1, status)
+		assert.equal("evrec: standard input: line 4: expected KIND/NAME TYPE REASON MESSAGE\n", told)
+		local events = written()
+		assert.equal("two words", events[2].message)
+		assert.equal(2, #events)
+		assert.equal(0, (record([[first\nsecond\n]], "--lines", lines, "-n", "shop", "Pod/d", "Normal", "Line", "-")))
+		events = written()
+		assert.equal("shop", events[4].involvedObject.namespace)
+		assert.equal("second", events[4].message)
+	end)
+
+	it("takes the fields of an event from options", function()
+		assert.equal(0, (record("", "--lines", lines, "--component", "cron", "--host", "n1", "--related", "node/n1",
+			"--action", "Back", "Pod/a", "Normal", "R", "m")))
+		local event = written()[1]
+		assert.same({ component = "cron", host = "n1" }, event.source)
+		assert.equal("Node", event.related.kind)
+		assert.equal("Back", event.action)
+	end)
+
+	it("limits events about an object if it is told to", function()
+		local input = ("again\\n"):rep(40)
+		assert.equal(0, (record(input, "--lines", lines, "--burst-size", "5", "Pod/a", "Normal", "R", "-")))
+		assert.is_true(written()[1].count <= 5)
+	end)
+
+	it("exits with 2 on misuse, and with 1 if the event was lost", function()
+		for _, arguments in ipairs {
+			{ "Pod", "Normal", "R", "m" }, { "Pod/a", "Normal", "R" }, { "Pod/a", "Odd", "R", "m" }, { "-", "Normal" },
+			{ "--store", "s", "Pod/a", "Normal", "R", "m" }, { "--context", "c", "Pod/a", "Normal", "R", "m" },
+			{ "--timeout", "-1", "Pod/a", "Normal", "R", "m" }, { "--related", "x", "Pod/a", "Normal", "R", "m" },
+		} do
+			local status, told = record("", "--lines", lines, (table.unpack or unpack)(arguments)) -- luacheck: ignore 143
+			assert.equal(2, status, table.concat(arguments, " "))
+			assert.truthy(told:find "^evrec: [^\n]+\n$", told)
+		end
+		local status, told = record("", "--timeout", "0.2", "--lines", "/nowhere/lines.json", "--state-file",
+			prefix .. ".state", "Pod/a", "Normal", "R", "m")
+		assert.equal(1, status)
+		assert.truthy(told:find "No such file", told)
+	end)
+
+	-- Starts the command on a named pipe, into which a shell writes at descriptor 3 as `script` says. The script has
+	-- the command's process id in $p. Returns the command's status.
+	local function record_pipe(script, ...)
+		local command = [[
+			p_in=%s.pipe; mkfifo "$p_in" || exit; timeout 60 %s lua/bin/evrec record %s <"$p_in" 2>%s.err & p=$!
+			exec 3>"$p_in"; %s
+			wait $p; echo $? >%s.status]]
+		local words = quoted { ... }
+		os.execute(command:format(prefix, interpreter, words, prefix, script:gsub("EVREC", interpreter .. " lua/bin/evrec"),
+			prefix))
+		return tonumber(tmpfiles.read(prefix .. ".status"))
+	end
+
+	-- A shell command that waits until the file has so many lines.
+	local function until_lines(count)
+		return ("i=0; while [ $(cat %s 2>/dev/null | wc -l) -lt %d ] && [ $i -lt 500 ]; do sleep 0.02; i=$((i+1)); done; ")
+			:format(lines, count)
+	end
+
+	it("lets other processes count while it waits for lines", function()
+		local other = ("EVREC record --timeout 5 --lines %s Pod/a Normal R same 2>%s.other; "):format(lines, prefix)
+		local script = "echo same >&3; " .. until_lines(1) .. other .. "echo same >&3; " .. until_lines(3) .. "exec 3>&-"
+		assert.equal(0, record_pipe(script, "--lines", lines, "Pod/a", "Normal", "R", "-"))
+		assert.equal("", tmpfiles.read(prefix .. ".other"))
+		local events = written()
+		assert.equal(1, #events)
+		assert.equal(3, events[1].count)
+	end)
+
+	it("lets other processes count while lines come without a pause", function()
+		local other = "EVREC record --timeout 20 --lines %s Pod/b Normal R other 2>%s.other; kill $y; exec 3>&-"
+		local script = "(while sleep 0.05; do echo same; done) >&3 & y=$!; " .. until_lines(1)
+			.. other:format(lines, prefix)
+		assert.equal(0, record_pipe(script, "--lines", lines, "Pod/a", "Normal", "R", "-"))
+		assert.equal("", tmpfiles.read(prefix .. ".other"))
+	end)
+
+	it("records the last line on a signal, also without its end", function()
+		local script = "printf 'first\\nlast' >&3; " .. until_lines(1) .. "sleep 0.1; kill -TERM $p"
+		assert.equal(143, record_pipe(script, "--lines", lines, "Pod/a", "Normal", "R", "-"))
+		local events = written()
+		assert.equal("last", events[2] and events[2].message)
+	end)
+
+	it("reads many lines, long ones, and those that end in CR LF", function()
+		local text = ("x"):rep(100000)
+		assert.equal(0, (record([[one\r\n \r\n]] .. text .. [[\nend]], "--lines", lines, "Pod/a", "Normal", "R", "-")))
+		local events = written()
+		assert.equal(3, #events)
+		assert.equal("one", events[1].message)
+		assert.equal(("x"):rep(100), events[2].message:sub(1, 100))
+		assert.equal("end", events[3].message)
+		assert.equal(0, (record(("same\\n"):rep(5000), "--lines", lines, "Pod/b", "Normal", "R", "-")))
+		events = written()
+		assert.equal(5000, events[4].count)
+	end)
+
+	it("tells of a refused line once", function()
+		local status, told = record([[Pod/a Odd R m\nPod/b Normal R m\n]], "--lines", lines, "-")
+		assert.equal(1, status)
+		assert.truthy(told:find "^evrec: standard input: line 1: type: [^\n]+\n$", told)
+	end)
+
+	local function write(path, text)
+		local file = assert(io.open(path, "wb"))
+		file:write(text)
+		file:close()
+	end
+
+	local function exists(path)
+		local file = io.open(path, "rb")
+		return file ~= nil and file:close() ~= nil
+	end
+
+	-- A target that is refused, and left alone, with nothing beside it.
+	local function refuses(option, message)
+		local before = tmpfiles.read(lines)
+		local status, told = record("", option, lines, "Pod/a", "Normal", "R", "m")
+		assert.equal(2, status)
+		assert.truthy(told:find(message), told)
+		assert.equal(before, tmpfiles.read(lines))
+		assert.is_false(exists(lines .. ".state"))
+		assert.is_false(exists(lines .. ".state.lock"))
+	end
+
+	it("refuses a file of another kind, and leaves nothing beside it", function()
+		write(lines, "root:*:20000:0:99999:7:::\n")
+		refuses("--store", "is not an event store of evrec\n$")
+		refuses("--lines", "is not a file of events")
+		write(lines, [[{"kind":"Pod","metadata":{}}]])
+		refuses("--lines", "is not a file of events")
+		write(lines, "SQLite format 3\0" .. ("\0"):rep(84))
+		refuses("--lines", "is an SQLite file")
+		refuses("--store", lines)
+		write(lines, "")
+		assert.equal(0, (record("", "--lines", lines, "Pod/a", "Normal", "R", "m")))
+		local file = assert(io.open(lines, "ab"))
+		file:write '{"cut off' -- by a full disk
+		file:close()
+		assert.equal(0, (record("", "--lines", lines, "Pod/a", "Normal", "R", "m")))
+	end)
+
+	it("takes unknown kinds as they are given, and warns of a word that may be misspelt", function()
+		local status, told = record([[jbo/x Normal R m\njbo/y Normal R m\nWidget/z Normal R m\n]], "--lines", lines, "-")
+		assert.equal(0, status)
+		assert.equal("evrec: no built-in kind is called 'jbo'\n", told)
+		local store = prefix .. ".db"
+		status, told = record("", "--store", store, "widgets.example.com/foo", "Normal", "R", "m")
+		assert.equal(0, status)
+		assert.equal("", told)
+		local command = "%s lua/bin/evrec events --store %s --for Widgets.example.com/foo -o json"
+		local pipe = io.popen(command:format(interpreter, store))
+		local list = cjson.decode(pipe:read "*a")
+		pipe:close()
+		assert.same({ kind = "widgets", apiVersion = "example.com/", name = "foo", namespace = "default" },
+			list.items[1].involvedObject)
+	end)
+
+	it("has messages without names of Lua, and advice", function()
+		local home = ("HOME=%s.none KUBECONFIG= KUBERNETES_SERVICE_HOST= "):format(prefix)
+		local no_server = ("evrec: no API server: not inside a cluster, and no %s.none/.kube/config; "
+			.. "give --store PATH, --lines PATH or --kubeconfig PATH\n"):format(prefix)
+		for arguments, expected in pairs { ["record Pod/a Normal R m"] = 2, ["events"] = 1 } do
+			os.execute(("%s %s lua/bin/evrec %s 2>%s.err; echo $? >%s.status"):format(home, interpreter, arguments, prefix,
+				prefix))
+			assert.equal(no_server, tmpfiles.read(prefix .. ".err"))
+			assert.equal(expected, tonumber(tmpfiles.read(prefix .. ".status")))
+		end
+		for _, arguments in ipairs { { "--store", "" }, { "--store", "s", "--state-file", "" },
+			{ "--kubeconfig", prefix .. ".none" } } do
+			local words = { "Pod/a", "Normal", "R", "m" }
+			for i, word in ipairs(arguments) do
+				table.insert(words, i, word)
+			end
+			local status, told = record("", (table.unpack or unpack)(words)) -- luacheck: ignore 143
+			assert.equal(2, status)
+			assert.falsy(told:find "%.lua" or told:find "option '" or told:find "evrec%.", told)
+		end
+		write(lines .. ".state", ("no state "):rep(20))
+		local status, told = record("", "--lines", lines, "Pod/a", "Normal", "R", "m")
+		assert.equal(0, status)
+		assert.truthy(told:find("is not a state file of evrec; delete it", 1, true), told)
+	end)
+
+	it("takes --qps as a fraction, and --allow-exec", function()
+		local input = ("again\\n"):rep(10)
+		assert.equal(0, (record(input, "--lines", lines, "--burst-size", "2", "--qps", "1/300", "Pod/a", "Normal", "R", "-")))
+		assert.is_true(written()[1].count <= 2)
+		local _, told = record("", "--lines", lines, "--allow-exec", "aws", "Pod/a", "Normal", "R", "m")
+		assert.truthy(told:find("not together", 1, true), told)
+	end)
+end)

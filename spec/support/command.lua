@@ -1,0 +1,37 @@
+-- Runs the command `evrec` in a process of its own.
+local tmpfiles = require "tmpfiles"
+
+local command = {}
+
+command.interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
+
+--- Quotes a word for the shell.
+function command.quoted(word)
+	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
+end
+
+--- Runs a script of bash, in which "$@" are the words; SIGINT is not ignored as it is in background jobs.
+---@return integer status
+---@return string output of standard output
+---@return string complaints of standard error
+function command.shell(script, ...)
+	local words = { "env", "--default-signal=INT,PIPE", "bash", "-c", script, "bash", ... }
+	for i, word in ipairs(words) do
+		words[i] = command.quoted(word)
+	end
+	local out, err = os.tmpname(), os.tmpname()
+	local pipe = assert(io.popen(("%s >%s 2>%s </dev/null; echo $?"):format(table.concat(words, " "), out, err)))
+	local status = tonumber(pipe:read "*a")
+	pipe:close()
+	local output, complaints = tmpfiles.read(out), tmpfiles.read(err)
+	os.remove(out)
+	os.remove(err)
+	return status, output, complaints
+end
+
+--- Runs evrec with arguments. Results as of `shell`.
+function command.evrec(...)
+	return command.shell('exec "$@"', command.interpreter, "lua/bin/evrec", ...)
+end
+
+return command
