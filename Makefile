@@ -172,7 +172,9 @@ test-arm64 test-s390x: ## testing | the same tests for another machine, under qe
 demo: ## start | play two stories under a fake clock (examples/demo.lua)
 	@spec/support/packages.sh build demo
 	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so LUAS=5.4
-	@LUA_PATH='lua/?.lua;lua/?/init.lua;;' LUA_CPATH='$(BUILD)/5.4/?.so;;' lua5.4 examples/demo.lua
+	@mkdir -p $(BUILD)/demo
+	@LUA_PATH='lua/?.lua;lua/?/init.lua;;' LUA_CPATH='$(BUILD)/5.4/?.so;;' EVREC_DEMO=$(BUILD)/demo \
+		lua5.4 examples/demo.lua
 
 e2e: ## server | run the end-to-end specs; against $KUBECONFIG's server if that is set
 	@spec/support/packages.sh build test e2e
@@ -266,9 +268,17 @@ format: ## sources | format all C sources with clang-format
 	@spec/support/packages.sh lint
 	clang-format -i $(shell find csrc spec examples -name '*.[ch]')
 
-install: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so) ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
-	install -d $(LUA_DIRS) $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
-	for folder in $(LUA_DIRS); do install -m 644 lua/evrec/*.lua "$$folder" || exit; done
+# With folders, such as cli/html/page.lua.
+LUA_FILES := $(sort $(shell find lua/evrec -name '*.lua' -printf '%P\n'))
+
+install: ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
+	@! command -v apt-get >/dev/null || spec/support/packages.sh build demo
+	@$(MAKE) --no-print-directory install-files
+
+install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
+	install -d $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
+	for folder in $(LUA_DIRS); do for file in $(LUA_FILES); do \
+	  install -D -m 644 "lua/evrec/$$file" "$$folder/$$file" || exit; done; done
 	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
 	install -m 644 $(LIB) $(INSTALL_TO)/lib
 	install -m 644 csrc/evrec.h csrc/evrec_read.h $(INSTALL_TO)/include
@@ -299,4 +309,4 @@ clean: ## start | remove build/
 
 .PHONY: all lib units fuzzers examples benches runners test asan tsan test-arm64 test-s390x demo e2e \
   fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan hosts hosts-cost \
-  throughput full rock dist rooms lint format deps install uninstall help clean FORCE
+  throughput full rock dist rooms lint format deps install install-files uninstall help clean FORCE

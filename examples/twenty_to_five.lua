@@ -1,9 +1,8 @@
 -- A story: five pods wait while five nodes start, and twenty scheduling failures become five rows.
 --
--- As a program it plays the story under a fake clock, into a file, and prints the table of 2015. If KUBECONFIG is set,
--- it then records the same events into that cluster, at the present time.
+-- examples/demo.lua plays it under a fake clock, into an event store. If KUBECONFIG is set, the same events are then
+-- recorded into that cluster, at the present time.
 local evrec = require "evrec"
-local events_table = require "events_table"
 
 local twenty_to_five = {}
 
@@ -39,18 +38,14 @@ function twenty_to_five.play(broadcaster, pause)
 	scheduler:event(pod("kibana-gziey"), "Normal", "Scheduled", "Assigned to node-4")
 end
 
---- Plays the story under a fake clock into a file sink.
----@return table[] events in their last state
-function twenty_to_five.in_a_file()
-	local path = os.tmpname()
-	local clock = evrec.fake_clock(1423703582) -- 12 February 2015
+--- Plays the story under a fake clock into an event store.
+---@param path string of the store
+function twenty_to_five.in_a_store(path)
+	local clock = evrec.fake_clock(os.time() - 60)
 	local broadcaster = evrec.broadcaster { clock = clock }
-	broadcaster:start_recording_to_sink(evrec.sink.file { path = path })
+	broadcaster:start_recording_to_sink(evrec.sink.store { path = path })
 	twenty_to_five.play(broadcaster, function(seconds) clock:advance(seconds) end)
 	assert(broadcaster:shutdown(10))
-	local events = events_table.read(path)
-	os.remove(path)
-	return events
 end
 
 --- Plays the story into the cluster that the environment names.
@@ -66,19 +61,18 @@ function twenty_to_five.in_a_cluster()
 end
 
 --- Prints the whole demonstration.
-function twenty_to_five.main()
+---@param files { store: string }
+---@param show fun(...: string) runs the command `evrec`
+function twenty_to_five.main(files, show)
 	print("Story 1, twenty to five: an event that happens again becomes a count, not a new row.")
-	print("20 scheduling failures among 27 events take 5 of 12 rows, as in `kubectl get events` of 2015.\n")
-	print(events_table.format(twenty_to_five.in_a_file()))
+	print("20 scheduling failures among 27 events take 5 of 12 rows.\n")
+	twenty_to_five.in_a_store(files.store)
+	show("events", "--store", files.store)
 	if (os.getenv "KUBECONFIG" or "") ~= "" then
 		local ok, stats = twenty_to_five.in_a_cluster()
 		print(("\nThe same in the cluster of KUBECONFIG: %d events created, %d updated, %d folded%s"):format(
 			stats.created, stats.patched, stats.coalesced, ok and "" or ", not all in time"))
 	end
-end
-
-if arg and arg[0] and arg[0]:find("twenty_to_five%.lua$") then
-	twenty_to_five.main()
 end
 
 return twenty_to_five

@@ -83,6 +83,28 @@ describe("make install", function()
 		assert.matches("found 0%.", said)
 	end)
 
+	it("installs a command that records events, and shows them", function()
+		if not may_mount then
+			return pending "skipped: no right to mount a folder (unshare --mount)"
+		end
+		make "install"
+		local store = cluster.scratch .. "/installed.db"
+		local said, ok = with_installed("evrec", "record", "--store", store, "job/backup", "Warning", "BackupFailed", "full")
+		assert.is_true(ok, said)
+		assert.matches("BackupFailed +Job/backup +full\n$", (with_installed("evrec", "events", "--store", store)))
+		said, ok = with_installed("evrec", "events", "--store", store, "-o", "html")
+		assert.is_true(ok, said)
+		assert.matches("^<!doctype html>.*BackupFailed.*</html>", said)
+	end)
+
+	it("installs each file of the command", function()
+		make "install LUA=5.4"
+		local sources = cluster.run { "find", quickstart.here .. "/lua/evrec", "-name", "*.lua", "-printf", "%P\n" }
+		for path in sources:gmatch "[^\n]+" do
+			assert.same({ "/usr/local/share/lua/5.4/evrec/" .. path }, files("/5%.4/evrec/" .. path:gsub("%p", "%%%0") .. "$"))
+		end
+	end)
+
 	it("LUA=5.3 installs for that one, LUA= for C alone; make uninstall leaves nothing", function()
 		make "install LUA=5.3"
 		assert.same({ "/usr/local/lib/lua/5.3/evrec/core.so" }, files "lib/lua/")
@@ -91,8 +113,10 @@ describe("make install", function()
 		make "uninstall LUA=5.3"
 		assert.same({}, files "")
 		make "install LUA="
-		assert.same({ "/usr/local/include/evrec.h", "/usr/local/lib/libevrec.a", "/usr/local/lib/pkgconfig/evrec.pc" },
-			files "")
+		assert.same({
+			"/usr/local/include/evrec.h", "/usr/local/include/evrec_read.h", "/usr/local/lib/libevrec.a",
+			"/usr/local/lib/pkgconfig/evrec.pc",
+		}, files "")
 		make "install LUA=luajit"
 		assert.equal("#!/usr/bin/env luajit\n", cluster.read(installed .. "/usr/local/bin/evrec"):match "^.-\n")
 		make "install"

@@ -16,7 +16,7 @@ packages_of() {
 	case $1 in
 	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev" \
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
-	demo) echo "lua5.4 lua-cjson lua-yaml" ;;
+	demo) echo "lua5.4 lua-cjson lua-yaml lua-argparse" ;;
 	# luajit2, as nginx's Lua module conflicts with luajit.
 	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml lua-argparse libcmocka-dev libssl-dev g++" \
 		"python3-prometheus-client" ;;
