@@ -45,7 +45,7 @@ typedef struct evrec_object_filter {
 /* By the last time at which an event occurred: its series' last time, else lastTimestamp, else eventTime. */
 enum evrec_order { EVREC_NEWEST, EVREC_OLDEST };
 
-/* Which events are wanted: those to which every filter applies. An empty filter applies to all events. */
+/* A query wants the events to which every filter applies. An empty filter applies to all events. */
 typedef struct evrec_query {
 	evrec_str ns;                  /* namespace of the event */
 	evrec_object_filter regarding; /* involvedObject, as `kubectl events --for` compares it */
@@ -117,7 +117,7 @@ char *evrec_cluster_get(evrec_source *source, evrec_str path, int64_t timeout, e
 
 /* An event, valid until the reader's next call. */
 typedef struct evrec_found {
-	evrec_event *event; /* the reader's; retain it to keep it. NULL of what is no event */
+	evrec_event *event; /* the reader's; retain it to keep it. NULL if `json` is no event */
 	evrec_str json;     /* the event as the source has it, NUL-terminated: with fields that evrec_fields lacks */
 	bool deleted;       /* of a watch: the event expired, or was deleted */
 } evrec_found;

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Who has recorded an occurrence. */
+/* The process that has recorded an occurrence. */
 struct origin {
 	uint64_t process; /* a random number */
 	uint64_t
@@ -26,7 +26,10 @@ struct origins; /* NULL: none */
  * token.
  */
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited);
-/* How many of the occurrences that are counted may be recorded again; and how many are, as their connection has ended. */
+/*
+ * The number of counted occurrences that may be recorded again; and the number of those that are, as their connection has
+ * ended.
+ */
 uint32_t origins_sum(const struct origins *origins);
 uint32_t origins_expected(const struct origins *origins);
 /*
@@ -34,7 +37,7 @@ uint32_t origins_expected(const struct origins *origins);
  * counted twice.
  */
 void origins_add(struct origins **origins, const struct origin *from, bool limited);
-/* `n` occurrences of this connection are not recorded again. How many of them there were. */
+/* `n` occurrences of this connection are not recorded again. Returns how many of them `origins` had. */
 uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
 
 /* For state.h. The latter begins with none; what it has made is the caller's, also after a failure. */

@@ -194,7 +194,7 @@ void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes);
 
 /* The token that the sink was configured with, or an empty string. */
 evrec_str pipeline_secret(const struct pipeline *pipeline);
-/* What it has not written at its end is kept on disk. */
+/* If so, the sink has a spool: writes that are still unsent at its end are kept on disk. */
 bool pipeline_has_spool(const struct pipeline *pipeline);
 /* Of the sink. */
 const evrec_limits *pipeline_limits(const struct pipeline *pipeline);

@@ -1,4 +1,4 @@
-/* What a sink that takes notes is told beside the writes (event/notes.h). */
+/* The notes that a pipeline gives to its sink beside the writes, if the sink takes notes (event/notes.h). */
 #include "base/utf8.h"
 #include "event/notes.h"
 #include "recorder/pipeline_inner.h"

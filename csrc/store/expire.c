@@ -39,7 +39,7 @@ struct old {
 	struct store_keys keys;
 };
 
-/* Which events are deleted: the oldest ones, while both say so. */
+/* The oldest events are deleted as long as both bounds say so. */
 struct expiry {
 	int64_t before; /* the last occurrence was before it */
 	uint64_t bytes; /* of JSON, that the events deleted until then had less than */

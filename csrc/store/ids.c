@@ -185,7 +185,7 @@ static void read_numbers(sqlite3_stmt *statement, int64_t *into, size_t n)
 	}
 }
 
-/* How a facet or an object is removed once no event has it. */
+/* Statements that remove a facet or an object once no event has it. */
 struct release {
 	enum ids_statement unused, forget; /* the first one gives its words */
 	size_t words;

@@ -70,8 +70,8 @@ static const char version_1[] =
 	"PRAGMA user_version = 1";
 
 /*
- * Version 2 adds what was noted beside events (event/notes.h). `span` is the minute of a suppression: what differs within it in
- * time or message alone is one row. New rows come at the end of the index that keeps them unique.
+ * Version 2 adds the notes beside events (event/notes.h). `span` is the minute of a suppression: suppressions of one minute
+ * that differ in time or message alone are one row. New rows come at the end of the index that keeps them unique.
  */
 static const char version_2[] = "CREATE TABLE occurrences ("
 				"  id INTEGER PRIMARY KEY,"

@@ -872,8 +872,8 @@ function testing.recorder(options) end
 
 -- ---- reading events ----
 
----Where events are read from: `evrec.store`, `evrec.cluster` or `evrec.lines`. All three answer the same query with the
----same events. Reading waits for files and servers: not for the event loop of nginx or HAProxy.
+---A source of events: `evrec.store`, `evrec.cluster` or `evrec.lines`. All three answer the same query with the same
+---events. Reading waits for files and servers: not for the event loop of nginx or HAProxy.
 ---@class evrec.Source
 local source = {}
 
@@ -927,8 +927,8 @@ local source = {}
 ---@return evrec.Events?, string? message, string? name
 function source:query(query) end
 
----Each change of an event that matches, from now on: what is written after this function has returned is told. Raises
----and returns as `query`. A watch of a cluster is resumed after disconnections. Waiting, it gives Lua's hooks a turn
+---Each change of an event that matches, from now on: every write after this function has returned is told. Raises and
+---returns as `query`. A watch of a cluster is resumed after disconnections. Waiting, it gives Lua's hooks a turn
 ---every 0.2 s, so that Ctrl-C ends it.
 ---@param query? evrec.WatchQuery
 ---@return evrec.Events?, string? message, string? name
@@ -954,8 +954,8 @@ function source:watch(query) end
 ---@field first number seconds since 1970
 ---@field last number
 
----What a store's sink with the option `suppressions` noted: `for s in assert(source:suppressions {}) do`, the newest
----first. Raises on misuse, and if the source is no store. Returns nil, message, name if it cannot begin.
+---The suppressions that a store's sink noted, if it has the option `suppressions`, the newest first:
+---`for s in assert(source:suppressions {}) do`. Raises on misuse, and if the source is no store. Returns nil, message, name if it cannot begin.
 ---@param query? evrec.SuppressionQuery
 ---@return (fun(): evrec.StoredSuppression?)?, string? message, string? name
 function source:suppressions(query) end

@@ -22,7 +22,7 @@ local function depends_on_answers(vector)
 	return false
 end
 
--- What the custom functions of oracle/oracle.go choose; nil: they are not set.
+-- The keys that the custom functions of oracle/oracle.go choose; nil if the vector sets no custom function.
 local function keys_of(vector, event)
 	local keys = {}
 	if vector.options.key_func then

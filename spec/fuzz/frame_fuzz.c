@@ -1,6 +1,6 @@
 /*
- * What another process sends by the socket of `share`: the bytes of a frame, those of an event, its name included, and
- * those of an answer. What is read can be written, and the same is read from that.
+ * Any bytes as another process may send them by the socket of `share`: as a frame, as an event with its name, and as an
+ * answer. Whatever a reader accepts can be written, and reads as the same again.
  */
 #include "fuzz.h"
 

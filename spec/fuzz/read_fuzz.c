@@ -26,7 +26,7 @@ static bool check_event(void *ctx, const evrec_fields *event, const struct event
 	return true;
 }
 
-/* What is written of a selector is read as the same selector. */
+/* A selector's written form is read as the same selector. */
 static void check_selector(evrec_str text)
 {
 	struct selector first, second;

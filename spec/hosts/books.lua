@@ -4,7 +4,7 @@ local cluster = require "cluster"
 
 local books = {}
 
--- How often each object was noted, and what was refused.
+-- Returns the number of notes for each object, their sum, and the lines of refused calls.
 local function read_notes(path)
 	local counts, recorded, refused = {}, 0, {}
 	for line in io.lines(path) do
@@ -18,7 +18,7 @@ local function read_notes(path)
 	return counts, recorded, refused
 end
 
---- What the server has: { events =, counts = { [object] = n }, faults = { message... } }.
+--- Returns the server's ledger: { events =, counts = { [object] = n }, faults = { message... } }.
 function books.ledger(namespace)
 	local url = ("%s/ledger?namespace=%s"):format(books.server().server, namespace)
 	local output, ok = cluster.run { "curl", "-sSf", "--cacert", books.server().ca_file, url }

@@ -1,4 +1,4 @@
--- What the matrix does not try. Run by hosts.sh, in LuaJIT.
+-- Properties of hosts that the matrix does not try. Run by hosts.sh, in LuaJIT.
 local bit = require "bit"
 local books = require "books"
 local cluster = require "cluster"

@@ -92,7 +92,7 @@ while answered < requests do
 	assert(now - begun < 30 + 3 * requests / rate, "too few answers")
 	if due <= now and answered + #busy < requests then
 		if begin() then
-			-- What is late is not made up for at once.
+			-- Late requests are not made up for all at once.
 			due = math.max(due + 1 / rate, now - 0.05)
 		else
 			due = now + 0.005

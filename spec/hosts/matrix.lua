@@ -7,7 +7,7 @@ matrix.bound = 1
 matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
---- What keeps the events that a process did not write.
+--- The column says who keeps the events that a process did not write: nobody, its spool, or its share.
 matrix.columns = { "alone", "spool", "share" }
 
 local function add(row)
@@ -42,7 +42,8 @@ function matrix.bound_of(row, column)
 	return column == "spool" and 0 or row.bound
 end
 
---- How many seconds' worth may be counted twice: what the owner of a share had not acknowledged when it ended at once.
+--- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it ended
+--- at once.
 function matrix.twice_bound_of(row, column)
 	return column == "share" and row.bound or 0
 end

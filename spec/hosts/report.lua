@@ -12,7 +12,7 @@ for line in io.lines(arg[1]) do
 	recorded, twice = recorded + result.recorded, twice + result.twice
 end
 
--- What was lost by one change: "0 / 0"; "-" stands for what was not tried.
+-- Returns the occurrences that were lost by one change, for each column: "0 / 0"; "-" for a column that was not tried.
 local function cell(row)
 	local losses = {}
 	for i, column in ipairs(matrix.columns) do

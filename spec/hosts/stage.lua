@@ -1,4 +1,4 @@
--- What a host needs: a folder, a free port, a namespace, a sink, and perhaps a spool.
+-- Sets up a host: its folder, a free port, a namespace, a sink, and perhaps a spool.
 local books = require "books"
 local cluster = require "cluster"
 local process = require "process"

@@ -1,4 +1,4 @@
--- Columns as kubectl's tabwriter aligns them. What kubectl itself prints is compared in spec/e2e/events_table_spec.lua.
+-- Columns as kubectl's tabwriter aligns them. spec/e2e/events_table_spec.lua compares with kubectl itself.
 local columns = require "evrec.cli.columns"
 
 describe("columns", function()

@@ -1,4 +1,5 @@
--- What each Lua state of states_test.c runs: `path` is the file that all write to. Returns how many events it recorded.
+-- Each Lua state of states_test.c runs this script. `path` is the file that all states write to. Returns the number of
+-- events that the state recorded.
 -- luacheck: globals shared path
 package.path = "./lua/?.lua;./lua/?/init.lua;" .. package.path
 local evrec = require "evrec"

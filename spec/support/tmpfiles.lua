@@ -1,7 +1,7 @@
 -- Files of tests.
 local tmpfiles = {}
 
---- What is in a file; an empty string if there is none.
+--- Returns the content of a file; an empty string if there is no file.
 function tmpfiles.read(path)
 	local file = io.open(path)
 	local text = file and file:read "*a" or ""

@@ -60,7 +60,7 @@ local function make_parser(arguments)
 	return parser
 end
 
--- Runs a subcommand. Whatever it raises is one line, and a status.
+-- Runs a subcommand. An error that it raises becomes one line on standard error, and a status.
 local function run(subcommand, arguments)
 	local ok, result = pcall(function()
 		local status = subcommand.run(arguments)

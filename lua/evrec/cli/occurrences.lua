@@ -116,7 +116,7 @@ local function sink_down(heap, i)
 	end
 end
 
---- Returns an iterator of all occurrences in the order of time. What was observed is used up.
+--- Returns an iterator of all occurrences in the order of time. The iterator removes each occurrence from the object.
 ---@return fun(): table? fields, number? time
 function occurrences:each()
 	local heap = self.spans

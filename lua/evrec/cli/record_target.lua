@@ -1,4 +1,4 @@
--- Where `evrec record` writes to, and the file that keeps its counts between calls.
+-- Chooses the sink that `evrec record` writes to, and the file that keeps its counts between calls.
 local evrec = require "evrec"
 local kubernetes = require "evrec.kubernetes"
 

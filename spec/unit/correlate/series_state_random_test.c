@@ -81,7 +81,7 @@ static void test_values_of_any_bytes(void **unused)
 #define OBJECTS 5
 #define STEPS 150
 
-/* What the world outside has of an event: its name, and what was recorded. */
+/* The name of an event, and the number of its occurrences, as the test knows them without the series. */
 struct truth {
 	char name[64];
 	uint32_t count;

@@ -212,7 +212,7 @@ static void test_a_finished_series_stays_finished(void **unused)
 	series_life_end(&life);
 }
 
-/* What others keep, they record again if the process is killed: it is not counted twice. */
+/* Other processes record the occurrences that they keep again if this process is killed; none is counted twice. */
 static void test_counts_of_others(void **unused)
 {
 	struct observed *o;

@@ -239,7 +239,7 @@ static void test_keys_depend_on_their_parts_only(void **state)
 		               &event.type,
 		               &event.reason,
 		               &event.note };
-	/* How many parts are those of the source, and of the source and the object. */
+	/* The first `source` parts are the source's, the first `object` parts the source's and the object's. */
 	const size_t source = 4, object = KEY_PARTS - 3;
 	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 32, 33, 40 };
 	struct keys keys = { 0 };

@@ -11,7 +11,7 @@
 
 #define SOME 20
 
-/* What getaddrinfo returns. */
+/* A list of addresses as getaddrinfo returns it. */
 struct found {
 	struct addrinfo info[SOME];
 	struct sockaddr_in v4[SOME];

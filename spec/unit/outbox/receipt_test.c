@@ -174,7 +174,7 @@ static void check_spooled(struct outbox *ob, unsigned n)
 	assert_null(outbox_collect(ob));
 }
 
-/* What a row has comes back once the row is in the file, and not again with the entry. */
+/* The occurrences of a row settle once the row is in the file, and not again with the entry. */
 static void test_a_row_settles_what_it_has(void **state)
 {
 	struct outbox *ob = checked_outbox(10);

@@ -1,4 +1,4 @@
-/* Which events a query wants, and what a server is asked for. */
+/* Filters: the events that a query wants, and the selectors that a server is asked for. */
 #include "unit.h"
 
 #include "read/filter.h"

@@ -1,4 +1,4 @@
-/* What the sinks have suppressed, as a copy; in a process that shares them, as their owner tells it. */
+/* Explanations: a copy of the suppressions of all sinks; in a worker of a share, those that the owner tells. */
 #include "sides.h"
 #include "tmpdir.h"
 

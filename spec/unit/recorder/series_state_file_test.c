@@ -160,7 +160,7 @@ static void test_a_flush_writes_what_the_last_process_counted(void **state)
 	assert_int_equal(life.patches, 0);
 }
 
-/* What was dropped at the end is in the count that the next process writes. */
+/* Occurrences that are dropped at the end are in the count that the next process writes. */
 static void test_a_server_that_fails_at_the_end(void **state)
 {
 	const char *path = tmpdir_path(*state, "state");

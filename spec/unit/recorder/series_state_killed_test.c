@@ -4,7 +4,7 @@
  * acknowledged, and the next life gets it again, as from a share's workers. An event has one name for ever; at the end its
  * count is that of all occurrences, but for those that were acknowledged too late, which may be counted twice.
  *
- * The lives are forked children. What must outlive them is shared memory.
+ * The lives are forked children. `world` must outlive them: it is in shared memory.
  */
 #define _GNU_SOURCE
 
@@ -25,7 +25,7 @@
 #define WORKERS 2
 #define OWN (OBJECTS - 1)
 
-/* What a worker keeps of an event. */
+/* The occurrences of an event that a worker keeps. */
 struct node {
 	char name[64];
 	uint32_t kept;
@@ -155,7 +155,7 @@ struct owner {
 	struct pipeline *pipeline;
 	struct pipeline_listener listener;
 	struct keys keys;
-	/* What is acknowledged once the file has so many changes. */
+	/* Once the file has so many changes, the marked occurrences are acknowledged. */
 	uint64_t changes;
 	uint32_t marked[OBJECTS][WORKERS];
 	uint64_t own_changes;

@@ -8,7 +8,7 @@
 #define KILLS 30
 #define EACH 25 /* as many as there are tokens */
 
-/* What a process tells of its sink. */
+/* A process's answer to 'f': the result of its flush, and the counters of its sink. */
 struct told {
 	int code; /* of the flush */
 	evrec_sink_stats stats;
@@ -169,7 +169,7 @@ static struct world *make(void **state)
 	return w;
 }
 
-/* What was written: lines of JSON. */
+/* Sums over the file that the sink wrote, lines of JSON. */
 struct written {
 	size_t names; /* different names */
 	json_int_t count;

@@ -24,7 +24,7 @@ static void end_owner(struct sharing_fixture *f)
 	}
 }
 
-/* What an owner that ends cannot write, its worker still has. */
+/* A worker still has the event that an owner could not write before its end. */
 static void test_owner_that_ends_leaves_what_it_cannot_write(void **state)
 {
 	struct sharing_fixture f;

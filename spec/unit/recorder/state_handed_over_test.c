@@ -263,7 +263,7 @@ static void test_a_write_of_many_parts(void **state)
 	changes = pipeline_state_changes(f.pipeline);
 	receipt_advance(&f, 0);
 	assert_int_equal(writes, 0);
-	/* What changes meanwhile is left to the next write. */
+	/* A change during the write is left to the next write. */
 	receipt_record(&f, "a", "m", receipt);
 	while (writes == 0) {
 		receipt_advance(&f, 0);
@@ -317,7 +317,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(unit_random(&w->random) % n);
 }
 
-/* What a life has recorded, and what of it is acknowledged once the file has so many changes. */
+/* Occurrences that a life has recorded. `counts` of them are acknowledged once the file has `changes` changes. */
 struct acknowledgement {
 	uint64_t changes;
 	int32_t counts[OBJECTS], recorded[OBJECTS];

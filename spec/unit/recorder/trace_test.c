@@ -89,7 +89,7 @@ static void record(struct traced *t, uint64_t object, const char *reason, const 
 	assert_int_equal(evrec_recorder_emit(t->r, &emit, NULL), 0);
 }
 
-/* What a replay under these options says of the file. */
+/* Replays the file under the options; NULL: the defaults. Fills in `trace` and `result`. */
 static void replay(const char *path, const evrec_correlator_options *options, evrec_replayed_trace *trace,
                    evrec_replayed_variant *result)
 {
@@ -170,7 +170,7 @@ static void test_full_outbox_is_a_gap(void **state)
 	end(&t);
 }
 
-/* A thread writes while events are recorded. What it is too slow for is a gap. */
+/* A thread writes while events are recorded. Events that it is too slow for are told as gaps. */
 static void test_thread_writes_or_tells_of_all(void **state)
 {
 	const char *path = tmpdir_path(*state, "trace");

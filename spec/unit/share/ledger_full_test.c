@@ -1,4 +1,4 @@
-/* What a full ledger drops: the option `full` of the sinks, for events of which nothing was sent yet. */
+/* A full ledger drops events by the option `full` of the sinks, and only those of which nothing was sent yet. */
 #include "share_pair.h"
 
 #include "event/event.h"

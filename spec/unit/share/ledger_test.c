@@ -1,4 +1,4 @@
-/* What a worker keeps until its owner acknowledges it. */
+/* The ledger: a worker keeps its events there until its owner acknowledges them. */
 #include "unit.h"
 
 #include "alloc_failure.h"

@@ -668,7 +668,7 @@ static void test_acknowledgements_wait_for_the_state_file(void **state)
 	assert_int_equal(owner->occurrences, 3);
 	share_release(owner->share);
 	step(w, 4);
-	/* What was settled after the mark is not in the file. */
+	/* The occurrences that were settled after the mark are not in the file. */
 	assert_int_equal(counts(worker).forwarded, 1);
 	share_mark(owner->share);
 	share_release(owner->share);

@@ -1,10 +1,10 @@
 /*
  * Random lives of processes that share a spool, each with two sinks and a server that comes and goes. A life ends in good
- * order, or by SIGKILL at any moment, be that in the middle of a write. What an event had been counted to `after` + 0.5 s
+ * order, or by SIGKILL at any moment, be that in the middle of a write. The count that an event had `after` + 0.5 s
  * before its process died is in the server in the end, and nothing twice.
  *
- * The lives are forked children. What must outlive them (the server, the time, what was recorded) is shared memory. The
- * functions by which SQLite and evrec change files are replaced: one of their calls may be the life's last one.
+ * The lives are forked children. `world` (the server, the time, the recorded events) must outlive them: it is in shared
+ * memory. The functions by which SQLite and evrec change files are replaced: one of their calls may be the life's last one.
  */
 #define _GNU_SOURCE
 

@@ -130,7 +130,7 @@ void receipt_end(struct receipt_fixture *f)
 	assert_false(pipeline_record_for(f->pipeline, &event, NULL, T0, &receipt, NULL, false));
 	assert_int_equal(receipt_open(f), 0);
 	pipeline_get_stats(f->pipeline, &s);
-	/* What was in the spool first, and was written or dropped then, is settled as spooled. */
+	/* Occurrences that were in the spool first are settled as spooled, even if they were written or dropped then. */
 	early = f->settled[SETTLED_SPOOLED] - s.spooled;
 	assert_true(f->settled[SETTLED_SPOOLED] >= s.spooled);
 	early -= s.created + s.patched + s.coalesced - f->settled[SETTLED_WRITTEN];

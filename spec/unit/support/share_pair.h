@@ -6,7 +6,7 @@
 
 #include "share/share.h"
 
-/* What a share has told. */
+/* A share, and sums over its callbacks. */
 struct share_side {
 	struct share *share;
 	bool settles;         /* at once, as written */

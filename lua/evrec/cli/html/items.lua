@@ -1,4 +1,4 @@
--- Makes what a page draws from events of the Kubernetes API.
+-- Makes the items of a page from events of the Kubernetes API, and from suppressions of a store.
 local stored_event = require "evrec.cli.stored_event"
 
 local items = {}
@@ -53,7 +53,7 @@ local function of_suppression(note)
 	}
 end
 
--- A store has suppressions by minute. Those with less than two minutes between them are one span of the page.
+-- A store has suppressions by minute. Suppressions of one kind with less than two minutes between them are one span.
 local GAP = 120000
 
 --- Makes items of suppressions, which come as `source:suppressions` of a store gives them: the newest first.

@@ -59,7 +59,8 @@ local function encode(data)
 	}))
 end
 
---- What a page draws on the lane of an object and a reason. Times are milliseconds since 1970; both nil: unknown.
+--- A bar on the lane of an object and a reason: an event, or a span of suppressed occurrences. Times are milliseconds
+--- since 1970; both are nil if unknown.
 ---@class evrec.html.item
 ---@field object string "Pod/web-0"
 ---@field namespace string
