@@ -264,7 +264,10 @@ static int reader_begin(lua_State *L)
 	return 1;
 }
 
-/* Lua: reader:next(timeout) -> event, json, deleted; or json alone, if that is no event; or false: nothing came; or nil at the end; or nil, message, name */
+/*
+ * Lua: reader:next(timeout) -> event, json, deleted; or json alone, if that is no event; or false: nothing came; or nil
+ * at the end; or nil, message, name
+ */
 static int reader_next(lua_State *L)
 {
 	evrec_reader **box = box_check(L, 1, &reader_type);

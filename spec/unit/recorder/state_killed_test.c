@@ -3,8 +3,8 @@
  * be that in the middle of a write. An event stays one event, whose count is no smaller than it was when the process last
  * had the time to write, 1 s before it died at most, and never too big.
  *
- * The lives are forked children. `world` must outlive them: it is in shared memory. The functions by which evrec changes files are
- * replaced: one of their calls may be the life's last one.
+ * The lives are forked children. `world` must outlive them: it is in shared memory. The functions by which evrec changes
+ * files are replaced: one of their calls may be the life's last one.
  */
 #define _GNU_SOURCE
 
