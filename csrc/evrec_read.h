@@ -211,16 +211,13 @@ int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t,
 /* All was given: counts what series had deferred until then. Before the results are read. 0, or EVREC_ENOMEM. */
 int evrec_replay_end(evrec_replay *replay, evrec_error *err);
 
-/* Why a trace ends. */
-enum evrec_trace_end { EVREC_TRACE_OPEN, EVREC_TRACE_FULL, EVREC_TRACE_STOPPED };
-
 /* The trace that was replayed. It with `lost` or `malformed` is not exact. */
 typedef struct evrec_replayed_trace {
 	uint64_t occurrences;
-	uint64_t lost, gaps;      /* events that the trace lacks, and the number of places where it does */
-	uint64_t malformed;       /* lines that were left out */
-	int64_t first, last;      /* times of occurrences; EVREC_UNSET if there was none */
-	enum evrec_trace_end end; /* EVREC_TRACE_OPEN: no line says so */
+	uint64_t lost, gaps; /* events that the trace lacks, and the number of places where it does */
+	uint64_t malformed;  /* lines that were left out */
+	int64_t first, last; /* times of occurrences; EVREC_UNSET if there was none */
+	bool full;           /* its last line says that it ends at max_bytes */
 } evrec_replayed_trace;
 void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace);
 

@@ -53,7 +53,7 @@ static bool take_line(evrec_replay *replay)
 		replay->trace.gaps++;
 		return true;
 	case TRACE_END:
-		replay->trace.end = line->is_max_bytes ? EVREC_TRACE_FULL : EVREC_TRACE_STOPPED;
+		replay->trace.full = true;
 		return true;
 	case TRACE_HEADER:
 		break;

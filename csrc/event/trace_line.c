@@ -277,8 +277,7 @@ static enum trace_read read_rare(const json_t *root, struct trace_line *line)
 		return TRACE_OK;
 	}
 	line->kind = TRACE_END;
-	line->is_max_bytes = json_is_string(end) && strcmp(json_string_value(end), "max_bytes") == 0;
-	return json_is_string(end) ? TRACE_OK : TRACE_MALFORMED;
+	return json_is_string(end) && strcmp(json_string_value(end), "max_bytes") == 0 ? TRACE_OK : TRACE_MALFORMED;
 }
 
 enum trace_read trace_read_line(evrec_str text, struct trace_line *line)

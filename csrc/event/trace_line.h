@@ -40,7 +40,7 @@ void trace_put_header(struct buf *out, const struct trace_header *header);
 void trace_put_event(struct buf *out, unsigned id, int64_t t, int64_t at, const evrec_fields *event,
                      const struct trace_keys *keys);
 void trace_put_gap(struct buf *out, uint64_t lost, int64_t from, int64_t to);
-/* `why` is "max_bytes" or "stopped". */
+/* `why` is "max_bytes", the one reason that readers know. */
 void trace_put_end(struct buf *out, const char *why, int64_t t);
 /* Appends bytes that are equal for events which one id may stand for, and different for all others. */
 void trace_put_identity(struct buf *out, const evrec_fields *event, const struct trace_keys *keys);
@@ -57,8 +57,7 @@ struct trace_line {
 	struct buf keys;    /* the bytes of the keys, behind one another */
 	bool has_aggregate, has_spam;
 	size_t aggregate_len, local_len, spam_len;
-	uint64_t lost;     /* of TRACE_GAP */
-	bool is_max_bytes; /* of TRACE_END */
+	uint64_t lost; /* of TRACE_GAP */
 };
 
 enum trace_read { TRACE_OK, TRACE_MALFORMED, TRACE_NO_MEMORY };

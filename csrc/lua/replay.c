@@ -137,7 +137,6 @@ static void set_time(lua_State *L, const char *name, int64_t ns)
 
 static void push_trace(lua_State *L, const evrec_replay *replay)
 {
-	static const char *const ends[] = { NULL, "max_bytes", "stopped" };
 	evrec_replayed_trace trace;
 
 	evrec_replay_get_trace(replay, &trace);
@@ -148,8 +147,8 @@ static void push_trace(lua_State *L, const evrec_replay *replay)
 	table_set_count(L, "malformed", trace.malformed);
 	set_time(L, "first", trace.first);
 	set_time(L, "last", trace.last);
-	if (ends[trace.end] != NULL) {
-		table_set_word(L, "ended", ends[trace.end]);
+	if (trace.full) {
+		table_set_word(L, "ended", "max_bytes");
 	}
 }
 

@@ -236,7 +236,7 @@ function evrec.correlator(options) end
 ---@field malformed integer lines that were left out
 ---@field first? number seconds since 1970
 ---@field last? number likewise
----@field ended? "max_bytes"|"stopped" as the last line says
+---@field ended? "max_bytes" the trace was full, and ends there
 
 ---@class evrec.ReplayResult
 ---@field trace evrec.ReplayedTrace
@@ -955,7 +955,8 @@ function source:watch(query) end
 ---@field last number
 
 ---The suppressions that a store's sink noted, if it has the option `suppressions`, the newest first:
----`for s in assert(source:suppressions {}) do`. Raises on misuse, and if the source is no store. Returns nil, message, name if it cannot begin.
+---`for s in assert(source:suppressions {}) do`. Raises on misuse, and if the source is no store. Returns nil, message,
+---name if it cannot begin.
 ---@param query? evrec.SuppressionQuery
 ---@return (fun(): evrec.StoredSuppression?)?, string? message, string? name
 function source:suppressions(query) end
