@@ -118,11 +118,11 @@ static void test_silent_connection_is_replaced(void **state)
 
 	(void)state;
 	open_http2(&f, keep_silent);
-	http_client_free(f.http.client);
-	f.http.options.timeout = EVREC_SECOND / 5;
-	http_fixture_open_client(&f.http);
+	/* On a slow machine, before the end of the TLS handshake. */
+	f.http.timeout = EVREC_SECOND / 5;
 	http_fixture_exchange(&f.http);
 	assert_true(f.http.response.timed_out);
+	f.http.timeout = 0;
 	http_fixture_exchange(&f.http);
 	assert_int_equal(f.http.response.status, 200);
 	close_http2(&f);

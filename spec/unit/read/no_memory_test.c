@@ -134,7 +134,7 @@ static void read_cluster(void)
 	if (source != NULL) {
 		reader = evrec_source_watch(source, &query, &err);
 		alloc_failure_check_error(reader != NULL, &err);
-		assert_null(evrec_cluster_get(source, EVREC_STR("/apis"), EVREC_SECOND, &err));
+		assert_null(evrec_cluster_get(source, EVREC_STR("/apis"), SOON, &err));
 		assert_true(err.code == EVREC_ENOMEM || err.code == EVREC_ESYSTEM);
 	}
 	if (reader != NULL) {

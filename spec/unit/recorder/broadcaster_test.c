@@ -135,12 +135,12 @@ static void test_shutdown_flushes_and_refuses(void **state)
 
 	evrec_watch_free(recorder_fixture_start(f));
 	(void)recorder_fixture_record(f, "a", "R", "m");
-	assert_int_equal(checked_shutdown(f->b, EVREC_SECOND), 0);
+	assert_int_equal(checked_shutdown(f->b, SOON), 0);
 	assert_int_equal(f->creates, 1);
 	assert_int_equal(recorder_fixture_record(f, "a", "R", "m"), EVREC_ECLOSED);
 	assert_int_equal(f->drops, 1);
 	assert_string_equal(f->last_why, "closed");
-	assert_int_equal(checked_shutdown(f->b, EVREC_SECOND), 0);
+	assert_int_equal(checked_shutdown(f->b, SOON), 0);
 	assert_null(evrec_broadcaster_start_event_watcher(f->b, on_event, NULL, NULL));
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_int_equal(stats.dropped[EVREC_CAUSE_CLOSED], 1);

@@ -257,7 +257,7 @@ static void record_without_thread(struct recorder_fixture *f, evrec_error *err)
 	(void)recorder_fixture_record(f, "a", "R", "m");
 	(void)recorder_fixture_record(f, "b", "R", "m");
 	no_threads = false;
-	assert_int_equal(evrec_broadcaster_flush(f->b, EVREC_SECOND, err), EVREC_ELOST);
+	assert_int_equal(evrec_broadcaster_flush(f->b, SOON, err), EVREC_ELOST);
 	evrec_sink_release(sink);
 }
 

@@ -322,9 +322,9 @@ static void test_stopped_sink_writes_before_it_is_freed(void **state)
 	/* The freed sink receives no event any more. */
 	record(f, 1);
 	checked_poll(f->b);
-	assert_int_equal(checked_flush(f->b, EVREC_SECOND), EVREC_ELOST);
+	assert_int_equal(checked_flush(f->b, SOON), EVREC_ELOST);
 	assert_int_equal(stats_of(watch).received, 3);
-	assert_int_equal(checked_shutdown(f->b, EVREC_SECOND), 0);
+	assert_int_equal(checked_shutdown(f->b, SOON), 0);
 	evrec_watch_free(watch);
 	evrec_watch_free(other);
 }
@@ -382,7 +382,7 @@ static void test_thread_of_a_stopped_sink_ends(void **state)
 		assert_int_equal(stats_of(watch).created, 10);
 		evrec_watch_free(watch);
 	}
-	assert_int_equal(checked_shutdown(b, EVREC_SECOND), 0);
+	assert_int_equal(checked_shutdown(b, SOON), 0);
 	evrec_recorder_free(f.r);
 	evrec_broadcaster_free(b);
 }

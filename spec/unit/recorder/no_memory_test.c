@@ -286,10 +286,10 @@ static void go_on_with_memory(struct scenario *f, const char *object)
 	f->healthy = true;
 	evrec_clock_set(f->base.clock, T0 + 3600 * EVREC_SECOND);
 	/* May tell of what was lost without memory. */
-	assert_int_not_equal(evrec_broadcaster_flush(f->base.b, 5 * EVREC_SECOND, NULL), EVREC_ETIMEOUT);
+	assert_int_not_equal(evrec_broadcaster_flush(f->base.b, SOON, NULL), EVREC_ETIMEOUT);
 	(void)evrec_broadcaster_get_sink_stats(f->base.b, 1, &before);
 	record_and_check(f, object, "with memory");
-	assert_int_equal(evrec_broadcaster_flush(f->base.b, 5 * EVREC_SECOND, NULL), 0);
+	assert_int_equal(evrec_broadcaster_flush(f->base.b, SOON, NULL), 0);
 	if (evrec_broadcaster_get_sink_stats(f->base.b, 1, &after)) {
 		assert_int_equal(after.created, before.created + 1);
 		assert_int_equal(after.pending, 0);

@@ -319,7 +319,7 @@ static void run(void **state, uint64_t *seed, unsigned options)
 		assert_same(&sides[0], &sides[1]);
 	}
 	for (int i = 0; i < 2; i++) {
-		(void)evrec_broadcaster_shutdown(sides[i].b, EVREC_SECOND, NULL);
+		(void)evrec_broadcaster_shutdown(sides[i].b, SOON, NULL);
 		assert_int_equal(record(&sides[i], 0, NULL), EVREC_ECLOSED);
 		assert_int_equal(record(&sides[i], 0, "m"), EVREC_ECLOSED);
 	}

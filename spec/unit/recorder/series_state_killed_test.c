@@ -305,7 +305,7 @@ static void poll(struct owner *p, int64_t ns)
 static void end(struct owner *p)
 {
 	pipeline_end(p->pipeline);
-	pipeline_join(p->pipeline, unit_mono() + EVREC_SECOND / 50);
+	pipeline_join(p->pipeline, unit_mono() + (is_down ? EVREC_SECOND / 50 : SOON));
 	/* All that was settled by now is in the file. */
 	for (unsigned n = 0; n < 2; n++) {
 		p->changes = p->own_changes = 0;

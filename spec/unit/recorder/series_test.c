@@ -82,7 +82,7 @@ static void test_a_shutdown_writes_what_is_counted(void **state)
 	(void)state;
 	series_world_open(&w, NULL);
 	count_two(&w);
-	assert_int_equal(checked_shutdown(w.b, EVREC_SECOND), 0);
+	assert_int_equal(checked_shutdown(w.b, SOON), 0);
 	assert_int_equal(w.patches, 2);
 	assert_int_equal(w.last.series_count, 4);
 	assert_int_equal(stats_check_equations(w.b).counted, 0);

@@ -91,7 +91,7 @@ static int live(const struct sharing_fixture *f, const char *path, const char *e
 	options.on_error = NULL;
 	options.loud = true;
 	if (!side_open_driven(&side, &options, path, 25, threads ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL) ||
-	    evrec_on_signal(signals, 1, EVREC_SECOND / 2, NULL) != 0) {
+	    evrec_on_signal(signals, 1, f->sides[0].b != NULL ? SOON : EVREC_SECOND / 2, NULL) != 0) {
 		return 3;
 	}
 	(void)side_record(&side, "a");

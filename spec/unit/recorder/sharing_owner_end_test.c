@@ -101,8 +101,7 @@ static int live(const struct life *l)
 	const evrec_broadcaster_options options = sharing_fixture_options(l->f, 0, &side);
 	const enum evrec_drive drive = l->threads ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL;
 
-	if (!side_open_driven(&side, &options, l->path, 25, drive) ||
-	    evrec_on_signal(signals, 1, EVREC_SECOND, NULL) != 0) {
+	if (!side_open_driven(&side, &options, l->path, 25, drive) || evrec_on_signal(signals, 1, SOON, NULL) != 0) {
 		return 1;
 	}
 	poll_until(&side, EVREC_SHARE_OWNER);

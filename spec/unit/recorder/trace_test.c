@@ -159,7 +159,7 @@ static void test_full_outbox_is_a_gap(void **state)
 	assert_true(evrec_watch_get_sink_stats(t.watch, &stats));
 	assert_int_equal(stats.dropped[EVREC_CAUSE_QUEUE_FULL], 250);
 	assert_int_equal(t.drops, 250);
-	assert_int_equal(evrec_broadcaster_flush(t.b, EVREC_SECOND, NULL), EVREC_ELOST);
+	assert_int_equal(evrec_broadcaster_flush(t.b, SOON, NULL), EVREC_ELOST);
 	record(&t, 1, "Started", "m");
 	evrec_broadcaster_poll(t.b);
 	replay(path, NULL, &trace, &result);

@@ -87,7 +87,7 @@ static void step(struct world *w, size_t times)
 
 static void end(struct process *p)
 {
-	share_end(p->share, EVREC_SECOND);
+	share_end(p->share, SOON);
 	share_free(p->share);
 	p->share = NULL;
 }

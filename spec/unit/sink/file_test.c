@@ -255,7 +255,7 @@ static void test_join_writes_all(void **state)
 	for (unsigned i = 1; i <= 100; i++) {
 		fake_write_submit(f.ob, i, 1);
 	}
-	assert_true(sender_join(f.sender, unit_mono() + 10 * EVREC_SECOND));
+	assert_true(sender_join(f.sender, unit_mono() + SOON));
 	outbox_get_stats(f.ob, &stats);
 	assert_int_equal(stats.created, 100);
 	file_fixture_close(&f);

@@ -63,6 +63,7 @@ bool http_fixture_send_sized(struct http_fixture *f, const char *method, const c
 		                        .content_type = "text/plain",
 		                        .body = mem_alloc(len),
 		                        .body_len = len,
+		                        .timeout = f->timeout,
 		                        .ctx = ctx };
 
 	memset(request.body, 'x', len);
@@ -89,6 +90,23 @@ void http_fixture_exchange(struct http_fixture *f)
 {
 	assert_true(http_fixture_send(f, "POST", "/"));
 	http_fixture_run_until(f, f->done + 1);
+}
+
+int64_t http_fixture_exchange_in_vain(struct http_fixture *f)
+{
+	int64_t timeout = EVREC_SECOND / 5;
+
+	for (;; timeout *= 2) {
+		f->timeout = timeout;
+		http_fixture_exchange(f);
+		assert_true(f->response.timed_out);
+		if (!f->response.unsent) {
+			break;
+		}
+		assert_true(timeout < SOON / 2);
+	}
+	f->timeout = 0;
+	return timeout;
 }
 
 void http_fixture_check_message(struct http_fixture *f, const char *text)

@@ -23,6 +23,7 @@ struct http_fixture {
 	struct http_server server;
 	struct http_client *client;
 	struct http_options options;
+	int64_t timeout; /* of the next requests; 0: that of the options */
 	unsigned done, warnings;
 	void *ctx;                     /* of the last request that ended */
 	struct http_response response; /* its response; its body is no longer valid */
@@ -49,6 +50,12 @@ void http_fixture_run_until(struct http_fixture *f, unsigned done);
 
 /* Sends a request and steps the client until it has ended. */
 void http_fixture_exchange(struct http_fixture *f);
+
+/*
+ * The same with a server that gives no answer. Waits 0.2 s, and longer only on a machine that was too slow to send the
+ * request by then. Returns the timeout of the request that was sent.
+ */
+int64_t http_fixture_exchange_in_vain(struct http_fixture *f);
 
 /* The message of the last response contains `text`. */
 void http_fixture_check_message(struct http_fixture *f, const char *text);

@@ -126,7 +126,9 @@ void receipt_end(struct receipt_fixture *f)
 	uint64_t early;
 
 	pipeline_end(f->pipeline);
-	pipeline_join(f->pipeline, unit_mono() + EVREC_SECOND / 50);
+	/* A server that does not take the writes is waited for in vain. */
+	pipeline_join(f->pipeline,
+	              unit_mono() + (f->status / 100 == 2 && f->random == NULL ? SOON : EVREC_SECOND / 50));
 	assert_false(pipeline_record_for(f->pipeline, &event, NULL, T0, &receipt, NULL, false));
 	assert_int_equal(receipt_open(f), 0);
 	pipeline_get_stats(f->pipeline, &s);
