@@ -42,8 +42,8 @@ function matrix.bound_of(row, column)
 	return column == "spool" and 0 or row.bound
 end
 
---- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it ended
---- at once.
+--- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it
+--- ended at once.
 function matrix.twice_bound_of(row, column)
 	return column == "share" and row.bound or 0
 end

@@ -1,4 +1,4 @@
--- The store sink: its options, and that its events are in the file. Their fields and queries are tested in spec/unit/store.
+-- The store sink: its options, and that its events are in the file. spec/unit/store tests their fields, and queries.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
