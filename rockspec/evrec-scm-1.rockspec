@@ -62,6 +62,7 @@ build = {
 		["evrec.cli.stored_event"] = "lua/evrec/cli/stored_event.lua",
 		["evrec.cli.terminal"] = "lua/evrec/cli/terminal.lua",
 		["evrec.cli.trace"] = "lua/evrec/cli/trace.lua",
+		["evrec.cli.values"] = "lua/evrec/cli/values.lua",
 		["evrec.cli.variants"] = "lua/evrec/cli/variants.lua",
 		["evrec.cli.yaml"] = "lua/evrec/cli/yaml.lua",
 		["evrec.exec"] = "lua/evrec/exec.lua",

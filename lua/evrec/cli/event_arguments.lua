@@ -1,10 +1,10 @@
 -- The arguments of `evrec events`, and the query that they make.
-local options = require "evrec.options"
 local times = require "evrec.times"
 
 local event_output = require "evrec.cli.event_output"
 local sort = require "evrec.cli.sort"
 local sources = require "evrec.cli.sources"
+local values = require "evrec.cli.values"
 
 local event_arguments = {}
 
@@ -38,15 +38,6 @@ local function list_of_types(text)
 		types[#types + 1] = name
 	end
 	return types
-end
-
-local function object_name(option)
-	return function(text)
-		if options.kind_and_name(text) then
-			return text
-		end
-		return nil, ("%s: expected KIND/NAME, got '%s'"):format(option, text)
-	end
 end
 
 local function whole_number(option)
@@ -102,9 +93,9 @@ local function define_selection(parser)
 		parser:option("-n --namespace", "Of this namespace; else the context's, and default for a store or lines.")
 			:argname "NAME":convert(without_equals),
 		parser:option("--for", "About this object, such as pod/web-0."):target "for_object":argname "KIND/NAME"
-			:convert(object_name "--for"),
+			:convert(values.object "--for"),
 		parser:option("--mentions", "About or related to this object."):argname "KIND/NAME"
-			:convert(object_name "--mentions"),
+			:convert(values.object "--mentions"),
 		parser:option("--types", "Normal, Warning, or both with a comma."):argname "TYPES":count "*"
 			:convert(list_of_types),
 		parser:option("--reason", "With this reason."):argname "REASON",

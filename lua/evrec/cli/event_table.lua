@@ -63,14 +63,8 @@ function event_table.row(event, now, escape)
 	}
 end
 
-local function first_of(one, other)
-	return one ~= "" and one or other
-end
-
 local function source_of(event)
-	local source = part(event, "source")
-	local component = first_of(text(source, "component"), text(event, "reportingComponent"))
-	local instance = first_of(text(source, "host"), text(event, "reportingInstance"))
+	local component, instance = stored_event.reporter(event)
 	return instance == "" and component or component .. ", " .. instance
 end
 

@@ -17,13 +17,9 @@ events.define = event_arguments.define
 
 -- ---- reading ----
 
-local function flag(option)
-	return option == "for_object" and "--for" or "--" .. option:gsub("_", "-")
-end
-
--- Ends the command. The message names flags, and neither a function nor a place in a Lua file.
+-- Ends the command by a failure of a source.
 local function failed(status, message)
-	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^source:%a+: ", ""):gsub("option '([%l_]+)'", flag)
+	message = sources.reworded(message)
 	local store = message:match "^(.*) is an event store, not lines of events$"
 	if store then
 		status, message = 2, store .. " is an event store: use --store"

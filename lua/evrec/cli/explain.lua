@@ -8,8 +8,9 @@ local age = require "evrec.cli.age"
 local replay = require "evrec.cli.replay"
 local replay_table = require "evrec.cli.replay_table"
 local serve = require "evrec.cli.serve"
+local sources = require "evrec.cli.sources"
 local terminal = require "evrec.cli.terminal"
-local variants = require "evrec.cli.variants"
+local values = require "evrec.cli.values"
 
 local explain = {}
 
@@ -28,19 +29,12 @@ Examples:
    evrec explain pod/web-0 -n shop --share /etc/evrec/events.lua
    evrec explain pod/web-0 -n shop --store events.db]]
 
-local function object_from(text)
-	if options.kind_and_name(text) then
-		return text
-	end
-	return nil, ("expected KIND/NAME, got '%s'"):format(text)
-end
-
 --- Adds the arguments to a parser of argparse.
 function explain.define(parser)
 	parser:description(DESCRIPTION)
 	parser:epilog(EPILOG)
 	parser:help_max_width(100)
-	parser:argument("object", "The object, such as pod/web-0."):argname "KIND/NAME":convert(object_from)
+	parser:argument("object", "The object, such as pod/web-0."):argname "KIND/NAME":convert(values.object())
 	parser:option("-n --namespace", "Of this namespace; else of any."):argname "NAME"
 	parser:mutex(
 		parser:option("--trace", "Recorded events, in any of the forms that evrec replay takes."):argname "TRACE",
@@ -48,7 +42,7 @@ function explain.define(parser)
 			.. "asked."):argname "FILE",
 		parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH")
 	parser:option("--silent-after", "A reason that goes on for longer than this after its last write is lost.", "10m")
-		:argname "TIME":convert(variants.duration "--silent-after")
+		:argname "TIME":convert(values.duration "--silent-after")
 end
 
 -- ---- the object ----
@@ -203,12 +197,10 @@ local function sums_of(suppressions, matches)
 end
 
 local function explain_store(arguments)
-	local name = arguments.object:match "[^/]+$"
-	local opened, suppressions, message = pcall(function()
-		return evrec.store({ path = arguments.store }):suppressions { for_object = { name = name } }
-	end)
-	if not opened or not suppressions then
-		terminal.fail(1, opened and message or suppressions)
+	local _, name = options.kind_and_name(arguments.object)
+	local suppressions, message = sources.open({ store = arguments.store }):suppressions { for_object = { name = name } }
+	if not suppressions then
+		terminal.fail(1, message)
 	end
 	local sums, lost = sums_of(suppressions, matcher(arguments))
 	local rows = { { "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "FIRST", "LAST", "MESSAGE" } }

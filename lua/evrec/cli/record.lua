@@ -4,11 +4,13 @@
 -- time wait for the file, one after the other.
 local core = require "evrec.core"
 local kinds = require "evrec.kinds"
+local options = require "evrec.options"
 
 local record_session = require "evrec.cli.record_session"
 local record_target = require "evrec.cli.record_target"
+local sources = require "evrec.cli.sources"
 local terminal = require "evrec.cli.terminal"
-local variants = require "evrec.cli.variants"
+local values = require "evrec.cli.values"
 
 local record = {}
 
@@ -16,14 +18,6 @@ local UNLIMITED = 1000000000 -- burst size: a script says what it wants to be se
 local IDLE = 0.2 -- seconds without a line, after which the state file is free for other processes
 local LAST_READ = 1 -- seconds at most for the lines that are in the pipe when a signal comes
 local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends, in a shell
-
-local function seconds(text)
-	local number = tonumber(text)
-	if not number or not (number >= 0 and number <= 86400) then
-		return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
-	end
-	return number
-end
 
 local function define_event(parser)
 	parser:group("The event",
@@ -35,21 +29,19 @@ local function define_event(parser)
 end
 
 local function define_target(parser)
+	local kubeconfig, context, allow_exec = sources.define_cluster(parser)
 	parser:group("Where it is written",
 		parser:option("--store", "Into an event store, which is made if need be; else into the cluster."):argname "PATH",
 		parser:option("--lines", "Into a file, one JSON text a line; - is standard output."):argname "PATH",
-		parser:option("--kubeconfig", "The kubeconfig, instead of $KUBECONFIG or ~/.kube/config."):argname "PATH",
-		parser:option("--context", "The kubeconfig's context."):argname "NAME",
-		parser:option("--allow-exec", "A credential plugin that the kubeconfig may run, such as aws; may be repeated.")
-			:argname "COMMAND":count "*",
+		kubeconfig, context, allow_exec,
 		parser:option("--state-file", "Where counts are kept between calls: by default PATH.state, for a cluster a file in "
 			.. "$XDG_STATE_HOME/evrec."):argname "PATH",
 		parser:option("--burst-size", "Events about one object at once; after them, --qps limits. Else there is no limit.")
-			:argname "N":convert(variants.number("--burst-size", 1, true)):default(tostring(UNLIMITED)):show_default(false),
+			:argname "N":convert(values.number("--burst-size", 1, true)):default(tostring(UNLIMITED)):show_default(false),
 		parser:option("--qps", "Events a second about one object, such as 1 or 1/300."):argname "NUMBER"
-			:convert(variants.number("--qps", 0)),
+			:convert(values.number("--qps", 0)),
 		parser:option("--timeout", "Seconds to wait for the write."):argname "SECONDS":default "10"
-			:convert(seconds))
+			:convert(values.timeout))
 end
 
 --- Adds the arguments to a parser of argparse.
@@ -86,7 +78,7 @@ local function warn_of(word)
 end
 
 local function object(text, arguments, what)
-	local word, name = text:match "^([^/]+)/([^/]+)$"
+	local word, name = options.kind_and_name(text)
 	local kind = word and kinds.read(word)
 	if not kind then
 		return nil, ("%s: expected KIND/NAME, got '%s'"):format(what, text)

@@ -96,10 +96,7 @@ local function of_file(arguments, path)
 end
 
 local function of_cluster(arguments)
-	local options = {
-		kubeconfig = arguments.kubeconfig, context = arguments.context,
-		allow_exec = #arguments.allow_exec > 0 and arguments.allow_exec or nil,
-	}
+	local options = sources.cluster_options(arguments)
 	local ok, server = pcall(kubernetes.server, options)
 	if not ok then
 		terminal.fail(2, sources.reworded(server))

@@ -6,6 +6,7 @@ local json = require "evrec.cli.json"
 local replay_table = require "evrec.cli.replay_table"
 local terminal = require "evrec.cli.terminal"
 local trace = require "evrec.cli.trace"
+local values = require "evrec.cli.values"
 local variants = require "evrec.cli.variants"
 
 local replay = {}
@@ -44,7 +45,7 @@ function replay.define(parser)
 	parser:group("Variants", variants.define(parser))
 	parser:group("Results",
 		parser:option("--silent-after", "A reason that goes on for longer than this after its last write is lost.", "10m")
-			:argname "TIME":convert(variants.duration "--silent-after"),
+			:argname "TIME":convert(values.duration "--silent-after"),
 		parser:option("-o --output", "json, or html (a page).")
 			:argname "FORM":convert(output_from))
 end

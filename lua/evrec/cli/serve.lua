@@ -2,6 +2,7 @@
 local core = require "evrec.core"
 
 local terminal = require "evrec.cli.terminal"
+local values = require "evrec.cli.values"
 
 local serve = {}
 
@@ -13,14 +14,6 @@ local TOLD = {
 	worker = "another process writes the events of all; this one takes over when that ends",
 }
 
-local function timeout_from(text)
-	local seconds = tonumber(text)
-	if not seconds or not (seconds >= 0 and seconds <= 86400) then
-		return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
-	end
-	return seconds
-end
-
 --- Adds the arguments to a parser of argparse.
 function serve.define(parser)
 	parser:summary "Write the events of all processes that share a recorder."
@@ -29,7 +22,7 @@ function serve.define(parser)
 	parser:help_max_width(100)
 	parser:argument("file", "A Lua file that returns a broadcaster with the option share."):argname "FILE"
 	parser:option("--timeout", "Seconds for writing the waiting events at the end.", "5"):argname "SECONDS"
-		:convert(timeout_from)
+		:convert(values.timeout)
 end
 
 --- Returns the broadcaster of the file; or nil and a message.

@@ -6,20 +6,38 @@ local terminal = require "evrec.cli.terminal"
 
 local sources = {}
 
---- Adds the options that name a source to a parser of argparse, and returns them.
-function sources.define(parser)
-	return parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH",
-		parser:option("--lines", "Events, one JSON text a line, as evrec.sink.file writes them; - is standard input.")
-			:argname "PATH",
-		parser:option("--kubeconfig", "The kubeconfig, instead of $KUBECONFIG or ~/.kube/config."):argname "PATH",
+--- Adds the options that name a cluster to a parser of argparse, and returns them: three.
+function sources.define_cluster(parser)
+	return parser:option("--kubeconfig", "The kubeconfig, instead of $KUBECONFIG or ~/.kube/config."):argname "PATH",
 		parser:option("--context", "The kubeconfig's context."):argname "NAME",
 		parser:option("--allow-exec", "A credential plugin that the kubeconfig may run, such as aws; may be repeated.")
 			:argname "COMMAND":count "*"
 end
 
-local function check_one(arguments)
+--- Adds the options that name a source to a parser of argparse, and returns them.
+function sources.define(parser)
+	return parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH",
+		parser:option("--lines", "Events, one JSON text a line, as evrec.sink.file writes them; - is standard input.")
+			:argname "PATH",
+		sources.define_cluster(parser)
+end
+
+--- Returns the options of evrec.cluster and evrec.sink.kubernetes for the cluster that the arguments name.
+---@param arguments { kubeconfig?: string, context?: string, allow_exec: string[] }
+---@return table
+function sources.cluster_options(arguments)
+	return {
+		kubeconfig = arguments.kubeconfig, context = arguments.context,
+		allow_exec = #arguments.allow_exec > 0 and arguments.allow_exec or nil,
+	}
+end
+
+local function check(arguments)
 	local named = {}
 	for _, name in ipairs { "store", "lines" } do
+		if arguments[name] == "" then
+			terminal.fail(2, ("--%s: expected a path"):format(name))
+		end
 		named[#named + 1] = arguments[name] and "--" .. name
 	end
 	local of_cluster = arguments.kubeconfig and "--kubeconfig" or arguments.context and "--context"
@@ -31,6 +49,10 @@ local function check_one(arguments)
 	end
 end
 
+local function flag(option)
+	return option == "for_object" and "--for" or "--" .. option:gsub("_", "-")
+end
+
 local NO_SERVER = "^no API server: not inside a cluster, and cannot read the kubeconfig: (.-): No such file[^;]*;.*"
 
 --- Words a message of the module for people who use the command: it names no function, no place in a Lua file, and
@@ -38,13 +60,13 @@ local NO_SERVER = "^no API server: not inside a cluster, and cannot read the kub
 ---@param message any
 ---@return string
 function sources.reworded(message)
-	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^evrec%.[%a_.]+: ", "")
+	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^evrec%.[%a_.]+: ", ""):gsub("^source:%a+: ", "")
 	message = message:gsub(NO_SERVER,
 		"no API server: not inside a cluster, and no %1; give --store PATH, --lines PATH or --kubeconfig PATH")
 	message = message:gsub("the options 'server' or 'kubeconfig' name one", "--kubeconfig names one")
 	message = message:gsub("the option 'context'", "--context")
 	message = message:gsub('by the option allow_exec = { ("[^"]*") }', "by --allow-exec %1")
-	return (message:gsub("option '([%l_]+)'", function(option) return "--" .. option:gsub("_", "-") end))
+	return (message:gsub("option '([%l_]+)'", flag))
 end
 
 -- Calls a constructor, whose failure ends the command.
@@ -57,20 +79,18 @@ local function made(constructor, options)
 end
 
 --- Opens the source that the arguments name.
----@param arguments { store?: string, lines?: string, kubeconfig?: string, context?: string, allow_exec: string[] }
+---@param arguments { store?: string, lines?: string, kubeconfig?: string, context?: string, allow_exec?: string[] }
 ---@return evrec.Source source
 ---@return string namespace the one that the user has not to name
 function sources.open(arguments)
-	check_one(arguments)
+	check(arguments)
 	if arguments.store then
 		return made(evrec.store, { path = arguments.store }), "default"
 	elseif arguments.lines then
 		return made(evrec.lines, { path = arguments.lines }), "default"
 	end
-	local options = { kubeconfig = arguments.kubeconfig, context = arguments.context }
-	local namespace = { kubeconfig = arguments.kubeconfig, context = arguments.context }
-	options.allow_exec = #arguments.allow_exec > 0 and arguments.allow_exec or nil
-	return made(evrec.cluster, options), made(kubernetes.namespace, namespace)
+	local options = sources.cluster_options(arguments)
+	return made(evrec.cluster, options), made(kubernetes.namespace, options)
 end
 
 --- Tells which source the arguments name, in words for people.

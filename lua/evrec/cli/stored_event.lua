@@ -85,7 +85,16 @@ function stored_event.first(event)
 	return stored_event.time(event, "firstTimestamp") or stored_event.time(event, "eventTime")
 end
 
---- Returns what an event is about, such as "Pod/web-0".
+--- Returns who reports an event, by the source, else by the fields of events.k8s.io/v1. Either is empty if it is unset.
+---@return string component, string instance
+function stored_event.reporter(event)
+	local source = stored_event.part(event, "source")
+	local component, instance = stored_event.text(source, "component"), stored_event.text(source, "host")
+	return component ~= "" and component or stored_event.text(event, "reportingComponent"),
+		instance ~= "" and instance or stored_event.text(event, "reportingInstance")
+end
+
+--- Returns the object that an event is about, such as "Pod/web-0".
 function stored_event.object(event)
 	local object = stored_event.part(event, "involvedObject")
 	return stored_event.text(object, "kind") .. "/" .. stored_event.text(object, "name")

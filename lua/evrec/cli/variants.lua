@@ -1,37 +1,9 @@
 -- The variants of `evrec replay`: options of a correlator, from arguments and from the header of a trace.
-local times = require "evrec.times"
+local values = require "evrec.cli.values"
 
 local variants = {}
 
--- ---- values of arguments ----
-
---- Returns a function that reads a number, or a fraction such as 1/300.
----@param option string
----@param least integer
----@param whole? boolean
----@return fun(text: string): number?, string?
-function variants.number(option, least, whole)
-	return function(text)
-		local above, below = text:match "^(%d+)/(%d+)$"
-		local value = above and tonumber(above) / tonumber(below) or tonumber(text)
-		if not value or not (value >= least and value <= 1e9) or (whole and value ~= math.floor(value)) then
-			return nil, ("%s: expected a %snumber from %d to 1000000000, got '%s'"):format(option,
-				whole and "whole " or "", least, text)
-		end
-		return value
-	end
-end
-
---- Returns a function that reads a duration, such as 90, 90s, 15m, 2h or 7d.
----@param option string
----@return fun(text: string): number?, string?
-function variants.duration(option)
-	return function(text)
-		local seconds = text:find "^%d+%.?%d*$" and tonumber(text) or times.duration(text)
-		return seconds, not seconds
-			and ("%s: expected a duration such as 90s, 15m, 2h or 7d, got '%s'"):format(option, text) or nil
-	end
-end
+-- ---- arguments ----
 
 local function correlate_from(text)
 	if text == "record" or text == "series" then
@@ -42,15 +14,15 @@ end
 
 -- Each option: its flag, its name in evrec.replay, and its value.
 local OPTIONS = {
-	{ "--burst-size", "burst_size", "N", variants.number("--burst-size", 1, true), "Tokens of a full bucket." },
-	{ "--qps", "qps", "NUMBER", variants.number("--qps", 0), "Tokens that a bucket gains a second, such as 1 or 1/300." },
+	{ "--burst-size", "burst_size", "N", values.number("--burst-size", 1, true), "Tokens of a full bucket." },
+	{ "--qps", "qps", "NUMBER", values.number("--qps", 0), "Tokens that a bucket gains a second, such as 1 or 1/300." },
 	{ "--spam-key", "spam_key", "FIELDS", nil, "Events have a bucket of their own by these fields, separated by commas, "
 		.. "such as source.component,involvedObject.name,reason." },
-	{ "--max-events", "max_events", "N", variants.number("--max-events", 1, true),
+	{ "--max-events", "max_events", "N", values.number("--max-events", 1, true),
 		"Distinct messages from which on similar events are combined." },
-	{ "--max-interval", "max_interval_in_seconds", "TIME", variants.duration "--max-interval",
+	{ "--max-interval", "max_interval_in_seconds", "TIME", values.duration "--max-interval",
 		"The pause after which distinct messages are counted anew." },
-	{ "--lru-cache-size", "lru_cache_size", "N", variants.number("--lru-cache-size", 1, true),
+	{ "--lru-cache-size", "lru_cache_size", "N", values.number("--lru-cache-size", 1, true),
 		"Entries in each cache of the correlator." },
 	{ "--correlate", "correlate", "HOW", correlate_from,
 		"record, as client-go's tools/record does, or series, as its tools/events does." },

@@ -5,11 +5,6 @@ local items = {}
 
 local text, part = stored_event.text, stored_event.part
 
--- The first non-empty one of two texts.
-local function either(first, second)
-	return first ~= "" and first or second
-end
-
 local function joined(separator, first, second)
 	return first ~= "" and second ~= "" and first .. separator .. second or first .. second
 end
@@ -22,7 +17,7 @@ end
 ---@param event table
 ---@return evrec.html.item
 function items.of_event(event)
-	local source, related = part(event, "source"), part(event, "related")
+	local related = part(event, "related")
 	local first, last = stored_event.first(event), stored_event.last(event)
 	return {
 		object = stored_event.object(event),
@@ -33,8 +28,7 @@ function items.of_event(event)
 		last = milliseconds(last or first),
 		count = stored_event.count(event),
 		message = text(event, "message"),
-		source = joined(", ", either(text(source, "component"), text(event, "reportingComponent")),
-			either(text(source, "host"), text(event, "reportingInstance"))),
+		source = joined(", ", stored_event.reporter(event)),
 		related = joined("/", text(related, "kind"), text(related, "name")),
 	}
 end

@@ -1,0 +1,59 @@
+-- Readers of the values of arguments, for `convert` of argparse: each returns the value; or nil and a message, which
+-- names the option.
+local options = require "evrec.options"
+local times = require "evrec.times"
+
+local values = {}
+
+--- Returns a function that reads a number, or a fraction such as 1/300.
+---@param option string
+---@param least integer
+---@param whole? boolean
+---@return fun(text: string): number?, string?
+function values.number(option, least, whole)
+	return function(text)
+		local above, below = text:match "^(%d+)/(%d+)$"
+		local value = above and tonumber(above) / tonumber(below) or tonumber(text)
+		if not value or not (value >= least and value <= 1e9) or (whole and value ~= math.floor(value)) then
+			return nil, ("%s: expected a %snumber from %d to 1000000000, got '%s'"):format(option,
+				whole and "whole " or "", least, text)
+		end
+		return value
+	end
+end
+
+--- Returns a function that reads a duration, such as 90, 90s, 15m, 2h or 7d.
+---@param option string
+---@return fun(text: string): number?, string?
+function values.duration(option)
+	return function(text)
+		local seconds = text:find "^%d+%.?%d*$" and tonumber(text) or times.duration(text)
+		return seconds, not seconds
+			and ("%s: expected a duration such as 90s, 15m, 2h or 7d, got '%s'"):format(option, text) or nil
+	end
+end
+
+--- Reads the value of --timeout: seconds, a day at most.
+---@param text string
+---@return number? seconds, string? message
+function values.timeout(text)
+	local seconds = tonumber(text)
+	if not seconds or not (seconds >= 0 and seconds <= 86400) then
+		return nil, ("--timeout: expected 0 to 86400 seconds, got '%s'"):format(text)
+	end
+	return seconds
+end
+
+--- Returns a function that checks KIND/NAME, such as pod/web-0.
+---@param option? string nil: an argument without a name
+---@return fun(text: string): string?, string?
+function values.object(option)
+	return function(text)
+		if options.kind_and_name(text) then
+			return text
+		end
+		return nil, ("%sexpected KIND/NAME, got '%s'"):format(option and option .. ": " or "", text)
+	end
+end
+
+return values
