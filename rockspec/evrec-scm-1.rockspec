@@ -115,6 +115,7 @@ build = {
 				"csrc/correlate/replay_feed.c",
 				"csrc/correlate/replay_variant.c",
 				"csrc/correlate/series.c",
+				"csrc/correlate/series_answers.c",
 				"csrc/correlate/series_entry.c",
 				"csrc/correlate/series_state.c",
 				"csrc/correlate/spam_filter.c",
