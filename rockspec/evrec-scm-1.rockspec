@@ -113,6 +113,7 @@ build = {
 				"csrc/correlate/origins.c",
 				"csrc/correlate/replay.c",
 				"csrc/correlate/replay_feed.c",
+				"csrc/correlate/replay_occur.c",
 				"csrc/correlate/replay_variant.c",
 				"csrc/correlate/series.c",
 				"csrc/correlate/series_answers.c",

@@ -1,9 +1,12 @@
 /*
  * replay.h - shared by the files of a replay (evrec_read.h: evrec_replay_new). Pure: the times are those of the events.
  *
- *   replay.c         occurrences go through the correlator of each variant, and are counted
- *   replay_variant.c one variant: correlator or series, its keys, its requests
+ *   replay.c         a replay from its begin to its results
  *   replay_feed.c    the lines of a trace
+ *   replay_occur.c   occurrences go through the correlator of each variant, and are counted
+ *   replay_variant.c one variant: correlator or series, its keys, its requests
+ *
+ * Each calls those below it alone.
  */
 #ifndef EVREC_REPLAY_H
 #define EVREC_REPLAY_H
@@ -67,11 +70,19 @@ struct known {
 	struct buf text;
 };
 
+/* The events of one source, object, type and reason. */
+struct replay_group {
+	evrec_event *event; /* the first one */
+	uint64_t occurrences;
+	int64_t first, last;
+	evrec_replayed_tally tallies[];
+};
+
 struct evrec_replay {
 	struct variant *variants;
 	size_t variants_len;
 	struct lru_type group_type;
-	struct lru *groups; /* aggregate key -> struct group */
+	struct lru *groups; /* aggregate key -> struct replay_group */
 	evrec_replayed_trace trace;
 	struct known single; /* of evrec_replay_add */
 	struct known *known; /* TRACE_IDS of them; NULL: no file was fed */
