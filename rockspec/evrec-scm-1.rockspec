@@ -201,6 +201,7 @@ build = {
 				"csrc/kubernetes/verdict.c",
 				"csrc/read/cluster.c",
 				"csrc/read/cluster_answer.c",
+				"csrc/read/cluster_phase.c",
 				"csrc/read/cluster_reader.c",
 				"csrc/read/connection.c",
 				"csrc/read/filter.c",

@@ -1,6 +1,9 @@
 /*
- * cluster_inner.h - what the files of a cluster's reader share: cluster_reader.c has the requests and their order,
- * cluster_answer.c reads what came.
+ * cluster_inner.h - shared by the files of a cluster's reader. Each calls those below it alone:
+ *
+ *   cluster_reader.c the requests and their order
+ *   cluster_answer.c reads answers
+ *   cluster_phase.c  goes from one phase to another, also after a failure
  */
 #ifndef EVREC_READ_CLUSTER_INNER_H
 #define EVREC_READ_CLUSTER_INNER_H
@@ -10,6 +13,8 @@
 #include "read/ranking.h"
 
 #pragma GCC visibility push(hidden)
+
+#define CLUSTER_RETRY_MAX (30 * EVREC_SECOND) /* until a request is sent again */
 
 enum phase { VERSION, WATCHING, LISTING, TELLING };
 
@@ -34,10 +39,17 @@ struct cluster_reader {
 	evrec_event *found;     /* by the change that was read last, with its JSON in base.json */
 };
 
+/* ---- cluster_phase.c ---- */
+
 /* Begins a phase, with a request that is due now. */
 void cluster_go_to(struct cluster_reader *r, enum phase phase);
+/* Sends the request again, later and later. 0, or EVREC_ESYSTEM after the last try. */
+int cluster_retry(struct cluster_reader *r, evrec_error *err);
 /* The request failed, with the connection's status or that of an error in a stream. 0 or an error. */
 int cluster_failed(struct cluster_reader *r, int status, evrec_error *err);
+
+/* ---- cluster_answer.c ---- */
+
 /* Reads the whole answer to a list, and goes on to what comes next. 0 or an error. */
 int cluster_read_page(struct cluster_reader *r, evrec_error *err);
 /* Reads the lines of a stream. EVREC_READ_EVENT; EVREC_READ_END: there is no whole line left; or an error. */

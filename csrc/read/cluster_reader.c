@@ -20,10 +20,6 @@
 
 #define PAGE_LIMIT 500
 #define WATCH_SECONDS 300
-#define RESTARTS_MAX 5 /* of one listing */
-#define TRIES_MAX 4    /* of a request, until the reader has begun */
-#define RETRY_FIRST (EVREC_SECOND / 4)
-#define RETRY_MAX (30 * EVREC_SECOND)
 
 static struct cluster_reader *reader_of(evrec_reader *reader)
 {
@@ -64,70 +60,6 @@ static int ask(struct cluster_reader *r, evrec_error *err)
 	return code;
 }
 
-void cluster_go_to(struct cluster_reader *r, enum phase phase)
-{
-	r->phase = phase;
-	r->asked = false;
-	r->due = 0;
-}
-
-static void list_anew(struct cluster_reader *r)
-{
-	buf_clear(&r->token);
-	ranking_clear(&r->ranking);
-	cluster_go_to(r, LISTING);
-}
-
-/* A failure that the same request would meet again. */
-static bool is_final(int status)
-{
-	return status >= 300 && status < 500 && status != 408 && status != 409 && status != 429;
-}
-
-static int refused(const struct connection *c, evrec_error *err)
-{
-	return c->status == 0 ? error_set(err, EVREC_ESYSTEM, "%s", c->message)
-	                      : error_set(err, EVREC_ESYSTEM, "the API server answered %d: %s", c->status, c->message);
-}
-
-/* Sends the request again, later and later. */
-static int retry(struct cluster_reader *r, evrec_error *err)
-{
-	const struct connection *c = r->connection;
-	int64_t delay = r->tries < 7 ? RETRY_FIRST << r->tries : RETRY_MAX;
-
-	r->tries++;
-	if (!(r->watch && r->begun) && r->tries == TRIES_MAX) {
-		return refused(c, err);
-	}
-	if (c->retry_after > delay) {
-		delay = c->retry_after;
-	}
-	r->asked = false;
-	r->due = clock_monotonic(evrec_clock_real()) + (delay < RETRY_MAX ? delay : RETRY_MAX);
-	return 0;
-}
-
-int cluster_failed(struct cluster_reader *r, int status, evrec_error *err)
-{
-	if (status == 410 && r->phase == WATCHING) {
-		r->restarts = 0;
-		list_anew(r);
-		return 0;
-	}
-	if (status == 410 && r->phase == LISTING && r->restarts < RESTARTS_MAX) {
-		r->restarts++;
-		list_anew(r);
-		return 0;
-	}
-	if (r->connection->too_long && r->phase == LISTING && r->page_limit > 1) {
-		r->page_limit /= 2;
-		r->asked = false;
-		return 0;
-	}
-	return is_final(status) || r->connection->too_long ? refused(r->connection, err) : retry(r, err);
-}
-
 /* ---- steps ---- */
 
 /* An answer has ended. 0 or an error. */
@@ -142,7 +74,7 @@ static int ended(struct cluster_reader *r, evrec_error *err)
 		return cluster_read_page(r, err);
 	}
 	/* A server that ends streams at once is not asked again at once. */
-	return retry(r, err);
+	return cluster_retry(r, err);
 }
 
 static int tell(struct cluster_reader *r, evrec_found *found, evrec_error *err)
@@ -168,7 +100,7 @@ static int step(struct cluster_reader *r, int64_t deadline, evrec_error *err)
 	int code = 0;
 
 	if (!r->asked && now < r->due) {
-		reader_sleep(r->due < deadline ? r->due : deadline, RETRY_MAX);
+		reader_sleep(r->due < deadline ? r->due : deadline, CLUSTER_RETRY_MAX);
 		return now >= deadline ? EVREC_READ_WAIT : EVREC_READ_END;
 	}
 	if (!r->asked) {
