@@ -53,7 +53,11 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
 	for (struct reader_link *reader = first_reader; reader != NULL; reader = reader->next) {
-		store_cursor_abandon(reader);
+		reader->abandoned = true;
+		if (reader->db->db != NULL && !sqlite_guard_is_locked()) {
+			(void)sqlite3_db_config(reader->db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+			reader->close(reader);
+		}
 	}
 	after_fork();
 }
@@ -91,8 +95,31 @@ void store_list_remove(struct store *store)
 	(void)pthread_mutex_destroy(&store->lock);
 }
 
-void store_readers_add(struct reader_link *reader)
+static bool refuse_locked(evrec_error *err)
 {
+	(void)error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+	return false;
+}
+
+bool store_readers_allowed(evrec_error *err)
+{
+	sqlite_guard_init();
+	return !sqlite_guard_is_locked() || refuse_locked(err);
+}
+
+bool store_readers_check(const struct reader_link *reader, evrec_error *err)
+{
+	if (sqlite_guard_is_locked()) {
+		return refuse_locked(err);
+	}
+	return !reader->abandoned ||
+	       store_db_refuse(reader->db, ": this reader was opened before the process was forked; open another", err);
+}
+
+void store_readers_add(struct reader_link *reader, struct store_db *db, void (*close)(struct reader_link *reader))
+{
+	reader->db = db;
+	reader->close = close;
 	(void)pthread_once(&once, init);
 	(void)pthread_mutex_lock(&list_lock);
 	reader->next = first_reader;
@@ -100,14 +127,21 @@ void store_readers_add(struct reader_link *reader)
 	(void)pthread_mutex_unlock(&list_lock);
 }
 
-void store_readers_remove(struct reader_link *reader)
+bool store_readers_end(struct reader_link *reader)
 {
 	struct reader_link **link = &first_reader;
 
+	if (sqlite_guard_is_locked()) {
+		return false;
+	}
+	sqlite_guard_enter();
+	reader->close(reader);
+	sqlite_guard_leave();
 	(void)pthread_mutex_lock(&list_lock);
 	while (*link != reader) {
 		link = &(*link)->next;
 	}
 	*link = reader->next;
 	(void)pthread_mutex_unlock(&list_lock);
+	return true;
 }

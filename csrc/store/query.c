@@ -27,7 +27,6 @@ struct store_cursor {
 	sqlite3_stmt *statements[CURSOR_STATEMENTS];
 	bool watch, ended;
 	bool reading;    /* of a query: its transaction is open */
-	bool abandoned;  /* this process was forked since it was opened */
 	size_t left;     /* of the limit; SIZE_MAX: there is none */
 	int64_t rv;      /* of a watch: the last that was seen */
 	int64_t version; /* of a watch: the data_version of the last look that found nothing; 0: none yet */
@@ -223,12 +222,7 @@ int store_cursor_next(struct store_cursor *c, struct store_row *row, evrec_error
 {
 	const struct found_row *found;
 
-	if (sqlite_guard_is_locked()) {
-		return error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
-	}
-	if (c->abandoned) {
-		(void)store_db_refuse(&c->db, ": this reader was opened before the process was forked; open another",
-		                      err);
+	if (!store_readers_check(&c->link, err)) {
 		return EVREC_ESYSTEM;
 	}
 	if (c->watch && c->ended && c->page_at == c->page_len && !look_for_news(c, err)) {
@@ -248,24 +242,15 @@ int store_cursor_next(struct store_cursor *c, struct store_row *row, evrec_error
 	return EVREC_READ_EVENT;
 }
 
-static void close_inside(struct store_cursor *c)
+static void close_inside(struct reader_link *reader)
 {
+	struct store_cursor *c = (struct store_cursor *)reader;
+
 	end_reading(c);
 	store_db_finalize_all(c->statements, CURSOR_STATEMENTS);
 	streams_fini(&c->plan.streams);
 	filter_close(&c->plan.filter);
 	store_db_close(&c->db);
-}
-
-void store_cursor_abandon(struct reader_link *reader)
-{
-	struct store_cursor *c = (struct store_cursor *)reader;
-
-	c->abandoned = true;
-	if (c->db.db != NULL && !sqlite_guard_is_locked()) {
-		(void)sqlite3_db_config(c->db.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-		close_inside(c);
-	}
 }
 
 static bool begin_watching(struct store_cursor *c, evrec_error *err)
@@ -287,9 +272,7 @@ static struct store_cursor *cursor_new(evrec_str path, const evrec_query *query,
 	struct store_cursor *c;
 	bool ok;
 
-	sqlite_guard_init();
-	if (sqlite_guard_is_locked()) {
-		(void)error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+	if (!store_readers_allowed(err)) {
 		return NULL;
 	}
 	c = mem_zalloc(sizeof(*c));
@@ -302,7 +285,7 @@ static struct store_cursor *cursor_new(evrec_str path, const evrec_query *query,
 	c->watch = watch;
 	c->left = watch || query->limit == 0 || query->field_selector.len != 0 ? SIZE_MAX : query->limit;
 	streams_init(&c->plan.streams, query);
-	store_readers_add(&c->link);
+	store_readers_add(&c->link, &c->db, close_inside);
 	sqlite_guard_enter();
 	ok = open_inside(c, err);
 	sqlite_guard_leave();
@@ -325,15 +308,7 @@ struct store_cursor *store_watch(evrec_str path, const evrec_query *query, evrec
 
 void store_cursor_free(struct store_cursor *c)
 {
-	if (c == NULL) {
-		return;
-	}
-	/* Else the child of a fork that did not wait any longer: it may not use SQLite, and leaves the connection open. */
-	if (!sqlite_guard_is_locked()) {
-		sqlite_guard_enter();
-		close_inside(c);
-		sqlite_guard_leave();
-		store_readers_remove(&c->link);
+	if (c != NULL && store_readers_end(&c->link)) {
 		store_db_fini(&c->db);
 		buf_free(&c->text);
 		mem_free(c);

@@ -1,6 +1,6 @@
 /*
  * query_inner.h - the inside of a cursor, for its files: query.c fills pages, plan.c says from which streams, streams.c
- * merges them, filter.c says which events pass.
+ * merges them, filter.c says which events pass. Readers of notes (read_notes.c) are listed in fork.c, too.
  */
 #ifndef EVREC_STORE_QUERY_INNER_H
 #define EVREC_STORE_QUERY_INNER_H
@@ -114,16 +114,25 @@ bool plan_change(struct plan *p, struct store_db *d, evrec_error *err);
 
 /* ---- fork.c ---- */
 
-/* The first member of a cursor. */
+/* The first member of what has a connection to read by: a cursor, or a reader of notes. */
 struct reader_link {
 	struct reader_link *next;
+	struct store_db *db;
+	void (*close)(struct reader_link *reader); /* the connection, if it is open; inside the guard */
+	bool abandoned;                            /* closed, as this process was forked since it was opened */
 };
 
-/* Lists the cursor before it is opened, and until after it is closed. Outside the guard. */
-void store_readers_add(struct reader_link *reader);
-void store_readers_remove(struct reader_link *reader);
-/* query.c: in a child that was just forked, closes the cursor, which from now on only fails. */
-void store_cursor_abandon(struct reader_link *reader);
+/* Before a reader is made. False, with *err: this process may not use SQLite, as store_readers_check. */
+bool store_readers_allowed(evrec_error *err);
+/* Lists the reader before it is opened. Outside the guard. */
+void store_readers_add(struct reader_link *reader, struct store_db *db, void (*close)(struct reader_link *reader));
+/* False, with *err: this process was forked since, or while its parent used SQLite. */
+bool store_readers_check(const struct reader_link *reader, evrec_error *err);
+/*
+ * Closes the reader and unlists it. False in the child of a fork that did not wait any longer: it may not use SQLite, and
+ * leaves the connection open, with the reader's memory. Outside the guard.
+ */
+bool store_readers_end(struct reader_link *reader);
 
 #pragma GCC visibility pop
 

@@ -1,7 +1,6 @@
-#include "store/query.h"
+#include "store/query_inner.h"
 
 #include "spool/sqlite_guard.h"
-#include "store/store_inner.h"
 
 /*
  * Both queries give the place at which the next page goes on, and a row as JSON, and take: ?1 that place, ?2 the number of
@@ -26,6 +25,7 @@ static const char of_name[] =
 static const char of_any_name[] = SUPPRESSIONS("?3 = '' AND (stage = 'lost' OR (" OF_OBJECT ")) ") NEWEST_FIRST;
 
 struct store_notes {
+	struct reader_link link; /* its first member */
 	struct store_db db;
 	const evrec_query *query;
 	sqlite3_stmt *statement;
@@ -69,14 +69,20 @@ static bool open_inside(struct store_notes *notes, evrec_error *err)
 	return true;
 }
 
+static void close_inside(struct reader_link *reader)
+{
+	struct store_notes *notes = (struct store_notes *)reader;
+
+	store_db_finalize_all(&notes->statement, 1);
+	store_db_close(&notes->db);
+}
+
 static struct store_notes *notes_open(evrec_str path, const evrec_query *query, bool of_occurrences, evrec_error *err)
 {
 	struct store_notes *notes;
 	bool ok;
 
-	sqlite_guard_init();
-	if (sqlite_guard_is_locked()) {
-		(void)error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+	if (!store_readers_allowed(err)) {
 		return NULL;
 	}
 	notes = mem_zalloc(sizeof(*notes));
@@ -89,6 +95,7 @@ static struct store_notes *notes_open(evrec_str path, const evrec_query *query, 
 	notes->of_occurrences = of_occurrences;
 	notes->place = of_occurrences ? INT64_MIN : INT64_MAX;
 	notes->left = query->limit == 0 ? SIZE_MAX : query->limit;
+	store_readers_add(&notes->link, &notes->db, close_inside);
 	sqlite_guard_enter();
 	ok = open_inside(notes, err);
 	sqlite_guard_leave();
@@ -141,8 +148,8 @@ int store_notes_next(struct store_notes *notes, evrec_str *json, evrec_error *er
 {
 	bool ok;
 
-	if (sqlite_guard_is_locked()) {
-		return error_set(err, EVREC_ESYSTEM, "this process was forked while its parent used a store");
+	if (!store_readers_check(&notes->link, err)) {
+		return EVREC_ESYSTEM;
 	}
 	if (notes->next == notes->page.len) {
 		if (notes->ended) {
@@ -165,11 +172,7 @@ int store_notes_next(struct store_notes *notes, evrec_str *json, evrec_error *er
 
 void store_notes_free(struct store_notes *notes)
 {
-	if (notes != NULL) {
-		sqlite_guard_enter();
-		store_db_finalize_all(&notes->statement, 1);
-		store_db_close(&notes->db);
-		sqlite_guard_leave();
+	if (notes != NULL && store_readers_end(&notes->link)) {
 		store_db_fini(&notes->db);
 		buf_free(&notes->page);
 		mem_free(notes);

@@ -116,15 +116,47 @@ static bool is_refused(struct store_cursor *cursor)
 	       strstr(err.message, "events.db: this reader was opened before the process was forked") != NULL;
 }
 
+static bool are_notes_refused(struct store_notes *notes)
+{
+	evrec_error err = { .message = "" };
+	evrec_str json;
+
+	return store_notes_next(notes, &json, &err) == EVREC_ESYSTEM &&
+	       strstr(err.message, "events.db: this reader was opened before the process was forked") != NULL;
+}
+
+/* The readers that the parent has opened before the fork. */
+struct opened {
+	struct store_cursor *query, *watch;
+	struct store_notes *notes;
+};
+
+static bool open_all(struct opened *o, const char *path, const evrec_query *all)
+{
+	evrec_error err;
+
+	o->query = store_query(evrec_string(path), all, &err);
+	o->watch = store_watch(evrec_string(path), all, &err);
+	o->notes = store_read_suppressions(evrec_string(path), all, &err);
+	return o->query != NULL && o->watch != NULL && o->notes != NULL;
+}
+
+static void free_all(const struct opened *o)
+{
+	store_cursor_free(o->query);
+	store_cursor_free(o->watch);
+	store_notes_free(o->notes);
+}
+
 /* In the child: its own query keeps what the parent writes between two bytes of the pipes. */
-static int read_in_child(const char *path, struct store_cursor *query, struct store_cursor *watch, int in, int out)
+static int read_in_child(const char *path, const struct opened *parents, int in, int out)
 {
 	const evrec_query all = store_query_all();
 	struct store_cursor *own;
 	evrec_error err;
 	char byte = 0;
 
-	if (!is_refused(query) || !is_refused(watch)) {
+	if (!is_refused(parents->query) || !is_refused(parents->watch) || !are_notes_refused(parents->notes)) {
 		return 1;
 	}
 	own = store_query(evrec_string(path), &all, &err);
@@ -132,8 +164,7 @@ static int read_in_child(const char *path, struct store_cursor *query, struct st
 		return 2;
 	}
 	store_cursor_free(own);
-	store_cursor_free(query);
-	store_cursor_free(watch);
+	free_all(parents);
 	return 0;
 }
 
@@ -142,24 +173,21 @@ static void test_a_forked_child_reads_with_cursors_of_its_own(void **state)
 	const char *path = tmpdir_path(*state, "events.db");
 	const evrec_query all = store_query_all();
 	struct store *store = store_fixture_open(path);
-	struct store_cursor *query, *watch;
+	struct opened opened;
 	int to_child[2], to_parent[2];
-	evrec_error err;
 	char byte = 0;
 	pid_t child;
 
 	put_all(store, T0);
-	query = store_query(evrec_string(path), &all, &err);
-	watch = store_watch(evrec_string(path), &all, &err);
-	assert_true(query != NULL && watch != NULL && pipe(to_child) == 0 && pipe(to_parent) == 0);
+	assert_true(open_all(&opened, path, &all) && pipe(to_child) == 0 && pipe(to_parent) == 0);
 	child = fork();
 	if (child == 0) {
-		_exit(read_in_child(path, query, watch, to_child[0], to_parent[1]));
+		_exit(read_in_child(path, &opened, to_child[0], to_parent[1]));
 	}
 	(void)close(to_parent[1]);
 	if (read(to_parent[0], &byte, 1) == 1) {
 		put_all(store, T0 + EVREC_SECOND);
-		assert_true(has_left(query, EVENTS));
+		assert_true(has_left(opened.query, EVENTS));
 		/* The child's locks are its own. */
 		assert_int_not_equal(store_fixture_ask(path, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
 		assert_int_equal(write(to_child[1], &byte, 1), 1);
@@ -169,8 +197,7 @@ static void test_a_forked_child_reads_with_cursors_of_its_own(void **state)
 	(void)close(to_parent[0]);
 	(void)close(to_child[0]);
 	(void)close(to_child[1]);
-	store_cursor_free(query);
-	store_cursor_free(watch);
+	free_all(&opened);
 	store_free(store);
 }
 
