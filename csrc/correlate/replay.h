@@ -57,8 +57,6 @@ bool variant_observe(struct variant *v, const evrec_fields *event, struct keys *
                      int64_t t, struct observed *observed);
 /* Counts what was deferred until `t`. False: no memory. */
 bool variant_end(struct variant *v, int64_t t);
-/* Counts the last minute. */
-bool minutes_end(struct minutes *m);
 
 /* An event that an id stands for. */
 struct known {

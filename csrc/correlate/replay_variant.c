@@ -33,7 +33,8 @@ static int64_t minute_of(int64_t t)
 	return t / MINUTE - (t % MINUTE < 0);
 }
 
-bool minutes_end(struct minutes *m)
+/* Counts the minute that is over. False: no memory. */
+static bool end_minute(struct minutes *m)
 {
 	const evrec_str number = { (const char *)&m->minute, sizeof(m->minute) };
 	struct key key = key_of(number, (evrec_str){ NULL, 0 });
@@ -60,7 +61,7 @@ static bool count_request(struct minutes *m, int64_t t)
 {
 	const int64_t minute = minute_of(t);
 
-	if (minute != m->minute && !minutes_end(m)) {
+	if (minute != m->minute && !end_minute(m)) {
 		return false;
 	}
 	m->minute = minute;
@@ -338,5 +339,5 @@ bool variant_end(struct variant *v, int64_t t)
 	if (v->deferred != NULL) {
 		lru_each(v->deferred, end_deferred, &ending);
 	}
-	return ending.ok && minutes_end(&v->minutes);
+	return ending.ok && end_minute(&v->minutes);
 }

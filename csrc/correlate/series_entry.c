@@ -29,7 +29,8 @@ static int64_t later(int64_t time, int64_t by)
 	return __builtin_add_overflow(time, by, &sum) ? INT64_MAX : sum;
 }
 
-int64_t series_next_tick(const struct series *s, int64_t period, int64_t time)
+/* The first tick after `time`. The ticks are every `period`, also before the start. */
+static int64_t next_tick(const struct series *s, int64_t period, int64_t time)
 {
 	const uint64_t p = (uint64_t)period;
 	uint64_t rest;
@@ -43,13 +44,12 @@ int64_t series_next_tick(const struct series *s, int64_t period, int64_t time)
 
 int64_t series_finish_tick(const struct series *s, int64_t seen)
 {
-	return later(series_next_tick(s, s->options.finish_time, seen), s->options.finish_time);
+	return later(next_tick(s, s->options.finish_time, seen), s->options.finish_time);
 }
 
 int64_t series_due(const struct series *s, int64_t seen, bool *finishes)
 {
-	const int64_t heartbeat = series_next_tick(s, s->options.refresh_interval, s->now),
-		      end = series_finish_tick(s, seen);
+	const int64_t heartbeat = next_tick(s, s->options.refresh_interval, s->now), end = series_finish_tick(s, seen);
 
 	*finishes = end <= heartbeat;
 	return *finishes ? end : heartbeat;

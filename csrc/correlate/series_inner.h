@@ -91,8 +91,6 @@ static inline void series_changed(struct series *s, const struct series_entry *e
 /* series key -> struct series_entry */
 extern const struct lru_type series_entry_type;
 
-/* The first tick after `time`. The ticks are every `period`, also before the start. */
-int64_t series_next_tick(const struct series *s, int64_t period, int64_t time);
 /* The tick that finishes what was observed last at `seen`: at an earlier one that was not longer ago than finish_time. */
 int64_t series_finish_tick(const struct series *s, int64_t seen);
 /* When a count of an event that was observed last at `seen` is to be written; *finishes: unless more follows, it is the end. */

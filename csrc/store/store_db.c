@@ -51,7 +51,8 @@ bool store_db_refuse(const struct store_db *d, const char *reason, evrec_error *
 	return false;
 }
 
-bool store_db_failed(struct store_db *d, evrec_error *err)
+/* Sets *err to what SQLite says; false. */
+static bool failed(struct store_db *d, evrec_error *err)
 {
 	const int code = d->db == NULL ? SQLITE_NOMEM : sqlite3_errcode(d->db);
 
@@ -68,7 +69,7 @@ bool store_db_failed(struct store_db *d, evrec_error *err)
 
 bool store_db_run(struct store_db *d, const char *sql, evrec_error *err)
 {
-	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK || store_db_failed(d, err);
+	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK || failed(d, err);
 }
 
 sqlite3_stmt *store_db_prepare(struct store_db *d, const char *sql, evrec_error *err)
@@ -76,7 +77,7 @@ sqlite3_stmt *store_db_prepare(struct store_db *d, const char *sql, evrec_error 
 	sqlite3_stmt *statement = NULL;
 
 	if (sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK) {
-		(void)store_db_failed(d, err);
+		(void)failed(d, err);
 	}
 	return statement;
 }
@@ -108,7 +109,7 @@ void store_bind_str(sqlite3_stmt *statement, int at, evrec_str s)
 
 bool store_db_finish(struct store_db *d, sqlite3_stmt *statement, evrec_error *err)
 {
-	const bool ok = sqlite3_step(statement) == SQLITE_DONE || store_db_failed(d, err);
+	const bool ok = sqlite3_step(statement) == SQLITE_DONE || failed(d, err);
 
 	(void)sqlite3_reset(statement);
 	return ok;
@@ -121,7 +122,7 @@ int store_db_step(struct store_db *d, sqlite3_stmt *statement, evrec_error *err)
 	if (code == SQLITE_ROW || code == SQLITE_DONE) {
 		return code == SQLITE_ROW;
 	}
-	(void)store_db_failed(d, err);
+	(void)failed(d, err);
 	return -1;
 }
 
@@ -241,7 +242,7 @@ static bool connect(struct store_db *d, evrec_error *err)
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
 
 	if (sqlite3_open_v2(d->full, &d->db, flags, NULL) != SQLITE_OK) {
-		return store_db_failed(d, err);
+		return failed(d, err);
 	}
 	(void)sqlite3_extended_result_codes(d->db, 0);
 	(void)sqlite3_busy_timeout(d->db, BUSY_MS);

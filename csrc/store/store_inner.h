@@ -50,8 +50,6 @@ bool store_db_open(struct store_db *d, enum store_access access, evrec_error *er
 void store_db_close(struct store_db *d);
 /* The path names the open file still. */
 bool store_db_is_current(const struct store_db *d);
-/* Sets *err to what SQLite says; false. */
-bool store_db_failed(struct store_db *d, evrec_error *err);
 /* Sets *err to the path and `reason`; false. */
 bool store_db_refuse(const struct store_db *d, const char *reason, evrec_error *err);
 /* Runs SQL without rows as its answer, or whose rows nobody needs. */
