@@ -72,12 +72,13 @@ evrec_source *evrec_source_retain(evrec_source *source);
 void evrec_source_release(evrec_source *source); /* NULL is fine */
 
 /*
- * The events in the file `path`, which evrec_sink_store writes, also while others write. A reader opens a connection of its
- * own. A query is one read transaction: it tells each event once, as the event was when the query began. The transaction ends
- * with the last event, or when the reader is freed. No writer waits for it, but the file's log (PATH-wal) grows by what is
- * written meanwhile, so a slow reader costs room on the disk. A watch holds no transaction. It tells each change from now on,
- * but not that an event expired. A reader needs the right to read the file and, unless a process has it open for writing, to
- * write to its folder. In a child that is forked it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID (path) or EVREC_ENOMEM.
+ * The events in the file `path`, which evrec_sink_store writes, also while others write. A reader opens a connection of
+ * its own. A query is one read transaction: it tells each event once, as the event was when the query began. The
+ * transaction ends with the last event, or when the reader is freed. No writer waits for it, but the file's log (PATH-wal)
+ * grows by the writes of that time, so a slow reader costs room on the disk. A watch holds no transaction. It tells each
+ * change from now on, but not that an event expired. A reader needs the right to read the file and, unless a process has it
+ * open for writing, to write to its folder. In a child that is forked it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID
+ * (path) or EVREC_ENOMEM.
  */
 evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
 /*
@@ -139,12 +140,12 @@ typedef struct evrec_reader evrec_reader;
  */
 evrec_reader *evrec_source_query(evrec_source *source, const evrec_query *query, evrec_error *err);
 /*
- * Begins a watch: reads what is written from now on, each change of an event as one event, in the order of writing.
+ * Begins a watch: reads all writes from now on, each change of an event as one event, in the order of writing.
  * `order` and `limit` do not apply. Errors as evrec_source_query.
  */
 evrec_reader *evrec_source_watch(evrec_source *source, const evrec_query *query, evrec_error *err);
 /*
- * Read what a store keeps if its sink has the options `occurrences` and `suppressions`. evrec_found then has no event, but
+ * Read a store's notes; its sink makes them with the options `occurrences` and `suppressions`. evrec_found has no event, but
  * JSON, with times in ns since 1970:
  *
  *   {"namespace","name","time","count"}   the event of that name occurred then. In the order of time
@@ -170,7 +171,7 @@ int evrec_reader_begin(evrec_reader *reader, int64_t timeout, evrec_error *err);
 int evrec_reader_next(evrec_reader *reader, int64_t timeout, evrec_found *found, evrec_error *err);
 void evrec_reader_free(evrec_reader *reader); /* NULL is fine */
 
-/* ---- replay: what a correlator would have done ---------------------------------------------------------------------- */
+/* ---- replay: recorded events under other options ----------------------------------------------------------------- */
 
 #define EVREC_REPLAY_VARIANTS 8 /* at most, of one replay */
 
@@ -208,7 +209,7 @@ void evrec_replay_free(evrec_replay *replay); /* NULL is fine */
 int evrec_replay_feed(evrec_replay *replay, evrec_str bytes, evrec_error *err);
 /* Takes an event that was recorded at `t`, instead of a file. 0, or EVREC_ENOMEM. */
 int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t, evrec_error *err);
-/* All was given: counts what series had deferred until then. Before the results are read. 0, or EVREC_ENOMEM. */
+/* The trace ends: counts the deferred writes of series. Call it before the results are read. 0, or EVREC_ENOMEM. */
 int evrec_replay_end(evrec_replay *replay, evrec_error *err);
 
 /* The trace that was replayed. It with `lost` or `malformed` is not exact. */
@@ -234,7 +235,7 @@ typedef struct evrec_replayed_tally {
 /* The sums of a variant. */
 typedef struct evrec_replayed_variant {
 	evrec_replayed_tally tally;  /* `unseen` is a sum too; `last_write` is the latest */
-	uint64_t heartbeats;         /* patches that tell what series had counted */
+	uint64_t heartbeats;         /* patches that tell the counts of series */
 	uint64_t peak;               /* requests in the busiest minute */
 	int64_t peak_minute;         /* when that begins */
 	size_t buckets, buckets_max; /* entries in the cache of tokens, and how many it can have */

@@ -55,7 +55,7 @@ void variant_destroy(struct variant *v);
 /* Lets the variant observe an occurrence at `t`, and counts its requests. False: no memory. */
 bool variant_observe(struct variant *v, const evrec_fields *event, struct keys *keys, const struct trace_keys *chosen,
                      int64_t t, struct observed *observed);
-/* Counts what was deferred until `t`. False: no memory. */
+/* Counts the heartbeats that were deferred until `t`. False: no memory. */
 bool variant_end(struct variant *v, int64_t t);
 
 /* An event that an id stands for. */
@@ -94,7 +94,7 @@ bool replay_know(evrec_replay *replay, struct known *known, evrec_event *event, 
 void replay_forget(struct known *known);
 /* Replays an occurrence. False: no memory. */
 bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t at);
-/* Frees what the feeding of a file made. */
+/* Frees the memory of the fed file's lines. */
 void replay_end_feed(evrec_replay *replay);
 
 #pragma GCC visibility pop

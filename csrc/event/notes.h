@@ -1,6 +1,6 @@
 /*
- * notes.h - what a sink may keep beside events: when each occurrence of an event happened, and which occurrences were
- * suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
+ * notes.h - the notes that a sink may keep beside events: when each occurrence of an event happened, and which occurrences
+ * were suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
  *
  * The queue is two buffers of bytes: one that is filled, and one that is written. They are bounded, and swapped once the
  * second one is written. So a recording call costs a short lock and some copied bytes, and no I/O.

@@ -160,7 +160,7 @@ static const struct option query_rows[] = {
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
-/* Pushes the reader in the box on top, or what went wrong. */
+/* Pushes the reader in the box on top, or nil, message, name. */
 static int push_reader(lua_State *L, const char *function, evrec_reader *const *box, const evrec_error *err)
 {
 	if (*box != NULL) {

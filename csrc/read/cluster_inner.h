@@ -50,7 +50,7 @@ int cluster_failed(struct cluster_reader *r, int status, evrec_error *err);
 
 /* ---- cluster_answer.c ---- */
 
-/* Reads the whole answer to a list, and goes on to what comes next. 0 or an error. */
+/* Reads the whole answer to a list, and goes on to the next page or phase. 0 or an error. */
 int cluster_read_page(struct cluster_reader *r, evrec_error *err);
 /* Reads the lines of a stream. EVREC_READ_EVENT; EVREC_READ_END: there is no whole line left; or an error. */
 int cluster_read_stream(struct cluster_reader *r, evrec_found *found, evrec_error *err);

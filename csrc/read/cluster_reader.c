@@ -93,7 +93,7 @@ static int tell(struct cluster_reader *r, evrec_found *found, evrec_error *err)
 	return reader_show(&r->base, event_from_json((evrec_str){ next->text, next->len }), false, found, err);
 }
 
-/* Sends what is due, and receives. EVREC_READ_END: something has changed; EVREC_READ_WAIT; or an error. */
+/* Sends the request if it is due, and receives. EVREC_READ_END: something has changed; EVREC_READ_WAIT; or an error. */
 static int step(struct cluster_reader *r, int64_t deadline, evrec_error *err)
 {
 	const int64_t now = clock_monotonic(evrec_clock_real());

@@ -23,7 +23,7 @@ struct connection_inner {
 	bool refused; /* a 401 came to this path */
 	bool grown;   /* bytes came since the last step */
 	bool ended;
-	uintptr_t number; /* of what is asked: answers to others are forgotten */
+	uintptr_t number; /* of the last request: answers to others are forgotten */
 };
 
 /* ---- answers ---- */

@@ -35,7 +35,7 @@ struct connection {
 struct connection *connection_new(const evrec_sink *sink, evrec_error *err);
 void connection_free(struct connection *c); /* NULL is fine */
 /*
- * Asks for this path of mem_alloc, which it owns, for at most `timeout` ns (0: the sink's timeout). Forgets what was asked
+ * Asks for this path of mem_alloc, which it owns, for at most `timeout` ns (0: the sink's timeout). Forgets the request
  * before.
  */
 void connection_get(struct connection *c, char *path, int64_t timeout);

@@ -157,7 +157,7 @@ bool filter_matches(const struct filter *filter, const evrec_fields *event)
 	       is_in_time(q, event_last(event)) && selector_matches(&filter->selector, event);
 }
 
-/* ---- what a server can select ---- */
+/* ---- the selector that a server gets ---- */
 
 static void put(struct buf *out, const char *field, evrec_str value)
 {

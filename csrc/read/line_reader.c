@@ -72,7 +72,7 @@ static bool find_line(struct line_reader *r, evrec_str *line)
 	return newline != NULL;
 }
 
-/* Moves what is not told to the beginning. */
+/* Moves the bytes that are not told yet to the beginning. */
 static void compact(struct line_reader *r)
 {
 	if (r->used != 0) {

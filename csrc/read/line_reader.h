@@ -14,7 +14,7 @@
 enum line_news {
 	LINE_FOUND,
 	LINE_NONE, /* no whole line is there now */
-	LINE_END,  /* the descriptor is at its end; `line` is what follows the last newline, and may be empty */
+	LINE_END,  /* the descriptor is at its end; `line` has the bytes behind the last newline, and may be empty */
 };
 
 struct line_reader {

@@ -1,5 +1,5 @@
 /*
- * lines.h - what the query (lines_query.c) and the watch (lines_watch.c) of a file of events have in common. For one thread
+ * lines.h - shared by the query (lines_query.c) and the watch (lines_watch.c) of a file of events. For one thread
  * at a time.
  */
 #ifndef EVREC_READ_LINES_H
@@ -17,7 +17,7 @@
  */
 int lines_open(const char *path, struct stat *st, evrec_error *err);
 void lines_close(int fd); /* leaves standard input open; -1 is fine */
-/* Says what errno says of this path. EVREC_ESYSTEM. */
+/* Sets *err to errno's text, for this path. EVREC_ESYSTEM. */
 int lines_system_error(const char *path, evrec_error *err);
 /*
  * Reads the event of a line; `path` and `number` are for the message. 0: *event is the caller's, or NULL: the line is empty, or it is the beginning of a line that a

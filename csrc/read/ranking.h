@@ -38,7 +38,7 @@ bool ranking_put(struct ranking *r, int64_t rank, uint64_t offset, char *text, s
 void ranking_sort(struct ranking *r);
 /* The next thing, which stays the ranking's; NULL: there is none. */
 struct ranked *ranking_next(struct ranking *r);
-/* Forgets all things; what is put next is ranked anew. */
+/* Forgets all things: the ranking begins anew. */
 void ranking_clear(struct ranking *r);
 void ranking_free(struct ranking *r);
 

@@ -1,5 +1,5 @@
 /*
- * source.h - what the kinds of sources have in common. lines.c, cluster.c and store_source.c each have a kind, whose struct
+ * source.h - shared by the kinds of sources. lines.c, cluster.c and store_source.c each have a kind, whose struct
  * begins with an evrec_source, and whose readers' structs begin with an evrec_reader.
  */
 #ifndef EVREC_READ_SOURCE_H
@@ -18,9 +18,9 @@ struct reader_ops {
 	 * or any other for begun; or a negative enum evrec_code. NULL: a reader has begun when it is opened.
 	 */
 	int (*begin)(evrec_reader *reader, int64_t deadline, evrec_error *err);
-	/* As evrec_reader_next. Looks at what is there at least once, also if the deadline has passed. */
+	/* As evrec_reader_next. Looks for an event at least once, also if the deadline has passed. */
 	int (*next)(evrec_reader *reader, int64_t deadline, evrec_found *found, evrec_error *err);
-	void (*free)(evrec_reader *reader); /* with its memory, but not what evrec_reader has */
+	void (*free)(evrec_reader *reader); /* with its memory, but for the members of evrec_reader */
 };
 
 struct evrec_reader {

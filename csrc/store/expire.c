@@ -81,7 +81,7 @@ static bool delete_all(struct store *store, const struct old *old, int n, evrec_
 	return true;
 }
 
-/* About the bytes of a note in the file, for the number of those that are deleted if it is full. */
+/* About the bytes of a note in the file: it says how many notes are deleted if the file is full. */
 #define NOTE_BYTES 256
 
 static int most_notes(const struct expiry *expiry)

@@ -41,7 +41,7 @@ int store_cursor_next(struct store_cursor *cursor, struct store_row *row, evrec_
 void store_cursor_free(struct store_cursor *cursor); /* NULL is fine */
 
 /*
- * Reads what a store has noted beside events (event/notes.h), each as a JSON object, as evrec_read.h describes them. `query` is
+ * Reads a store's notes beside events (event/notes.h), each as a JSON object, as evrec_read.h describes them. `query` is
  * borrowed as long as the result lives. Occurrences are those of the event with the namespace and name of
  * query->regarding. NULL: see *err.
  */

@@ -68,13 +68,13 @@ struct place {
 	int64_t last, facet, rv;
 };
 
-/* The index that a stream is read from, and so what its key is. */
+/* The index that a stream is read from. It says which column the stream's key is of. */
 enum stream_index { STREAM_LAST, STREAM_FACET, STREAM_REGARDING, STREAM_RELATED, STREAM_INDEXES };
 
 struct stream {
 	int64_t key;
 	enum stream_index index;
-	uint32_t at, len; /* of what was read ahead */
+	uint32_t at, len; /* of the places that were read ahead */
 };
 
 struct streams {
@@ -114,7 +114,7 @@ bool plan_change(struct plan *p, struct store_db *d, evrec_error *err);
 
 /* ---- fork.c ---- */
 
-/* The first member of what has a connection to read by: a cursor, or a reader of notes. */
+/* The first member of a cursor, and of a reader of notes: each has a connection of its own. */
 struct reader_link {
 	struct reader_link *next;
 	struct store_db *db;

@@ -6,8 +6,8 @@
  * Version 1. An event is a row of `events`. Texts that it shares with many others are numbers there:
  *
  *   words     texts that occur again and again; 0 is no text. `uses`: facets and objects that have it
- *   facets    what an event is selected by, but for objects and times, as numbers of words
- *   objects   those that events regard, or are related to
+ *   facets    all by which events are selected, but for objects and times, as numbers of words
+ *   objects   the objects that events regard, or are related to
  *
  * So an index of events takes some 20 bytes an event, and a query by any pair of filters finds the facets first, of which
  * there are few, and then merges the events of each facet, which (facet, last) has in order. `removals` counts the

@@ -30,7 +30,7 @@ void store_free(struct store *store);    /* closes it; NULL is fine */
  * damaged, a link or another user's; if the disk fails.
  */
 bool store_begin(struct store *store, evrec_error *err);
-/* Writes an event as it is now, in the place of an earlier state of it. `json` is what readers get. Both are borrowed. */
+/* Writes an event as it is now, in the place of an earlier state of it. Readers get `json`. Both are borrowed. */
 bool store_put(struct store *store, const evrec_fields *event, evrec_str json, evrec_error *err);
 /* Writes a note (event/notes.h), to be read by store_read_occurrences or store_read_suppressions. */
 bool store_put_note(struct store *store, const struct note *note, evrec_error *err);

@@ -51,7 +51,7 @@ bool store_db_refuse(const struct store_db *d, const char *reason, evrec_error *
 	return false;
 }
 
-/* Sets *err to what SQLite says; false. */
+/* Sets *err to SQLite's message. False. */
 static bool failed(struct store_db *d, evrec_error *err)
 {
 	const int code = d->db == NULL ? SQLITE_NOMEM : sqlite3_errcode(d->db);

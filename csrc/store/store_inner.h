@@ -124,7 +124,7 @@ struct store_keys {
 
 bool ids_open(struct ids *ids, struct store_db *d, evrec_error *err);
 void ids_close(struct ids *ids);
-/* At the begin of a transaction: forgets what another process has removed since. */
+/* At the begin of a transaction: forgets the numbers if another process has removed some since. */
 bool ids_begin(struct ids *ids, struct store_db *d, evrec_error *err);
 /* Before its end: tells other processes if a number was removed. */
 bool ids_commit(struct ids *ids, struct store_db *d, evrec_error *err);

@@ -153,7 +153,7 @@ function reading.watch(source, given)
 	return iterate, second, third, reader
 end
 
--- ---- what a store has noted beside its events ----
+-- ---- a store's notes beside its events ----
 
 -- Opens a reader of notes, and makes an iterator of tables. The function `finish` makes seconds of their nanoseconds.
 local function notes(open_notes, source, set, called, finish)
@@ -182,7 +182,7 @@ local function suppression(note)
 	return note
 end
 
---- Reads what a store sink with the option `suppressions` has noted.
+--- Reads the suppressions that a store sink with the option `suppressions` has noted.
 ---@param source evrec.Source
 ---@param given? evrec.SuppressionQuery
 function reading.suppressions(source, given)

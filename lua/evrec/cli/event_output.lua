@@ -1,5 +1,5 @@
 -- The forms in which `evrec events` prints: tables, json, yaml, name and html. Each has three functions: `event` takes
--- an event, `flush` writes what waits, `finish` ends the output after the last event.
+-- an event, `flush` writes the rows that wait, `finish` ends the output after the last event.
 local columns = require "evrec.cli.columns"
 local event_table = require "evrec.cli.event_table"
 local group = require "evrec.cli.group"

@@ -144,7 +144,7 @@ local function tell_nothing(namespace)
 		or "No events found.\n")
 end
 
--- The title of a page, and what it shows from where, in one line.
+-- The title of a page; and a line that names its source, its time and its filters.
 local function heading(arguments, namespace, clock)
 	local subtitle = { ("from %s, read %s UTC"):format(sources.describe(arguments),
 		os.date("!%Y-%m-%d %H:%M:%S", math.floor(clock:now()))) }

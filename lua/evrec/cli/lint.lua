@@ -1,4 +1,4 @@
--- evrec lint: finds in recorded events what makes them hard to read, to count or to write.
+-- evrec lint: finds problems of recorded events that make them hard to read, to count or to write.
 local stored_event = require "evrec.cli.stored_event"
 local terminal = require "evrec.cli.terminal"
 local trace = require "evrec.cli.trace"
@@ -40,7 +40,7 @@ local function component_of(event)
 	return component ~= "" and component or text(stored_event.part(event, "source"), "component")
 end
 
--- Each rule tells of one event what is wrong with it; nil: nothing.
+-- Each rule returns a problem of an event; nil if it finds none.
 local rules = {
 	function(event)
 		local reason = text(event, "reason")

@@ -23,7 +23,7 @@ local function without_prefix(message)
 	return message
 end
 
---- Returns what correlates of an event.
+--- Returns the fields of an event by which correlators tell events apart.
 ---@param object table of core/v1, as decoded from JSON
 ---@return table
 function occurrences.fields(object)
@@ -86,7 +86,7 @@ function occurrences:observe(fields, count, first, last)
 	self.known[key] = { count = count, last = last, fields = fields }
 end
 
---- Returns what is known of an event.
+--- Returns the count, the last time and the fields of an event that was observed; nil if it was not.
 ---@param namespace string
 ---@param name string
 ---@return { count: integer, last: number, fields: table }?

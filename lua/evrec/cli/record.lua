@@ -14,7 +14,7 @@ local values = require "evrec.cli.values"
 
 local record = {}
 
-local UNLIMITED = 1000000000 -- burst size: a script says what it wants to be seen
+local UNLIMITED = 1000000000 -- burst size: a script records only events that people are to see
 local IDLE = 0.2 -- seconds without a line, after which the state file is free for other processes
 local LAST_READ = 1 -- seconds at most for the lines that are in the pipe when a signal comes
 local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends, in a shell

@@ -35,7 +35,7 @@ local function is_refusal(message)
 	return message:find "^%d+ recording calls? w%a+ refused" ~= nil
 end
 
---- Tells what the broadcaster reported since the last time.
+--- Prints the errors that the broadcaster reported since the last call.
 function record_session:tell()
 	while self.told[1] do
 		local report = table.remove(self.told, 1)
@@ -81,7 +81,7 @@ local function open(self)
 	end
 end
 
---- Writes what waits, and lets the state file go. The next event opens the session again.
+--- Writes the waiting events, and lets the state file go. The next event opens the session again.
 function record_session:close()
 	if not self.broadcaster then
 		return

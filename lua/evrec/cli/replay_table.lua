@@ -35,7 +35,7 @@ local FIELDS = {
 	reportingComponent = "controller", reportingInstance = "instance", ["metadata.namespace"] = "namespace",
 }
 
---- Names what the events of a group have in common but for the reason: source, object and type.
+--- Names the source, the object and the type of a group.
 ---@param group table
 ---@return string
 function replay_table.source_key(group)
@@ -133,7 +133,7 @@ local function print_variants(result)
 	terminal.write_rows(rows)
 end
 
--- ---- what was suppressed ----
+-- ---- suppressed occurrences ----
 
 local function suppressed_by(result)
 	local rows = {}
@@ -178,7 +178,7 @@ local function print_suppressed(result)
 	end
 end
 
--- ---- what was lost ----
+-- ---- lost reasons ----
 
 local function cure(lost, count)
 	if count == 1 then

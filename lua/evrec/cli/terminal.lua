@@ -16,7 +16,7 @@ local function caret(control)
 	return control == "\127" and "^?" or "^" .. string.char(control:byte() + 64)
 end
 
---- Replaces what kubectl replaces in a table: ESC and carriage return. A table in a file or a pipe is the same as
+--- Replaces ESC and carriage return, as kubectl does in a table. A table in a file or a pipe is the same as
 --- kubectl's.
 ---@param text string
 ---@return string
@@ -97,7 +97,7 @@ function terminal.write(text)
 	check(io.stdout:write(text))
 end
 
---- Writes what standard output still buffers, or ends the command.
+--- Flushes standard output, or ends the command.
 function terminal.flush()
 	check(io.stdout:flush())
 end

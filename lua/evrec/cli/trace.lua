@@ -1,7 +1,7 @@
 -- Reads recorded events for replay, explain and lint, in any of the forms that people have of them. The form is
 -- recognised from the content:
 --
---   trace   what broadcaster:start_trace wrote: each event as it was recorded
+--   trace   a file of broadcaster:start_trace: each event as it was recorded
 --   watch   kubectl get events -A -w -o json --output-watch-events: {"type","object"}, each change of an event
 --   audit   lines of the API server's audit log, of creates and patches, at the level Request or above
 --   list    an EventList, as kubectl get events -A -o json prints it
@@ -37,7 +37,7 @@ local function fail(self, message)
 	terminal.fail(1, ("%s: %s"):format(self.name, message))
 end
 
--- The next bytes of the file, those that were looked at before first; nil at the end.
+-- Returns the next bytes of the file, first the ones that look_at_first has read; nil at the end.
 local function next_chunk(self)
 	local chunk = self.looked_at
 	if chunk then
@@ -115,7 +115,7 @@ function trace.open(path)
 		.. "events, or lines of an audit log")
 end
 
---- Tells in words what the file is.
+--- Returns the file's form in words.
 ---@return string
 function trace:description()
 	return DESCRIPTIONS[self.form]
@@ -203,7 +203,7 @@ function readers.audit(self, found)
 	end)
 end
 
--- ---- what the commands do with it ----
+-- ---- for the commands ----
 
 --- Gives all to a replay. Ends the command if it cannot.
 ---@param replay table of evrec.replay
