@@ -68,7 +68,7 @@ static void use_disk(int fd)
 	armed = false;
 	waits++;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 5;
+	until.tv_sec += SOON / EVREC_SECOND;
 	assert_int_equal(pthread_create(&thread, NULL, use_other, NULL), 0);
 	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
 		blocked++;

@@ -160,6 +160,7 @@ static void test_a_forked_writer_loses_nothing_when_its_parent_ends(void **state
 {
 	const char *path = tmpdir_path(*state, "events.db");
 	atomic_uint *step = shared_number(), *result = step + 1;
+	const int64_t deadline = unit_mono() + SOON;
 	struct store *third;
 	evrec_error err;
 	pid_t parent = fork();
@@ -176,7 +177,7 @@ static void test_a_forked_writer_loses_nothing_when_its_parent_ends(void **state
 		of_child = store_new(evrec_string(path));
 		atomic_store(result, write_batch(of_child, "b", 0, &err) ? 1 : 2);
 		atomic_store(step, 1);
-		for (int i = 0; i < 500 && atomic_load(step) == 1; i++) {
+		while (atomic_load(step) == 1 && unit_mono() < deadline) {
 			(void)usleep(10000);
 		}
 		atomic_store(result, write_batch(of_child, "c", 0, &err) ? 3 : 4);
@@ -192,7 +193,7 @@ static void test_a_forked_writer_loses_nothing_when_its_parent_ends(void **state
 	assert_true(write_batch(third, "d", 0, &err));
 	store_free(third);
 	atomic_store(step, 2);
-	for (int i = 0; i < 300 && atomic_load(step) == 2; i++) {
+	while (atomic_load(step) == 2 && unit_mono() < deadline) {
 		(void)usleep(10000);
 	}
 	assert_int_equal(atomic_load(step), 3);
