@@ -179,6 +179,10 @@ static void test_child_of_a_worker_asks_the_owner(void **state)
 
 static void test_child_of_a_worker_with_a_thread_asks_the_owner(void **state)
 {
+	/* gcc 12's ASan leaves the lock of its allocator as it is over a fork: the child waits for ever if a thread has it. */
+	if (UNDER_ASAN) {
+		skip();
+	}
 	check_child(state, EVREC_DRIVE_THREAD);
 }
 
