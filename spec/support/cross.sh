@@ -58,7 +58,7 @@ every public function, with memory running out: it reads sources, and nm of this
 END
 export QEMU_LD_PREFIX="$root" EVREC_RUN="qemu-$machine" TALLY_SKIP="$build/skip"
 # An emulated program takes twenty times as long. A hundredth of the random lives that `make test` tries.
-export TEST_TIMEOUT="${TEST_TIMEOUT:-300}" EVREC_SEEDS="${EVREC_SEEDS:-100}"
+export TEST_TIMEOUT="${TEST_TIMEOUT:-300}" EVREC_SEEDS="${EVREC_SEEDS:-100}" TALLY_JOBS="${TALLY_JOBS:-$(nproc)}"
 if [ $# = 0 ]; then
 	exec "$here/test.sh" "$build" 5.4
 fi

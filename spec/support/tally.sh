@@ -2,21 +2,23 @@
 # Counts tests: to be read (`.`) by a script, which then runs
 #
 #   tally_begin DIR                DIR gets the output of each program
-#   tally_run NAME COMMAND...      runs a program that prints TAP; prints one line, its name first, and
-#                                  the output of failed tests
+#   tally_run NAME COMMAND...      runs a program that prints TAP; prints one line at its end, and the
+#                                  output of failed tests; may return before that
 #   tally_specs BUILD LUA KIND FOLDER...
 #                                  runs the specs in the folders, each in a process of its own
-#   tally_check NAME COMMAND...    runs a command that is one test: it passes if its exit code is 0
-#   tally_end                      prints the sum, `N passed, N failed`; 1 if anything failed
+#   tally_check NAME COMMAND...    waits for the programs, and runs a command that is one test: it passes if its exit code is 0
+#   tally_end                      waits for the programs; prints the sum, `N passed, N failed`; 1 if anything
+#                                  failed
 #
 # A program that fails without a failed test, runs no test, or stops before the end of its TAP plan counts as one
 # failed.
 #
+# TALLY_JOBS     the programs (1) that may run at once
 # TEST_TIMEOUT   the seconds (120) that a program may take
 # TALLY_SKIP     a file of lines `NAME: REASON`: a test with such a NAME is not run, and counted as skipped
 
 tally_begin() {
-	tally_dir=$1 tally_passed=0 tally_failed=0 tally_skipped=0
+	tally_dir=$1 tally_passed=0 tally_failed=0 tally_skipped=0 tally_queue=
 	mkdir -p "$tally_dir"
 }
 
@@ -27,9 +29,18 @@ tally_run() {
 		return
 	fi
 	tally_log=$tally_dir/$(echo "$tally_name" | tr ' /' '--').log
+	tally_program "$@" >"$tally_log.line" &
+	tally_queue="$tally_queue $!:$tally_log"
+	# shellcheck disable=SC2086 # words
+	set -- $tally_queue
+	[ $# -lt "${TALLY_JOBS:-1}" ] || tally_next
+}
+
+# Runs a program, prints its line and the output of its failed tests, and writes `passed failed skipped` to a file.
+tally_program() { # COMMAND...
 	tally_code=0
-	printf '%-32s ' "$tally_name"
-	timeout -k 5 "${TEST_TIMEOUT:-120}" "$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
+	# A shell has the programs that it does not wait for ignore these signals.
+	timeout -k 5 "${TEST_TIMEOUT:-120}" env --default-signal=INT,QUIT "$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
 	# shellcheck disable=SC2046 # three numbers and a word
 	set -- $(tally_count <"$tally_log") ''
 	if [ "$1$2$3" = 000 ]; then
@@ -41,16 +52,28 @@ tally_run() {
 	else
 		tally_why=
 	fi
-	tally_passed=$((tally_passed + $1))
-	tally_failed=$((tally_failed + $2))
-	[ -z "$tally_why" ] || tally_failed=$((tally_failed + 1))
-	tally_skipped=$((tally_skipped + $3))
-	printf '%s\n' "$(tally_sum "$1" "$2" "$3")${tally_why:+; it $tally_why (exit $tally_code)}"
+	printf '%-32s %s\n' "$tally_name" \
+		"$(tally_sum "$1" "$2" "$3")${tally_why:+; it $tally_why (exit $tally_code)}"
 	if [ -n "$tally_why" ]; then
 		tail -n 150 "$tally_log" | sed 's/^/    /'
 	elif [ "$2" != 0 ]; then
 		awk '/^(not )?ok |^1\.\.[0-9]/ { show = /^not ok/ && !/# SKIP/ } show { print "    " $0 }' "$tally_log"
 	fi
+	echo "$1 $(($2 + (${#tally_why} != 0))) $3" >"$tally_log.counts"
+}
+
+# Waits for the program that was started first, so that the lines come in the order of the calls.
+tally_next() {
+	tally_job=${tally_queue# }
+	tally_job=${tally_job%% *}
+	tally_queue=${tally_queue#" $tally_job"}
+	wait "${tally_job%%:*}" || true
+	tally_job=${tally_job#*:}
+	cat "$tally_job.line"
+	read -r tally_p tally_f tally_s <"$tally_job.counts"
+	tally_passed=$((tally_passed + tally_p)) tally_failed=$((tally_failed + tally_f))
+	tally_skipped=$((tally_skipped + tally_s))
+	rm "$tally_job.line" "$tally_job.counts"
 }
 
 tally_specs() {
@@ -73,6 +96,7 @@ tally_specs() {
 tally_check() {
 	tally_name=$1
 	shift
+	tally_wait
 	if tally_left_out 60; then
 		return
 	fi
@@ -111,7 +135,14 @@ tally_sum() { # passed failed skipped
 	echo "$1 passed, $2 failed$([ "$3" = 0 ] || echo ", $3 skipped")"
 }
 
+tally_wait() {
+	while [ -n "$tally_queue" ]; do
+		tally_next
+	done
+}
+
 tally_end() {
+	tally_wait
 	tally_sum "$tally_passed" "$tally_failed" "$tally_skipped"
 	[ "$tally_failed" = 0 ] && [ "$tally_passed" != 0 ]
 }

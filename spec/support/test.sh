@@ -12,6 +12,7 @@ set -eu
 
 build=$1
 shift
+export TALLY_JOBS="${TALLY_JOBS:-$(nproc)}"
 export EVREC_BUILD="$build" # for the spec that runs an example in C
 
 # Prints the public functions that no test calls while memory runs out.
