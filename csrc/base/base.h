@@ -52,6 +52,16 @@ static inline int64_t time_since(int64_t now, int64_t then)
 
 /* A NUL-terminated copy, freed with mem_free. NULL: no memory. */
 char *str_dup(evrec_str s);
+/*
+ * Copies the strings into one block, each NUL-terminated, and makes them point there. The block is freed with mem_free. NULL:
+ * no memory.
+ */
+char *strings_dup(evrec_str *const *strings, size_t n);
+/*
+ * A copy of the map in one block, which is freed with mem_free; the copies of keys and values are NUL-terminated. *copy points
+ * into it. NULL: no memory.
+ */
+void *map_dup(const evrec_map *map, evrec_map *copy);
 
 /*
  * A buffer that grows. After its first failure, which sets `failed`, appending does nothing: so one check at the end is

@@ -63,3 +63,52 @@ char *str_dup(evrec_str s)
 	}
 	return copy;
 }
+
+static evrec_str put_string(char **to, evrec_str s)
+{
+	const evrec_str copy = { *to, s.len };
+
+	if (s.len != 0) {
+		memcpy(*to, s.data, s.len);
+	}
+	(*to)[s.len] = '\0';
+	*to += s.len + 1;
+	return copy;
+}
+
+char *strings_dup(evrec_str *const *strings, size_t n)
+{
+	size_t len = 1;
+	char *block, *end;
+
+	for (size_t i = 0; i < n; i++) {
+		len += strings[i]->len + 1;
+	}
+	block = end = mem_alloc(len);
+	for (size_t i = 0; block != NULL && i < n; i++) {
+		*strings[i] = put_string(&end, *strings[i]);
+	}
+	return block;
+}
+
+void *map_dup(const evrec_map *map, evrec_map *copy)
+{
+	size_t size = map->len * sizeof(evrec_pair) + 1;
+	evrec_pair *pairs;
+	char *strings;
+
+	for (size_t i = 0; i < map->len; i++) {
+		size += map->pairs[i].key.len + map->pairs[i].value.len + 2;
+	}
+	pairs = mem_alloc(size);
+	if (pairs == NULL) {
+		return NULL;
+	}
+	strings = (char *)(pairs + map->len);
+	for (size_t i = 0; i < map->len; i++) {
+		pairs[i].key = put_string(&strings, map->pairs[i].key);
+		pairs[i].value = put_string(&strings, map->pairs[i].value);
+	}
+	*copy = (evrec_map){ pairs, map->len };
+	return pairs;
+}

@@ -132,3 +132,36 @@ void utf8_copy(char *to, size_t size, evrec_str s)
 	}
 	to[len] = '\0';
 }
+
+static bool is_space(char c)
+{
+	return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+void utf8_line(char *to, size_t size, evrec_str text)
+{
+	struct buf clean = { 0 };
+	evrec_str line;
+
+	/* No megabyte is cleaned for a few bytes. */
+	if (text.len > 4 * size) {
+		text.len = 4 * size;
+	}
+	utf8_clean(&clean, text);
+	line = clean.failed ? EVREC_STR("") : buf_str(&clean);
+	for (size_t i = 0; i < line.len; i++) {
+		if (is_space(clean.data[i])) {
+			clean.data[i] = ' ';
+		}
+	}
+	while (line.len != 0 && *line.data == ' ') {
+		line.data++;
+		line.len--;
+	}
+	line.len = utf8_floor(line, size - 1);
+	while (line.len != 0 && line.data[line.len - 1] == ' ') {
+		line.len--;
+	}
+	utf8_copy(to, size, line);
+	buf_free(&clean);
+}

@@ -9,39 +9,9 @@
 #define TEXT_MAX 1024
 #define SECONDS_MAX (365 * 24 * 3600)
 
-/* Sets the message: valid UTF-8, on one line, without space at the ends, cut on a character boundary. */
 static void set_message(evrec_answer *answer, evrec_str text)
 {
-	struct buf clean = { 0 };
-	size_t start = 0, end;
-
-	if (text.len > TEXT_MAX) {
-		text.len = TEXT_MAX;
-	}
-	utf8_clean(&clean, text);
-	if (clean.failed) {
-		clean.len = 0;
-	}
-	for (size_t i = 0; i < clean.len; i++) {
-		if ((unsigned char)clean.data[i] < ' ' || clean.data[i] == 0x7f) {
-			clean.data[i] = ' ';
-		}
-	}
-	while (start < clean.len && clean.data[start] == ' ') {
-		start++;
-	}
-	end = start;
-	if (start < clean.len) {
-		end += utf8_floor((evrec_str){ clean.data + start, clean.len - start }, sizeof(answer->message) - 1);
-	}
-	while (end > start && clean.data[end - 1] == ' ') {
-		end--;
-	}
-	if (end > start) {
-		memcpy(answer->message, clean.data + start, end - start);
-	}
-	answer->message[end - start] = '\0';
-	buf_free(&clean);
+	utf8_line(answer->message, sizeof(answer->message), text);
 }
 
 static void set_text_message(evrec_answer *answer, const char *prefix, evrec_str text)

@@ -119,29 +119,15 @@ static void free_kind(evrec_sink *sink)
 	}
 }
 
-/* Gathers the strings of `options` in one block, and makes it point there. NULL: no memory. */
+/* Copies the strings that `options` points to. NULL: no memory. */
 static char *own_strings(evrec_kubernetes_options *options)
 {
-	evrec_str *strings[] = {
+	evrec_str *const strings[] = {
 		&options->server,    &options->token, &options->token_file, &options->ca, &options->client_certificate,
 		&options->client_key
 	};
-	const size_t n = sizeof(strings) / sizeof(strings[0]);
-	size_t i, len = 0;
-	char *block, *p;
 
-	for (i = 0; i < n; i++) {
-		len += strings[i]->len + 1;
-	}
-	block = p = mem_zalloc(len);
-	for (i = 0; block != NULL && i < n; i++) {
-		if (strings[i]->len != 0) {
-			memcpy(p, strings[i]->data, strings[i]->len);
-		}
-		strings[i]->data = p;
-		p += strings[i]->len + 1;
-	}
-	return block;
+	return strings_dup(strings, sizeof(strings) / sizeof(strings[0]));
 }
 
 /* The token that the file holds now. NULL: an error. */

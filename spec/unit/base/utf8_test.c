@@ -94,6 +94,28 @@ static void test_messages_are_cut_between_characters(void **state)
 	}
 }
 
+static void check_line(size_t size, const char *text, size_t len, const char *expected)
+{
+	char line[64];
+
+	memset(line, 'x', sizeof(line));
+	utf8_line(line, size, (evrec_str){ text, len });
+	assert_string_equal(line, expected);
+	assert_int_equal(line[size], 'x');
+}
+
+static void a_line_is_trimmed_clean_and_cut_between_characters(void **state)
+{
+	(void)state;
+	check_line(32, NULL, 0, "");
+	check_line(32, " \t\r\n\0", 5, "");
+	check_line(32, "\n a\0b\x7F\xFF \t", 9, "a b \xEF\xBF\xBD");
+	check_line(5, "abc\xC3\xA9", 5, "abc");
+	check_line(6, "abc\xC3\xA9", 5, "abc\xC3\xA9");
+	check_line(5, "abc defghijklmnopqrstuvwxyz", 27, "abc");
+	check_line(1, "abc", 3, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_invalid_bytes_are_replaced),
 		cmocka_unit_test(test_cut_is_between_characters),
 		cmocka_unit_test(test_messages_are_cut_between_characters),
+		cmocka_unit_test(a_line_is_trimmed_clean_and_cut_between_characters),
 	};
 
 	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
