@@ -144,6 +144,7 @@ build = {
 				"csrc/outbox/settle.c",
 				"csrc/outbox/take.c",
 				"csrc/outbox/throttle.c",
+				"csrc/outbox/waiting.c",
 				"csrc/spool/find.c",
 				"csrc/spool/journal.c",
 				"csrc/spool/journal_import.c",

@@ -19,25 +19,40 @@ static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	entry->maybe_received = entry->acked = 0;
 	entry->again = false;
 	entry_enter(entry, ENTRY_WAITING);
-	list_prepend(&ob->waiting, entry);
+	waiting_prepend(ob, entry);
 	rows_change(ob, entry, ob->now);
 	journal_change(ob, entry);
+}
+
+/* The writes of one request are due together, when the first of them that was answered is. */
+static int64_t choose_delay(struct outbox *ob, const struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	struct together *together = &ob->together;
+	int64_t delay;
+
+	if (outcome->request != 0 && outcome->request == together->request) {
+		return time_since(together->due, now);
+	}
+	delay = retry_delay(entry->tries, outcome->retry_after, retry_random(&ob->random));
+	together->request = outcome->request;
+	if (__builtin_add_overflow(now, delay, &together->due)) {
+		together->due = INT64_MAX;
+	}
+	return delay;
 }
 
 static void retry_later(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
 	enum backoff_why why = outcome->unanswered ? BACKOFF_UNANSWERED : BACKOFF_ANSWERED;
-	int64_t delay;
 
 	outbox_absorb_follow_up(ob, entry);
 	entry->tries++;
 	if (outcome->refused) {
 		entry_enter(entry, ENTRY_WAITING);
-		list_append(&ob->waiting, entry);
+		waiting_append(ob, entry, INT64_MIN);
 		return;
 	}
-	delay = retry_delay(entry->tries, outcome->retry_after, retry_random(&ob->random));
-	outbox_back_off(ob, entry, why, delay, now);
+	outbox_back_off(ob, entry, why, choose_delay(ob, entry, outcome, now), now);
 	if (outcome->unanswered && outbox_is_restored(entry) && entry->due <= INT64_MAX - ROWS_FIRST_FOR) {
 		ob->rows_until = entry->due + ROWS_FIRST_FOR;
 	}
@@ -55,10 +70,17 @@ static void retry(struct outbox *ob, struct entry *entry, const struct outcome *
 	}
 }
 
+void outbox_append_only(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->append_only = true;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
 /* If an earlier try of this patch may still be carried out, and set the count back, the patch is sent once more. */
 static void acknowledge(struct outbox *ob, struct entry *entry, int64_t now)
 {
-	if (!entry->maybe_late || entry->verb != VERB_PATCH || ob->closed) {
+	if (!entry->maybe_late || entry->verb != VERB_PATCH || ob->append_only || ob->closed) {
 		written(ob, entry);
 		return;
 	}
@@ -101,7 +123,7 @@ static void wait_again(struct outbox *ob, struct entry *entry)
 {
 	outbox_absorb_follow_up(ob, entry);
 	entry_enter(entry, ENTRY_WAITING);
-	list_append(&ob->waiting, entry);
+	waiting_append(ob, entry, INT64_MIN);
 }
 
 static void remember_name(struct entry *entry, const struct outcome *outcome)

@@ -67,7 +67,7 @@ void deferred_end(struct outbox *ob, struct entry *entry, int64_t now)
 	} else {
 		heap_remove(&ob->deferred, entry);
 		entry_enter(entry, ENTRY_WAITING);
-		list_append(&ob->waiting, entry);
+		waiting_append(ob, entry, now);
 	}
 	become_pending(ob, entry, now);
 }
@@ -123,11 +123,12 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	const uint32_t n = !occurrence->silent;
 	struct entry *target;
 	bool wake, deferred;
+	size_t waited;
 	int64_t look;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->stats.submitted += n;
-	wake = ob->waiting.head == NULL;
+	waited = ob->gather.len;
 	look = deferred_look(ob);
 	target = admit(ob, occurrence, cause);
 	deferred = target != NULL && target->deferred;
@@ -139,7 +140,7 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	} else {
 		outbox_count_refused(ob, *cause, n);
 	}
-	wake = (wake && ob->waiting.head != NULL) || (occurrence->due != 0 && deferred_look(ob) < look);
+	wake = waiting_needs_driver(ob, waited) || (occurrence->due != 0 && deferred_look(ob) < look);
 	if (occurrence->due != 0 && occurrence->deferred != NULL) {
 		*occurrence->deferred = deferred;
 	}
@@ -169,22 +170,23 @@ struct entry *deferred_take(struct outbox *ob, int64_t now)
 
 void outbox_release_all(struct outbox *ob, int64_t now)
 {
-	bool had_none;
+	size_t waited;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->now = now;
-	had_none = ob->waiting.head == NULL;
+	waited = ob->gather.len;
 	deferred_end_all(ob);
-	outbox_unlock_and_wake(ob, had_none && ob->waiting.head != NULL);
+	waiting_end(ob, now);
+	outbox_unlock_and_wake(ob, waiting_needs_driver(ob, waited));
 }
 
 void outbox_release(struct outbox *ob, uint64_t id, int64_t now)
 {
 	struct entry *entry;
-	bool had_none;
+	size_t waited;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	had_none = ob->waiting.head == NULL;
+	waited = ob->gather.len;
 	entry = id_table_find(&ob->table, id);
 	if (entry != NULL && entry->follow_up != NULL) {
 		entry = entry->follow_up;
@@ -193,5 +195,5 @@ void outbox_release(struct outbox *ob, uint64_t id, int64_t now)
 		on_time(ob, entry, now);
 		deferred_end(ob, entry, now);
 	}
-	outbox_unlock_and_wake(ob, had_none && ob->waiting.head != NULL);
+	outbox_unlock_and_wake(ob, waiting_needs_driver(ob, waited));
 }

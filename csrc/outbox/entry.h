@@ -84,13 +84,15 @@ struct entry {
 	uint64_t epoch;                    /* BACKOFF: see backoff.h */
 	int64_t due;    /* BACKOFF: when to try again, unless its epoch has ended; deferred: when to send it */
 	size_t heap_at; /* BACKOFF and DEFERRED: its index in the heap */
-	int64_t last;   /* the last occurrence, monotonic ns */
-	size_t bytes;   /* the memory that it takes, as counted */
-	uint32_t base;  /* of VERDICT_ADOPT; 0: none */
-	bool dropped;   /* ANSWERED, for `cause` */
-	bool forgone;   /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
-	uint32_t note;  /* its number in the journal; 0: it is not there */
-	bool spooled;   /* ANSWERED: it is in the spool, and comes back for its receipts alone */
+	/* WAITING: from when on it waits for others to go with it; INT64_MIN: it does not. FOLLOWING: when it was made. */
+	int64_t since;
+	int64_t last;  /* the last occurrence, monotonic ns */
+	size_t bytes;  /* the memory that it takes, as counted */
+	uint32_t base; /* of VERDICT_ADOPT; 0: none */
+	bool dropped;  /* ANSWERED, for `cause` */
+	bool forgone;  /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
+	uint32_t note; /* its number in the journal; 0: it is not there */
+	bool spooled;  /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
 	bool has_own;                /* one of its occurrences has no receipt */
 	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */

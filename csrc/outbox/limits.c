@@ -47,7 +47,7 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 
 	switch (entry->state) {
 	case ENTRY_WAITING:
-		list_remove(&ob->waiting, entry);
+		waiting_remove(ob, entry);
 		break;
 	case ENTRY_FOLLOWING:
 		followed = id_table_find(&ob->table, entry->id);
@@ -157,6 +157,17 @@ void outbox_yield_lock(struct outbox *ob, unsigned *n)
 	}
 }
 
+/*
+ * The entry of this importance that may be dropped next for its age; or one in flight that is not too old, as then no
+ * other is: thousands may be in flight, so they are passed over only if the oldest is too old. NULL: there is none.
+ */
+static struct entry *next_to_expire(const struct outbox *ob, int important, int64_t now)
+{
+	struct entry *oldest = ob->ages[important].oldest;
+
+	return oldest != NULL && outbox_too_old(ob, oldest, now) ? at_rest(oldest, true) : oldest;
+}
+
 int64_t outbox_expire(struct outbox *ob, int64_t now)
 {
 	int64_t next = INT64_MAX;
@@ -171,7 +182,7 @@ int64_t outbox_expire(struct outbox *ob, int64_t now)
 		int64_t expiry;
 
 		/* From the oldest on each time: the next one may go while others have the lock. */
-		while ((entry = at_rest(ob->ages[important].oldest, true)) != NULL && outbox_too_old(ob, entry, now)) {
+		while ((entry = next_to_expire(ob, important, now)) != NULL && outbox_too_old(ob, entry, now)) {
 			evict(ob, entry, EVREC_CAUSE_EXPIRED);
 			outbox_yield_lock(ob, &n);
 		}

@@ -17,7 +17,7 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 	ob->limits = *limits;
 	ob->limits.max_pending_bytes = outbox_limit_of_bytes(limits);
 	ob->random = seed;
-	ob->now = INT64_MIN;
+	ob->now = ob->gather.ended_at = INT64_MIN;
 	ob->rows_after = INT64_MAX;
 	ob->brought_end = &ob->brought;
 	(void)pthread_mutex_init(&ob->lock, NULL);
@@ -121,12 +121,17 @@ static struct entry *make_deferred(struct outbox *ob, const struct occurrence *o
 	return entry;
 }
 
+static bool is_deferred(const struct outbox *ob, const struct occurrence *occurrence)
+{
+	return occurrence->due != 0 && (occurrence->max_deferred == 0 || ob->deferred_len < occurrence->max_deferred);
+}
+
 /* A write more, for which others may have to go. NULL: *cause says why. */
 static struct entry *make_entry(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	struct entry *entry;
 
-	if (occurrence->due != 0) {
+	if (is_deferred(ob, occurrence)) {
 		*cause = EVREC_CAUSE_MEMORY;
 		return make_deferred(ob, occurrence);
 	}
@@ -161,6 +166,7 @@ static struct entry *make_follow_up(struct outbox *ob, struct entry *entry, cons
 	later.important = later.important || entry->important;
 	entry->follow_up = make_entry(ob, &later, cause);
 	if (entry->follow_up != NULL) {
+		entry->follow_up->since = occurrence->now;
 		if (entry->follow_up->deferred) {
 			deferred_follow(ob, entry->follow_up);
 		} else {
@@ -213,7 +219,7 @@ static inline __attribute__((always_inline)) struct entry *admit(struct outbox *
 		if (target->deferred) {
 			deferred_wait(ob, target);
 		} else {
-			list_append(&ob->waiting, target);
+			waiting_append(ob, target, occurrence->now);
 		}
 		return target;
 	}
@@ -252,7 +258,7 @@ void outbox_count_refused(struct outbox *ob, enum evrec_cause cause, uint32_t oc
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	struct entry *target;
-	bool wake;
+	size_t waited;
 
 	/* One test for two fields: with one for each a duplicate takes one instruction more, of 1,307. */
 	if (((uint64_t)occurrence->due | (uintptr_t)occurrence->receipt) != 0 || occurrence->silent) {
@@ -260,7 +266,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	}
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->stats.submitted++;
-	wake = ob->waiting.head == NULL;
+	waited = ob->gather.len;
 	target = admit(ob, occurrence, cause);
 	if (target != NULL) {
 		target->count++;
@@ -270,7 +276,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	} else {
 		outbox_count_refused(ob, *cause, 1);
 	}
-	outbox_unlock_and_wake(ob, wake && ob->waiting.head != NULL);
+	outbox_unlock_and_wake(ob, ob->gather.len != waited && waiting_needs_driver(ob, waited));
 	return target != NULL;
 }
 
@@ -356,12 +362,12 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 		}
 	}
 	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->kept)) != NULL) {
-		list_append(&ob->waiting, entry);
+		waiting_append(ob, entry, INT64_MIN);
 	}
 	ob->kept_len = 0;
 	ob->more = false;
 	/* A follow-up comes to wait when what it followed is settled, so it is dropped here in its turn. */
-	while ((entry = list_shift(&ob->waiting)) != NULL) {
+	while ((entry = waiting_shift(ob)) != NULL) {
 		outbox_drop(ob, entry, cause);
 	}
 	(void)pthread_cond_broadcast(&ob->progress);

@@ -67,9 +67,12 @@ struct occurrence {
 	 *   a time, and a write of this id is pending: the occurrence folds into it, and is pending too
 	 *   a time, and the write of this id is deferred: that is due at the new time, or becomes pending if it was due
 	 *     by now, so that it is not put off
-	 *   a time, and there is no such write, or one in flight without a follow-up: a write is deferred until then
+	 *   a time, and there is no such write, or one in flight without a follow-up: a write is deferred until then, if
+	 *     there is room by `max_deferred`
 	 */
 	int64_t due;
+	/* If so many writes are deferred, a new one with a time is pending at once, within the limits; 0: no bound. */
+	size_t max_deferred;
 	bool *deferred; /* set if `due` is: whether the write is deferred; NULL: nobody asks */
 	bool again;     /* of a new write: another process may have created it under its name; of a patch: or may not */
 	bool silent;    /* a write without an occurrence: the counters count none */
@@ -107,6 +110,19 @@ void outbox_free(struct outbox *ob); /* frees all items; no sender may be at wor
 void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
 
 /*
+ * From now on writes are gathered for batches: those that wait are due once `batch` of them wait, or half of a limit is
+ * taken, or the first of them has waited for `delay` ns, or half of max_age, since its first occurrence or its due. A write
+ * that is sent again, or was restored, waits for no others, and they go with it. Before the first submit. Without this call,
+ * or with a delay of 0, each write is due at once.
+ */
+void outbox_gather(struct outbox *ob, size_t batch, int64_t delay);
+/*
+ * From now on a write in doubt is not sent once more after its success: the receiver keeps each write beside those before,
+ * so a late one sets nothing back. Before the first submit.
+ */
+void outbox_append_only(struct outbox *ob);
+
+/*
  * Folds the occurrence into the waiting write of its id, or makes an entry, for which others may be dropped
  * (evrec_limits: full), to be collected. False: no room or no memory; the occurrence was counted as dropped for *cause,
  * and its receipt will not come back.
@@ -114,9 +130,10 @@ void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
 bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 
 /*
- * Deferred writes become pending, and can be taken at once: all of them, or that of this id. They may exceed the limits,
- * and their age counts from `now` (monotonic). outbox_close releases all of them too: their age then counts from the
- * last time that the outbox was told.
+ * Deferred writes become pending: all of them, or that of this id. They may exceed the limits, and their age counts from
+ * `now` (monotonic). outbox_close releases all of them too: their age then counts from the last time that the outbox was
+ * told. outbox_release_all also ends the gathering of the writes that wait, and of those that follow one in flight: they
+ * are due at once.
  */
 void outbox_release_all(struct outbox *ob, int64_t now);
 void outbox_release(struct outbox *ob, uint64_t id, int64_t now);
@@ -124,7 +141,7 @@ void outbox_release(struct outbox *ob, uint64_t id, int64_t now);
 /*
  * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits
  * longest, where a deferred one waits from its due on; or NULL. Entries that are too old, or whose namespace refuses
- * them (namespace_blocks.h), are dropped instead.
+ * them (namespace_blocks.h), are dropped instead. Asks for no batch: outbox_next_due says when one is due.
  */
 struct entry *outbox_take(struct outbox *ob, int64_t now);
 /* Drops entries that are too old; returns when the next one will be: INT64_MAX if never. Called in every round. */

@@ -3,6 +3,7 @@
  *
  *   outbox.c   submit, collect, the end     \
  *   take.c     what is sent next             > limits.c  the bounds: who is dropped
+ *   waiting.c  the entries that can be taken, and when a batch of them is due
  *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool
  *   restore.c  from and to the spool       /          pending.c  what counts as pending: bytes, age
  *   rows.c     which rows are to be written          row_queue.c  the queues of rows
@@ -37,6 +38,22 @@ struct row_list {
 	struct entry *head, *tail;
 };
 
+/* The waiting entries, which are to go in batches. All zero: each is due at once. */
+struct gather {
+	size_t len;       /* waiting entries */
+	size_t batch;     /* so many are due at once */
+	int64_t delay;    /* fewer are due once the first has waited for so long, in ns */
+	bool ended;       /* those that wait now are due at once; false without any */
+	bool told;        /* they are due, and the driver was woken for that */
+	int64_t ended_at; /* the last waiting_end, monotonic; INT64_MIN: there was none */
+};
+
+/* The request whose writes back off together: that of the latest outcome that named one. */
+struct together {
+	uint64_t request; /* 0: none */
+	int64_t due;      /* monotonic */
+};
+
 /* A row whose write was answered. */
 struct answered_row {
 	int64_t row;
@@ -53,7 +70,10 @@ struct outbox {
 	int64_t now;           /* the latest time a driver told */
 	struct receipt *spare; /* for the next receipt; or NULL */
 	struct id_table table;
-	struct entry_list waiting; /* in order of taking */
+	struct entry_list waiting; /* in order of taking; waiting.c alone changes it */
+	struct gather gather;
+	bool append_only; /* a late write sets no count back */
+	struct together together;
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
 	struct backoff backoff;
@@ -119,6 +139,29 @@ void pending_touch_age(struct outbox *ob, struct entry *entry, const struct occu
 void pending_take_age(struct outbox *ob, struct entry *entry, struct entry *follow_up);
 /* The entry's item has changed: counts its bytes anew. */
 void pending_recount_bytes(struct outbox *ob, struct entry *entry);
+
+/* ---- waiting.c ---- */
+
+/*
+ * The entry, on no list, waits: behind all others, for others to go with it, since `since`. INT64_MIN: it waits for none, and
+ * those that wait now go with it;
+ */
+void waiting_append(struct outbox *ob, struct entry *entry, int64_t since);
+/* or before all others, and for none; */
+void waiting_prepend(struct outbox *ob, struct entry *entry);
+/* or behind all others, a follow-up whose entry was answered: for none if it was made before the last waiting_end. */
+void waiting_append_follow_up(struct outbox *ob, struct entry *entry);
+void waiting_remove(struct outbox *ob, struct entry *entry);
+struct entry *waiting_shift(struct outbox *ob); /* removes and returns the first; NULL: none waits */
+/* Those that wait now, and the follow-ups of those in flight, wait for no others. */
+void waiting_end(struct outbox *ob, int64_t now);
+/* When waiting and deferred entries can be taken: a time <= now if at once, INT64_MAX if never. */
+int64_t waiting_due(const struct outbox *ob, int64_t now);
+/*
+ * The driver is to be woken, as something may have come to wait where there were `waited` entries: there was none, or all
+ * are due now, and were not.
+ */
+bool waiting_needs_driver(struct outbox *ob, size_t waited);
 
 /* ---- take.c ---- */
 

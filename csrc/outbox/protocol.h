@@ -50,7 +50,9 @@ struct outcome {
 	bool once;             /* people hear only once of messages that are equal from byte `once_from` on */
 	size_t once_from;
 	int64_t retry_after; /* ns that the server asked to wait; 0: it did not say */
-	uint32_t base;       /* of VERDICT_ADOPT */
+	uint64_t
+		request; /* VERDICT_RETRY: the number of the request, of which all writes back off together; 0: alone */
+	uint32_t base;   /* of VERDICT_ADOPT */
 	const char *problem; /* the kind of trouble, static: "forbidden"; NULL: nothing that people need to hear of */
 	/* Strings, of which only the first byte need be set. */
 	char name[256]; /* the name that the server gave the object; empty: the name it was sent with */
@@ -107,6 +109,8 @@ struct protocol {
 	const struct protocol_ops *ops;
 	size_t max_batch;       /* writes in one request; at least 1 */
 	unsigned max_in_flight; /* requests under way at once; at least 1 */
+	int64_t batch_delay;    /* ns that a write waits for max_batch of them; 0: none waits */
+	bool append_only;       /* each write is kept beside those before: see outbox_append_only */
 };
 
 #pragma GCC visibility pop

@@ -111,7 +111,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	entry->row = saved->row;
 	entry->bytes = bytes;
 	id_table_insert(&ob->table, entry);
-	list_append(&ob->waiting, entry);
+	waiting_append(ob, entry, INT64_MIN);
 	pending_add_restored(ob, entry, &occurrence);
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
@@ -206,7 +206,7 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
 		outbox_keep_for_spool(ob, entry);
 	}
-	while ((entry = list_shift(&ob->waiting)) != NULL) {
+	while ((entry = waiting_shift(ob)) != NULL) {
 		outbox_keep_for_spool(ob, entry);
 	}
 	sort_kept(ob);

@@ -123,7 +123,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 			deferred_wait(ob, follow_up);
 		} else {
 			entry_enter(follow_up, ENTRY_WAITING);
-			list_append(&ob->waiting, follow_up);
+			waiting_append_follow_up(ob, follow_up);
 		}
 		if (ob->journal != NULL) {
 			journal_note(ob, follow_up, true);

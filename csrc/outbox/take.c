@@ -31,7 +31,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 {
 	/* All that backs off is due once the outbox is closed: rows go before. */
 	if (ob->closed && ob->rows_first && ob->waiting.head != NULL && outbox_is_restored(ob->waiting.head)) {
-		return list_shift(&ob->waiting);
+		return waiting_shift(ob);
 	}
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
@@ -39,7 +39,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	if (deferred_goes_first(ob, now)) {
 		return deferred_take(ob, now);
 	}
-	return list_shift(&ob->waiting);
+	return waiting_shift(ob);
 }
 
 /* False: the entry is not sent now; it was dropped, or backs off. */
@@ -99,15 +99,16 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)
 {
-	int64_t due;
+	int64_t due, waiting;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	check_rows_first(ob, now);
 	due = backoff_due(&ob->backoff);
-	if (deferred_due(ob) < due) {
-		due = deferred_due(ob);
+	waiting = waiting_due(ob, now);
+	if (waiting < due) {
+		due = waiting;
 	}
-	if (ob->waiting.head != NULL || (ob->closed && !backoff_empty(&ob->backoff))) {
+	if (ob->closed && !backoff_empty(&ob->backoff)) {
 		due = now;
 	}
 	(void)pthread_mutex_unlock(&ob->lock);

@@ -95,7 +95,10 @@ bool pipeline_has_series(const struct pipeline *pipeline);
  * pipeline_record, which does the same unless it was done for its event; pipeline_poll tells of all.
  */
 void pipeline_tick(struct pipeline *pipeline, int64_t now);
-/* The occurrences that its series have counted and not written become pending. */
+/*
+ * The occurrences that its series have counted and not written become pending. Writes that wait for a batch are due at
+ * once.
+ */
 void pipeline_release(struct pipeline *pipeline);
 /*
  * Takes answers, drops and errors from the outbox. Does the sender's work too if that has no thread; after `deadline`

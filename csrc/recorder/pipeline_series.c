@@ -117,9 +117,11 @@ int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, 
 
 void pipeline_release(struct pipeline *pipeline)
 {
-	if (pipeline->series != NULL && pipeline->sender != NULL &&
-	    pipeline->fork_generation == sender_fork_generation()) {
-		outbox_release_all(pipeline->outbox, clock_monotonic(pipeline->clock));
+	if (pipeline->sender == NULL || pipeline->fork_generation != sender_fork_generation()) {
+		return;
+	}
+	outbox_release_all(pipeline->outbox, clock_monotonic(pipeline->clock));
+	if (pipeline->series != NULL) {
 		series_released(pipeline->series, 0);
 	}
 }

@@ -53,6 +53,14 @@ void sender_set_state(struct sender *s, struct state_file *state)
 	}
 }
 
+/* A write that waits for a batch is not late. */
+static int64_t rows_after(const struct sender *s)
+{
+	int64_t after;
+
+	return __builtin_add_overflow(spooler_after(s->spooler), s->protocol->batch_delay, &after) ? INT64_MAX : after;
+}
+
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options)
 {
 	struct sender *s = mem_zalloc(sizeof(*s));
@@ -84,10 +92,14 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	atomic_init(&s->give_up, INT64_MAX);
 	atomic_flag_clear(&s->stepping);
 	outbox_on_work(ob, wake, s);
+	outbox_gather(ob, p->max_batch, p->batch_delay);
+	if (p->append_only) {
+		outbox_append_only(ob);
+	}
 	s->spooler = options->spooler;
 	if (s->spooler != NULL) {
 		outbox_expect(ob, true);
-		outbox_write_rows_after(ob, spooler_after(s->spooler));
+		outbox_write_rows_after(ob, rows_after(s));
 	}
 	return s;
 }

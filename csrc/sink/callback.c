@@ -74,7 +74,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
-	callback->base = (struct protocol){ &callback_ops, 1, 1 };
+	callback->base = (struct protocol){ .ops = &callback_ops, .max_batch = 1, .max_in_flight = 1 };
 	callback->sink = (struct callback_sink *)evrec_sink_retain(sink);
 	return &callback->base;
 }

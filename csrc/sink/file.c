@@ -193,7 +193,7 @@ struct protocol *file_protocol_new(const char *path, enum evrec_api api, encode_
 		return NULL;
 	}
 	/* One line at a time, so that lines stay in the order of the events. */
-	file->base = (struct protocol){ &file_ops, 1, 1 };
+	file->base = (struct protocol){ .ops = &file_ops, .max_batch = 1, .max_in_flight = 1 };
 	file->encode = encode;
 	file->api = api;
 	file->fd = -1;

@@ -396,7 +396,7 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
-	k->base = (struct protocol){ &kubernetes_ops, 1, options->max_in_flight };
+	k->base = (struct protocol){ .ops = &kubernetes_ops, .max_batch = 1, .max_in_flight = options->max_in_flight };
 	k->encode = encode;
 	k->fallback.choice = (struct api_choice){ .api = sink_api(&options->common),
 		                                  .falls_back = options->common.api == EVREC_SINK_AUTO };

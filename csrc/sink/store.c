@@ -251,7 +251,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
-	p->base = (struct protocol){ &store_ops, BATCH, 1 };
+	p->base = (struct protocol){ .ops = &store_ops, .max_batch = BATCH, .max_in_flight = 1 };
 	p->api = sink_api(&sink->options);
 	p->keep = configured->keep;
 	p->keep_bytes = configured->keep_bytes;

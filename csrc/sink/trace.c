@@ -321,7 +321,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		return NULL;
 	}
 	/* One request at a time, so that lines stay in the order of the events. */
-	file->base = (struct protocol){ &trace_protocol_ops, BATCH, 1 };
+	file->base = (struct protocol){ .ops = &trace_protocol_ops, .max_batch = BATCH, .max_in_flight = 1 };
 	file->sink = sink_of(evrec_sink_retain(sink));
 	file->fd = -1;
 	waker_open(&file->waker);

@@ -202,6 +202,46 @@ static void test_follow_up_of_a_dropped_create_is_a_create(void **state)
 	}
 }
 
+static bool submit_bounded(struct outbox *ob, uint64_t id, size_t max_deferred, bool *deferred)
+{
+	struct fake_write draft = { .count = 2 };
+	const struct occurrence occurrence = {
+		.id = id,
+		.verb = VERB_PATCH,
+		.now = S,
+		.due = DUE,
+		.max_deferred = max_deferred,
+		.deferred = deferred,
+		.draft = &draft,
+	};
+	enum evrec_cause cause = EVREC_CAUSE_CLOSED;
+	const bool ok = outbox_submit(ob, &occurrence, &cause);
+
+	outbox_check_equation(ob);
+	assert_true(ok || cause == EVREC_CAUSE_QUEUE_FULL);
+	return ok;
+}
+
+/* Beyond the bound a write is pending, and the limits hold for it. */
+static void test_deferred_writes_may_have_a_bound(void **state)
+{
+	struct outbox *ob = checked_outbox(1);
+	bool deferred;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 3; id++) {
+		assert_true(submit_bounded(ob, id, 2, &deferred));
+		assert_int_equal(deferred, id <= 2);
+	}
+	assert_counted(ob, 2, 1);
+	assert_false(submit_bounded(ob, 4, 2, &deferred));
+	/* The writes that there are take in further occurrences. */
+	assert_true(submit_bounded(ob, 1, 2, &deferred) && deferred);
+	assert_counted(ob, 3, 1);
+	assert_true(submit_bounded(ob, 4, 0, &deferred) && deferred);
+	checked_outbox_free(ob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_follow_up_merges_into_what_is_repeated),
 		cmocka_unit_test(test_follow_up_becomes_pending),
 		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_deferred_writes_may_have_a_bound),
 		cmocka_unit_test(test_follow_up_of_a_dropped_create_is_a_create),
 	};
 

@@ -38,6 +38,21 @@ static void test_patch_is_repeated_2_s_after_success(void **state)
 	checked_outbox_free(ob);
 }
 
+static void test_patch_is_not_repeated_if_a_late_one_is_another_record(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+
+	(void)state;
+	outbox_append_only(ob);
+	checked_submit(ob, 1, 3);
+	checked_answer(ob, take_expected(ob, 0, 1, VERB_PATCH, 3), HUNG, 0);
+	checked_answer(ob, take_expected(ob, S, 1, VERB_PATCH, 3), answer_with(200), S);
+	assert_int_equal(outbox_next_due(ob, S), INT64_MAX);
+	assert_counts(ob, 0, 1, 0, 0);
+	collect_written(ob, 1, "");
+	checked_outbox_free(ob);
+}
+
 /* The 2 s begin anew with the success after the last doubt. */
 static void test_repeat_in_doubt_is_repeated(void **state)
 {
@@ -354,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patch_is_repeated_2_s_after_success),
+		cmocka_unit_test(test_patch_is_not_repeated_if_a_late_one_is_another_record),
 		cmocka_unit_test(test_repeat_in_doubt_is_repeated),
 		cmocka_unit_test(test_occurrences_before_the_repeat_fold_into_it),
 		cmocka_unit_test(test_eviction_drops_only_new_occurrences),

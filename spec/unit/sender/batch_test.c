@@ -3,6 +3,7 @@
  * sender do not know the protocol, and every write has an outcome of its own.
  */
 #include "fake_write.h"
+#include "tmpdir.h"
 
 #define BATCH 4
 #define WRITES 10
@@ -80,7 +81,7 @@ static void write_all(bool answers_in_send)
 	struct outbox_stats stats;
 	struct sender *s;
 
-	b->base = (struct protocol){ &ops, BATCH, 1 };
+	b->base = (struct protocol){ .ops = &ops, .max_batch = BATCH, .max_in_flight = 1 };
 	b->answers_in_send = answers_in_send;
 	s = sender_new(ob, &b->base, &options);
 	for (unsigned id = 1; id <= WRITES; id++) {
@@ -134,7 +135,7 @@ static void test_unanswered_batch_is_dropped(void **state)
 
 	(void)state;
 	silent.step = NULL;
-	b->base = (struct protocol){ &silent, BATCH, 1 };
+	b->base = (struct protocol){ .ops = &silent, .max_batch = BATCH, .max_in_flight = 1 };
 	s = sender_new(ob, &b->base, &options);
 	for (unsigned id = 1; id <= WRITES; id++) {
 		assert_true(fake_write_submit(ob, id, 1));
@@ -151,12 +152,94 @@ static void test_unanswered_batch_is_dropped(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
+/* A sender without a thread, whose batches wait for 5 s, and whose clock is at 0. */
+static struct sender *open_gathering(struct batches **b, struct outbox **ob, evrec_clock *clock,
+                                     struct spooler *spooler)
+{
+	const struct sender_options options = { .clock = clock, .drive = EVREC_DRIVE_POLL, .spooler = spooler };
+
+	*b = mem_zalloc(sizeof(**b));
+	(*b)->base = (struct protocol){
+		.ops = &ops, .max_batch = BATCH, .max_in_flight = 1, .batch_delay = 5 * EVREC_SECOND
+	};
+	(*b)->answers_in_send = true;
+	*ob = fake_write_outbox(100);
+	return sender_new(*ob, &(*b)->base, &options);
+}
+
+static void test_a_poll_is_due_when_a_batch_is(void **state)
+{
+	evrec_clock *clock = evrec_clock_fake(0);
+	struct batches *b;
+	struct outbox *ob;
+	struct sender *s = open_gathering(&b, &ob, clock, NULL);
+
+	(void)state;
+	assert_true(fake_write_submit(ob, 1, 1));
+	sender_step(s);
+	assert_int_equal(b->requests, 0);
+	assert_true(sender_step_delay(s, INT64_MAX) <= 5 * EVREC_SECOND);
+	assert_false(sender_is_stalled(s)); /* a flush ends the wait */
+	evrec_clock_set(clock, 5 * EVREC_SECOND);
+	sender_step(s);
+	assert_int_equal(b->requests, 1);
+	assert_true(sender_step_delay(s, INT64_MAX) > 60 * EVREC_SECOND);
+	sender_release(s);
+	evrec_clock_release(clock);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
+static void test_a_full_batch_goes_and_the_rest_waits(void **state)
+{
+	evrec_clock *clock = evrec_clock_fake(0);
+	struct batches *b;
+	struct outbox *ob;
+	struct sender *s = open_gathering(&b, &ob, clock, NULL);
+	struct outbox_stats stats;
+
+	(void)state;
+	for (unsigned id = 1; id <= BATCH + 1; id++) {
+		assert_true(fake_write_submit(ob, id, 1));
+	}
+	sender_step(s);
+	assert_int_equal(b->requests, 1);
+	assert_int_equal(b->largest, BATCH);
+	assert_int_equal(b->sent[BATCH + 1], 0);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.in_flight, 0);
+	(void)sender_join(s, unit_mono() + SOON);
+	assert_int_equal(b->sent[BATCH + 1], 1);
+	sender_release(s);
+	evrec_clock_release(clock);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
+/* A write that waits for others is not late: the spool is for those that are. */
+static void test_rows_are_due_after_the_batch(void **state)
+{
+	evrec_clock *clock = evrec_clock_fake(0);
+	struct batches *b;
+	struct outbox *ob;
+	struct sender *s = open_gathering(
+		&b, &ob, clock, spooler_new(str_from(tmpdir_path(*state, "spool")), EVREC_SECOND, &fake_write_codec));
+
+	assert_true(fake_write_submit(ob, 1, 1));
+	assert_int_equal(outbox_rows_due(ob, 0), 6 * EVREC_SECOND);
+	(void)sender_join(s, 0);
+	sender_release(s);
+	evrec_clock_release(clock);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_write_of_a_batch_has_its_outcome_in_send),
 		cmocka_unit_test(test_each_write_of_a_batch_has_its_outcome_in_step),
 		cmocka_unit_test(test_unanswered_batch_is_dropped),
+		cmocka_unit_test(test_a_poll_is_due_when_a_batch_is),
+		cmocka_unit_test(test_a_full_batch_goes_and_the_rest_waits),
+		TMPDIR_TEST(test_rows_are_due_after_the_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

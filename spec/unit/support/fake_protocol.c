@@ -126,7 +126,7 @@ struct fake_protocol *fake_protocol_new(unsigned *freed)
 	struct fake_protocol *protocol = mem_zalloc(sizeof(*protocol));
 	pthread_condattr_t attr;
 
-	protocol->base = (struct protocol){ &threaded_ops, 1, 8 };
+	protocol->base = (struct protocol){ .ops = &threaded_ops, .max_batch = 1, .max_in_flight = 8 };
 	protocol->status = 201;
 	protocol->success_fd = -1;
 	protocol->freed = freed;
