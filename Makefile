@@ -41,8 +41,8 @@ pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2)
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
 # Asks pkg-config once, when the flags are first needed, as the same run of make may install the packages before that.
 once = $(eval $1 := $2)$($1)
-CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3))
-CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson sqlite3) -lm)
+CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3 zlib))
+CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson sqlite3 zlib) -lm)
 CMOCKA_CFLAGS = $(call once,CMOCKA_CFLAGS,$(call pkg,--cflags,cmocka openssl))
 CMOCKA_LIBS = $(call once,CMOCKA_LIBS,$(call pkg,--libs,cmocka openssl))
 PC_5.4 = lua5.4
@@ -285,7 +285,7 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
-	  'Requires: libcurl jansson sqlite3' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
+	  'Requires: libcurl jansson sqlite3 zlib' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
 	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 
 uninstall: ## start | remove what `make install` installed

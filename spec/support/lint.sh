@@ -26,7 +26,7 @@ compiles() { # NAME=VALUE...: the Makefile makes warnings errors
 
 tidy() {
 	local flags
-	flags="-std=gnu11 -Icsrc $(pkg-config --cflags lua5.4 libcurl jansson sqlite3)"
+	flags="-std=gnu11 -Icsrc $(pkg-config --cflags lua5.4 libcurl jansson sqlite3 zlib)"
 	# shellcheck disable=SC2016 # for the inner shell
 	files csrc | grep '\.c$' |
 		xargs -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$2" -- $1 2>/dev/null' tidy "$flags"

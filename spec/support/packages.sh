@@ -14,7 +14,7 @@ die() {
 # `a|b`: either is enough; if both are missing, a is installed. `command:c`: a command c from anywhere is enough.
 packages_of() {
 	case $1 in
-	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev" \
+	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev zlib1g-dev" \
 		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml lua-argparse" ;;
 	# luajit2, as nginx's Lua module conflicts with luajit.
@@ -36,7 +36,7 @@ packages_of() {
 	arm64) echo "gcc-aarch64-linux-gnu qemu-user" ;;
 	s390x) echo "gcc-s390x-linux-gnu qemu-user" ;;
 	# Not for this machine: sysroot.sh unpacks them in a folder.
-	sysroot) echo "libc6-dev libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev liblua5.4-dev" \
+	sysroot) echo "libc6-dev libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev zlib1g-dev liblua5.4-dev" \
 		"libcmocka-dev libssl-dev lua5.4 lua-busted lua-cjson lua-yaml lua-argparse" ;;
 	*) die "no group of packages is called '$1'" ;;
 	esac

@@ -64,21 +64,24 @@ sender event|correlate|store
 http event|correlate|outbox|spool|store|sender
 exec event|correlate|outbox|spool|store|sender|http
 kubernetes event|correlate|spool|store|sender|exec
+otlp correlate|spool|store|sender|http|exec|kubernetes
 sink correlate
-read correlate|outbox|spool|sender
-share correlate|outbox|store|sender|http|exec|kubernetes|sink|read
-recorder store|read
+read correlate|outbox|spool|sender|otlp
+share correlate|outbox|store|sender|http|exec|kubernetes|otlp|sink|read
+recorder store|otlp|read
 END
 tally_check "lua includes evrec.h" includes lua "evrec(_read)?\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
 tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/[a-z_]+\.[ch]'
 
+tally_check "zlib's header in otlp alone" system_header 'zlib\.h' 'csrc/otlp/gzip\.c'
 tally_check "SQLite's header in spool and store alone" system_header 'sqlite3\.h' 'csrc/(spool/spool|store/store)_inner\.h'
 
 tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
 tally_check "curl is called by http alone" calls core 'curl_.*' 'core/http/[a-z_]+\.o'
 tally_check "SQLite is called by spool and store alone" \
 	calls core 'sqlite3_.*' 'core/(spool/spool(_file)?|store/[a-z_]+)\.o'
+tally_check "zlib is called by otlp alone" calls core '(de|in)flate.*|(un)?compress2?' 'core/otlp/gzip\.o'
 tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/sender/sender_thread\.o'
 tally_check "processes are started by exec alone" \
 	calls core 'fork|vfork|_Fork|clone|posix_spawnp?|exec[lv]p?e?|fexecve|system|popen' 'core/exec/process\.o'
