@@ -186,6 +186,7 @@ build = {
 				"csrc/http/addresses.c",
 				"csrc/http/credentials.c",
 				"csrc/http/guard.c",
+				"csrc/http/headers.c",
 				"csrc/http/http_client.c",
 				"csrc/http/http_multi.c",
 				"csrc/http/http_options.c",

@@ -3,7 +3,10 @@
 #include "base/clock.h"
 #include "base/fork_lock.h"
 #include "base/line.h"
+#include "http/headers.h"
 #include "http/http_client_inner.h"
+
+#define SEND_BUFFER_MIN 16384 /* libcurl takes no less */
 
 /* ---- requests ---- */
 
@@ -208,9 +211,10 @@ unsigned http_client_connections(const struct http_client *client)
 	return client->guard.opened;
 }
 
-void http_client_hide_token(const struct http_client *client, char *text)
+void http_client_hide_secrets(const struct http_client *client, char *text)
 {
 	secret_hide(text, str_from(client->credentials.token));
+	headers_hide(&client->headers, text);
 }
 
 void http_client_reload_credentials(struct http_client *client)
@@ -259,6 +263,8 @@ void http_client_free(struct http_client *client)
 	(void)pthread_mutex_destroy(&client->lock);
 	mem_free(client->server);
 	mem_free(client->accept);
+	mem_free(client->encoding);
+	mem_free(client->headers_block);
 	mem_free(client->ca);
 	mem_free(client);
 	fork_lock_leave();
@@ -274,23 +280,30 @@ static bool copy_options(struct http_client *client, const struct http_options *
 {
 	const struct credentials_options credentials = { options->token, options->token_file,
 		                                         options->client_certificate, options->client_key };
-	struct buf accept = { 0 };
+	struct buf accept = { 0 }, encoding = { 0 };
 	evrec_str server = options->server;
 	bool copied;
 
 	client->insecure = options->insecure_skip_tls_verify;
 	client->timeout = options->timeout;
 	client->max_in_flight = options->max_in_flight;
+	client->send_buffer = options->send_buffer != 0 ? options->send_buffer : SEND_BUFFER_MIN;
 	while (server.data[server.len - 1] == '/') {
 		server.len--;
 	}
 	if (options->accept != NULL) {
 		buf_printf(&accept, "Accept: %s", options->accept);
 	}
-	copied = !accept.failed && credentials_init(&client->credentials, &credentials) &&
-	         copy(&client->server, server) && copy(&client->accept, buf_str(&accept)) &&
+	if (options->encoding != NULL) {
+		buf_printf(&encoding, "Content-Encoding: %s", options->encoding);
+	}
+	client->headers_block = map_dup(&options->headers, &client->headers);
+	copied = !accept.failed && !encoding.failed && client->headers_block != NULL &&
+	         credentials_init(&client->credentials, &credentials) && copy(&client->server, server) &&
+	         copy(&client->accept, buf_str(&accept)) && copy(&client->encoding, buf_str(&encoding)) &&
 	         copy(&client->ca, options->ca);
 	buf_free(&accept);
+	buf_free(&encoding);
 	return copied;
 }
 

@@ -28,8 +28,11 @@ struct http_options {
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	bool insecure_skip_tls_verify;
 	const char *accept;     /* the Accept header's value; NULL: any */
+	evrec_map headers;      /* sent with each request; their values are secret */
+	const char *encoding;   /* the Content-Encoding of the bodies; NULL: none */
 	unsigned max_in_flight; /* requests at once */
 	int64_t timeout;        /* ns, of one request */
+	long send_buffer; /* bytes of a body that go to the system at once, memory of each request; 0: 16 KiB, the least */
 };
 
 struct http_request {
@@ -45,13 +48,14 @@ struct http_request {
 };
 
 struct http_response {
-	int status;           /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
-	bool unsent;          /* status 0, and the server has surely not received the request */
-	bool timed_out;       /* status 0 */
-	bool unauthorized;    /* status 0: the connection broke after another request on it was answered by 401 */
-	bool old_credentials; /* other ones have taken the place of those that it was sent with */
-	bool sent_again;      /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
-	int64_t retry_after;  /* ns, of the Retry-After header; 0: not said */
+	int status;             /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
+	bool unsent;            /* status 0, and the server has surely not received the request */
+	bool timed_out;         /* status 0 */
+	bool unauthorized;      /* status 0: the connection broke after another request on it was answered by 401 */
+	bool old_credentials;   /* other ones have taken the place of those that it was sent with */
+	bool sent_again;        /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
+	int64_t retry_after;    /* ns, of the Retry-After header; 0: not said */
+	evrec_str content_type; /* of the answer, borrowed like the body; unset: not said */
 	evrec_str body; /* of the answer, or of that 401: its first max_answer bytes; borrowed until `done` returns */
 	bool body_cut;  /* there was more of it */
 	char message[256]; /* of status 0: UTF-8, for people */
@@ -115,8 +119,8 @@ bool http_client_keep_addresses(struct http_client *client, const char *entry);
  */
 int http_client_set_credentials(struct http_client *client, evrec_str token, evrec_str certificate, evrec_str key,
                                 evrec_error *err);
-/* Overwrites the token in use in `text`, as a server may quote it in an answer. */
-void http_client_hide_token(const struct http_client *client, char *text);
+/* Overwrites in `text` the token in use and the values of headers, as a server may quote them in an answer. */
+void http_client_hide_secrets(const struct http_client *client, char *text);
 /* Cuts off the requests under way; `done` is not called for them. NULL is fine. */
 void http_client_free(struct http_client *client);
 

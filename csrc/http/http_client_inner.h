@@ -21,13 +21,17 @@ struct http_client {
 	struct http_events events;
 	void *owner;
 	struct credentials credentials;
-	char *server;                 /* without a slash at the end */
-	char *accept;                 /* the whole header */
+	char *server;      /* without a slash at the end */
+	char *accept;      /* the whole header */
+	char *encoding;    /* likewise */
+	evrec_map headers; /* in `headers_block` */
+	void *headers_block;
 	char *ca;                     /* PEM, or NULL */
 	struct curl_slist *addresses; /* of the server's name, for CURLOPT_RESOLVE; NULL: libcurl looks it up */
 	bool insecure;
 	int64_t timeout;
 	unsigned max_in_flight;
+	long send_buffer;
 	struct guard guard;
 	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
 	struct buf refusal;             /* that answer's body */

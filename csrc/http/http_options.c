@@ -1,4 +1,5 @@
 #include "http/credentials.h"
+#include "http/headers.h"
 #include "http/http_client.h"
 #include "http/pem.h"
 
@@ -116,6 +117,9 @@ int http_check_options(const struct http_options *o, evrec_error *err)
 	}
 	if (o->token_file.len != 0 && memchr(o->token_file.data, '\0', o->token_file.len) != NULL) {
 		return error_set(err, EVREC_EINVALID, "token_file: a NUL byte in it");
+	}
+	if (headers_check(&o->headers, err) != 0) {
+		return EVREC_EINVALID;
 	}
 	if (o->max_in_flight < 1 || o->max_in_flight > MAX_IN_FLIGHT_MAX) {
 		return error_set(err, EVREC_EINVALID, "max_in_flight: must be 1 to %d", MAX_IN_FLIGHT_MAX);

@@ -94,7 +94,7 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_USERAGENT, "evrec/" EVREC_VERSION);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	failed |= (int)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; each handle has one */
+	failed |= (int)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, client->send_buffer);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_start);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -163,10 +163,30 @@ static bool put_header(struct curl_slist **list, const char *header)
 	return longer != NULL;
 }
 
+/* Those of the options. libcurl sends an empty header if a semicolon takes the place of the colon. */
+static bool put_own_headers(struct transfer *t)
+{
+	const evrec_map *headers = &t->client->headers;
+	bool put = true;
+
+	for (size_t i = 0; put && i < headers->len; i++) {
+		const evrec_pair *header = &headers->pairs[i];
+		struct buf text = { 0 };
+
+		buf_put_str(&text, header->key);
+		buf_put_str(&text, header->value.len == 0 ? EVREC_STR(";") : EVREC_STR(": "));
+		buf_put_str(&text, header->value);
+		(void)buf_cstr(&text);
+		put = !text.failed && put_header(&t->headers, text.data);
+		buf_free(&text);
+	}
+	return put;
+}
+
 /* Without an Expect of libcurl's own, which costs a round trip. */
 static bool set_headers(struct transfer *t, const char *content_type)
 {
-	const char *accept = t->client->accept;
+	const char *accept = t->client->accept, *encoding = t->client->encoding;
 	struct buf type = { 0 };
 	bool made;
 
@@ -179,7 +199,8 @@ static bool set_headers(struct transfer *t, const char *content_type)
 	t->content_type = NULL;
 	buf_printf(&type, "Content-Type: %s", content_type);
 	made = !type.failed && put_header(&t->headers, buf_cstr(&type)) && put_header(&t->headers, "Expect:") &&
-	       (accept == NULL || put_header(&t->headers, accept));
+	       (accept == NULL || put_header(&t->headers, accept)) &&
+	       (encoding == NULL || put_header(&t->headers, encoding)) && put_own_headers(t);
 	buf_free(&type);
 	if (made) {
 		t->content_type = content_type;
@@ -321,6 +342,9 @@ static void read_answer(struct transfer *t, struct http_response *response)
 	}
 	response->body = buf_str(&t->body);
 	response->body_cut = t->received > t->body.len;
+	if (curl_easy_header(t->easy, "Content-Type", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+		response->content_type = str_from(header->value);
+	}
 	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
 		response->retry_after = retry_after_parse(str_from(header->value), evrec_clock_now(evrec_clock_real()));
 	}

@@ -90,7 +90,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	}
 	if (!is_success(response->status)) {
 		answer_read(&answer, response);
-		http_client_hide_token(in->client, answer.message);
+		http_client_hide_secrets(in->client, answer.message);
 	}
 	if (response->status == 401 && !in->refused) {
 		in->refused = true;
@@ -153,7 +153,7 @@ static void send(struct connection *c)
 
 	in->state = ASKED;
 	if (!http_client_send(in->client, &request, &response)) {
-		http_client_hide_token(in->client, response.message);
+		http_client_hide_secrets(in->client, response.message);
 		end(c, 0, response.message);
 	}
 }

@@ -105,7 +105,7 @@ static void listed(struct kubernetes *k, void *ctx, const struct http_response *
 
 	if (!kubernetes_is_success(response->status)) {
 		answer_read(&answer, response);
-		http_client_hide_token(k->client, answer.message);
+		http_client_hide_secrets(k->client, answer.message);
 	}
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
@@ -126,7 +126,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
 	}
-	http_client_hide_token(k->client, answer.message);
+	http_client_hide_secrets(k->client, answer.message);
 	/* A connection that could not be made in time says nothing of the server's load. */
 	answered(k, ctx, &answer, answer_lacks_api(response), response->timed_out && !response->unsent);
 }
