@@ -792,7 +792,7 @@ evrec_watch *evrec_broadcaster_start_trace(evrec_broadcaster *b, evrec_str path,
 /* The oldest event of a queue, now the caller's to release. NULL: none waits, or the watch is no queue. */
 evrec_event *evrec_watch_next(evrec_watch *watch);
 /*
- * The watch gets no further events. The waiting writes of a sink are still made, and what its series have counted is
+ * The watch gets no further events. The waiting writes of a sink are still made, and occurrences that were only counted are
  * written at once. Once all are written or dropped, a poll, flush or shutdown forgets the sink: its memory and number
  * are gone, and its counters are a part of `ended` in evrec_stats. Idempotent. May be called from a callback.
  */
@@ -885,7 +885,7 @@ void evrec_broadcaster_poll(evrec_broadcaster *b);
  */
 int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
 /*
- * Polls and waits until all is written or dropped; occurrences that series have counted are written now too. 0: all was
+ * Polls and waits until all is written or dropped; occurrences that were only counted are written now too. 0: all was
  * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all
  * that is left waits for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or
  * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
@@ -976,7 +976,7 @@ typedef struct evrec_sink_stats {
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
 	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO at present */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
-	uint64_t counted;               /* occurrences of series, to be written with the next heartbeat or the end */
+	uint64_t counted;               /* occurrences to be written later: of series, or within a minimum interval */
 	uint64_t spooled;               /* occurrences left at the end for the next process */
 	uint64_t forwarded;             /* by another process, or left to it (the option `share`) */
 	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */

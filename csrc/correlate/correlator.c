@@ -24,6 +24,7 @@ struct evrec_correlator {
 	struct buf custom;     /* the bytes of custom_key */
 	struct buf message;    /* the message of the last aggregate */
 	enum mode mode;
+	int64_t min_interval;                 /* ns; 0: none */
 	const struct correlator_watch *watch; /* NULL: none */
 	evrec_correlator_stats stats;
 };
@@ -249,6 +250,9 @@ HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const 
 	if (origin != NULL) {
 		event_log_note(&c->event_log, o->handle, origin, o->skip);
 	}
+	if (c->min_interval != 0 && !o->skip) {
+		o->due = event_log_schedule(&c->event_log, o->handle, now, c->min_interval);
+	}
 	o->patch = known && !o->skip;
 	o->why = o->skip ? EVREC_RATE_LIMITED : combined ? EVREC_AGGREGATED : known ? EVREC_DUPLICATE : EVREC_NEW;
 	c->stats.correlated++;
@@ -287,6 +291,21 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 		return EVREC_ENOMEM;
 	}
 	return 0;
+}
+
+void correlator_set_min_interval(evrec_correlator *c, int64_t ns)
+{
+	c->min_interval = ns;
+}
+
+void correlator_released(evrec_correlator *c, uint64_t handle, int64_t now)
+{
+	event_log_released(&c->event_log, handle, now);
+}
+
+void correlator_refused(evrec_correlator *c, uint64_t handle)
+{
+	event_log_refused(&c->event_log, handle);
 }
 
 void correlator_acknowledged(evrec_correlator *c)

@@ -36,6 +36,15 @@ void correlator_acknowledged(evrec_correlator *correlator);
  */
 void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure);
 
+/*
+ * From now on the writes of an event are at least `ns` apart: correlator_observe sets observed->due, as event_log_schedule
+ * says, of each occurrence that is not skipped. Before the first event. Without it observed->due is left as it is.
+ */
+void correlator_set_min_interval(evrec_correlator *correlator, int64_t ns);
+/* As event_log_released, and event_log_refused. */
+void correlator_released(evrec_correlator *correlator, uint64_t handle, int64_t now);
+void correlator_refused(evrec_correlator *correlator, uint64_t handle);
+
 /* The checks of evrec_correlator_new. */
 int correlator_check_options(const evrec_correlator_options *options, evrec_error *err);
 

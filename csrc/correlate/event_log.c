@@ -1,14 +1,16 @@
 #include "correlate/event_log.h"
 
+#include "correlate/schedule.h"
 #include "event/event.h"
 
 struct observation {
 	int64_t first;
-	struct buf text; /* name, then resource version */
-	uint32_t name_len;
-	int32_t count; /* 0: the entry was just made, and has no name yet */
-	int32_t known; /* `sure` of the count that a killed process has left here; 0: it has left none */
+	struct buf text;   /* name, then resource version */
+	int64_t scheduled; /* when the last write was made, or is due; 0: none was */
 	struct origins *origins;
+	uint32_t name_len;
+	int32_t count;    /* 0: the entry was just made, and has no name yet */
+	int32_t known;    /* `sure` of the count that a killed process has left here; 0: it has left none */
 	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
 	uint32_t
 		settled; /* occurrences that `origins` had until `turn`, and that may be recorded again as long as that is */
@@ -23,6 +25,7 @@ static void recycle(void *value)
 	o->name_len = 0;
 	o->count = o->known = 0;
 	o->settled = o->missing = 0;
+	o->scheduled = 0;
 	mem_free(o->origins);
 	o->origins = NULL;
 }
@@ -41,6 +44,7 @@ bool event_log_create(struct event_log *l, size_t cache_size)
 {
 	l->name = l->text = (struct buf){ 0 };
 	l->turn = 1;
+	l->last_due = INT64_MIN;
 	l->cache = lru_new(&cache_type, cache_size);
 	return l->cache != NULL;
 }
@@ -154,6 +158,47 @@ HOT bool event_log_observe(struct event_log *l, struct key *key, const struct or
 	/* event_log_note comes later. */
 	observed->sure = count_sure(l, o) - (origin != NULL && origin->connection != 0);
 	return true;
+}
+
+int64_t event_log_schedule(struct event_log *l, uint64_t handle, int64_t now, int64_t min_interval)
+{
+	struct observation *o = lru_at(l->cache, handle);
+	const int64_t due = o == NULL ? 0 : schedule_next(&o->scheduled, now, min_interval);
+
+	if (due > l->last_due) {
+		l->last_due = due;
+	}
+	return due;
+}
+
+static bool release_each(void *now, evrec_str key, void *value)
+{
+	(void)key;
+	schedule_release(&((struct observation *)value)->scheduled, *(const int64_t *)now);
+	return true;
+}
+
+void event_log_released(struct event_log *l, uint64_t handle, int64_t now)
+{
+	struct observation *o = handle != 0 ? lru_at(l->cache, handle) : NULL;
+
+	if (o != NULL) {
+		schedule_release(&o->scheduled, now);
+	}
+	/* A flush releases again and again while it waits: only the first time is there anything to do. */
+	if (handle == 0 && l->last_due > now) {
+		l->last_due = now;
+		lru_each(l->cache, release_each, &now);
+	}
+}
+
+void event_log_refused(struct event_log *l, uint64_t handle)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		o->scheduled = 0;
+	}
 }
 
 void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited)

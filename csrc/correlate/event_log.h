@@ -15,6 +15,7 @@ struct event_log {
 	struct buf name;   /* the name of a new event, until its entry holds it */
 	struct buf text;   /* the next text of an entry, while it is built */
 	uint32_t turn;     /* the number of event_log_acknowledged */
+	int64_t last_due;  /* the latest time that event_log_schedule has returned */
 };
 
 /* False: no memory. event_log_destroy is fine then too. */
@@ -29,6 +30,17 @@ void event_log_destroy(struct event_log *l);
  */
 bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
                        int64_t now, bool *known);
+/*
+ * When the occurrence that was observed just now is to be written: 0 for at once, or a time until which its write is to be
+ * deferred. Writes of an entry are `min_interval` ns apart: an occurrence within that time of the last write is due when
+ * the time is over, together with those that follow until then. So each is written within `min_interval`, unless the clock
+ * is set back meanwhile. A state has no such times: after a restart the first occurrence of an event is due at once.
+ */
+int64_t event_log_schedule(struct event_log *l, uint64_t handle, int64_t now, int64_t min_interval);
+/* The deferred write of the entry (0: of each one) is written at `now`, before its time, or was not deferred after all. */
+void event_log_released(struct event_log *l, uint64_t handle, int64_t now);
+/* The write was not taken: the next occurrence is to be written at once. Does nothing if the entry was evicted. */
+void event_log_refused(struct event_log *l, uint64_t handle);
 /* Notes the origin of an occurrence that was observed just now. */
 void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited);
 /* As origins_acknowledge. Does nothing if the entry was evicted. */

@@ -23,8 +23,9 @@ struct observed {
 	bool patch, skip;
 	bool repeated; /* another process has recorded it again, and it is counted already */
 	enum evrec_why why;
+	/* Of a series, or of a correlator with a min_interval: when the occurrence is to be written; 0: at once. */
+	int64_t due;
 	/* Of a series alone: */
-	int64_t due;   /* when the occurrence is to be written; 0: at once */
 	bool finishes; /* if nothing follows until `due`, the series is finished then */
 	uint32_t base; /* occurrences that earlier processes counted: the event has base + count */
 	bool merged;   /* the note differs from the one that the series had, and takes its place */

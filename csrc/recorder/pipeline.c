@@ -1,7 +1,5 @@
 #include "recorder/pipeline_inner.h"
 
-#include <stdio.h>
-
 /* Polls of a pipeline whose sender has a thread, or nothing to do; and of one whose sender waits for polls. */
 #define SLOW_POLL EVREC_SECOND
 #define STEPPED_POLL (EVREC_SECOND / 10)
@@ -86,12 +84,26 @@ HOT static int observe(struct pipeline *pipeline, const evrec_fields *event, str
 	return code;
 }
 
-static void submit_new_style(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
+/* The outbox did not take the occurrence. */
+static COLD void refuse(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
+                        int64_t now)
+{
+	if (pipeline->series != NULL) {
+		series_settled(pipeline->series, o->handle, 1, pipeline->receipt != NULL);
+		series_dropped(pipeline->series, o->handle, cause, now);
+	} else {
+		correlator_refused(pipeline->correlator, o->handle);
+	}
+	pipeline_drop(pipeline, o, keys, cause, now);
+}
+
+/* Submits an occurrence in either style, deferred or not. */
+static void submit(struct pipeline *pipeline, const struct observed *o, struct keys *keys, int64_t now)
 {
 	/* Exact: by a clock some ms behind, each occurrence of that time would be a heartbeat of its own. */
 	const int64_t monotonic = clock_monotonic(pipeline->clock);
 	const struct write_draft draft = {
-		.new_style = true,
+		.new_style = pipeline->new_style,
 		.finishes = o->finishes,
 		.base = o->base,
 		.note = o->note,
@@ -109,6 +121,8 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 		.important = write_is_important(o->event),
 		.now = monotonic,
 		.due = pipeline_due(pipeline, o->due, now, monotonic),
+		/* Series have a bound of their own, max_series. */
+		.max_deferred = pipeline->series != NULL ? 0 : pipeline->options.lru_cache_size,
 		.deferred = &deferred,
 		.receipt = pipeline->receipt,
 		.again = o->again || (pipeline->again && o->name.data == o->event->name.data),
@@ -117,15 +131,11 @@ static void submit_new_style(struct pipeline *pipeline, const struct observed *o
 	enum evrec_cause cause;
 
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
-		if (pipeline->series != NULL) {
-			series_settled(pipeline->series, o->handle, 1, pipeline->receipt != NULL);
-			series_dropped(pipeline->series, o->handle, cause, now);
-		}
-		pipeline_drop(pipeline, o, keys, cause, now);
+		refuse(pipeline, o, keys, cause, now);
 		return;
 	}
 	if (o->due != 0 && !deferred) {
-		series_released(pipeline->series, o->handle);
+		pipeline_tell_released(pipeline, o->handle);
 	}
 	if (o->merged || o->why == EVREC_AGGREGATED) {
 		pipeline_suppress(pipeline, o->merged ? EVREC_STAGE_MERGED : EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys,
@@ -167,7 +177,7 @@ static void record_new_style(struct pipeline *pipeline, const evrec_fields *even
 		if (observed.skip) {
 			limit(pipeline, &observed, keys, now);
 		} else {
-			submit_new_style(pipeline, &observed, keys, now);
+			submit(pipeline, &observed, keys, now);
 		}
 	}
 }
@@ -208,6 +218,10 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		limit(pipeline, &observed, keys, now);
 		return;
 	}
+	if (observed.due != 0) {
+		submit(pipeline, &observed, keys, now);
+		return;
+	}
 	draft = (struct write_draft){
 		.note = observed.note,
 		.note_changes = observed.why == EVREC_AGGREGATED,
@@ -227,7 +241,7 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		.draft = &draft,
 	};
 	if (!outbox_submit(pipeline->outbox, &occurrence, &cause)) {
-		pipeline_drop(pipeline, &observed, keys, cause, now);
+		refuse(pipeline, &observed, keys, cause, now);
 	} else if (observed.why == EVREC_AGGREGATED) {
 		pipeline_suppress(pipeline, EVREC_STAGE_AGGREGATED, EVREC_CAUSES, keys, &observed, now);
 	}
@@ -373,58 +387,4 @@ const evrec_limits *pipeline_limits(const struct pipeline *pipeline)
 evrec_str pipeline_secret(const struct pipeline *pipeline)
 {
 	return pipeline->sink->secret;
-}
-
-void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats)
-{
-	struct outbox_stats outbox = { 0 };
-	size_t i;
-
-	*stats = (evrec_sink_stats){ .number = 0 };
-	(void)snprintf(stats->name, sizeof(stats->name), "%s", sink_name(pipeline->sink));
-	stats->api = sink_api(&pipeline->sink->options);
-	if (pipeline->fork_generation != sender_fork_generation()) {
-		/* A child that has recorded nothing yet. The outbox's lock is the parent's, perhaps held for ever. */
-		return;
-	}
-	if (pipeline->outbox != NULL) {
-		outbox_get_stats(pipeline->outbox, &outbox);
-		sender_get_throttle(pipeline->sender, &stats->throttle);
-		stats->api = sender_api(pipeline->sender, stats->api);
-	}
-	if (pipeline->correlator != NULL) {
-		evrec_correlator_get_stats(pipeline->correlator, &stats->correlator);
-	}
-	if (pipeline->series != NULL) {
-		series_get_stats(pipeline->series, &stats->series);
-		stats->correlator.callback_errors = series_callback_errors(pipeline->series);
-	}
-	stats->received = pipeline->received + outbox.restored;
-	stats->restored = outbox.restored;
-	stats->spooled = outbox.spooled;
-	stats->rate_limited = pipeline->rate_limited;
-	stats->created = outbox.created;
-	stats->patched = outbox.patched;
-	stats->coalesced = outbox.coalesced;
-	stats->counted = outbox.counted;
-	stats->pending = outbox.pending;
-	stats->retries = outbox.retries;
-	stats->pending_writes = outbox.writes;
-	stats->pending_bytes = outbox.bytes;
-	stats->errors_lost = outbox.messages_lost;
-	for (i = 0; i < EVREC_CAUSES; i++) {
-		stats->dropped[i] = outbox.dropped[i] + pipeline->dropped[i];
-	}
-}
-
-void pipeline_explain(const struct pipeline *pipeline, const evrec_reference *object,
-                      bool (*func)(void *ctx, const evrec_suppressed *suppressed), void *ctx)
-{
-	const struct suppressed_keys known = { pipeline->correlator, pipeline->series };
-
-	/* Nothing is known without either, or in a child that has recorded nothing yet. */
-	if ((known.correlator != NULL || known.series != NULL) &&
-	    pipeline->fork_generation == sender_fork_generation()) {
-		suppressed_visit(&pipeline->suppressed, &known, object, evrec_clock_now(pipeline->clock), func, ctx);
-	}
 }

@@ -96,8 +96,8 @@ bool pipeline_has_series(const struct pipeline *pipeline);
  */
 void pipeline_tick(struct pipeline *pipeline, int64_t now);
 /*
- * The occurrences that its series have counted and not written become pending. Writes that wait for a batch are due at
- * once.
+ * The occurrences that were counted and not written become pending: those of series, or within a sink's min_interval. Writes
+ * that wait for a batch are due at once.
  */
 void pipeline_release(struct pipeline *pipeline);
 /*

@@ -1,10 +1,11 @@
 /*
  * pipeline_inner.h - shared by the files of a pipeline:
  *
- *   pipeline.c          the way of an event; polls; the end; stats
+ *   pipeline.c          the way of an event; polls; the end
+ *   pipeline_stats.c    counters, and what was suppressed
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_state.c    its state file
- *   pipeline_series.c   what its series has to be asked and told, besides the events
+ *   pipeline_series.c   what its series has to be asked and told, besides the events; deferred writes
  *   pipeline_trace.c    the way of an event into a trace
  *   pipeline_notes.c    when events occurred, and which were suppressed, for a sink that keeps that too
  *   pipeline_news.c     answers, drops and errors from the outbox
@@ -155,6 +156,11 @@ static inline void pipeline_use_state(struct pipeline *pipeline)
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
 /* Ends at most `max` series that are finished by `now`. */
 void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
+/*
+ * Tells the series or the correlator: the deferred write with this handle (0: each one) is written before its time, or was not
+ * deferred after all.
+ */
+void pipeline_tell_released(struct pipeline *pipeline, uint64_t handle);
 /* When what is due by the pipeline's clock is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
 int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, int64_t monotonic);
 /* Tells the series that occurrences of the entry, which was collected, have ended. */

@@ -26,6 +26,9 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 	}
 	if (!sink_has_series(&pipeline->sink->options)) {
 		pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
+		if (pipeline->correlator != NULL) {
+			correlator_set_min_interval(pipeline->correlator, pipeline->sink->min_interval);
+		}
 		return pipeline->correlator != NULL;
 	}
 	if (correlator_check_options(&pipeline->options, err) != 0) {

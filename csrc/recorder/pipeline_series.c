@@ -115,14 +115,23 @@ int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, 
 	return at != 0 ? at : 1;
 }
 
+void pipeline_tell_released(struct pipeline *pipeline, uint64_t handle)
+{
+	if (pipeline->series != NULL) {
+		series_released(pipeline->series, handle);
+	} else {
+		correlator_released(pipeline->correlator, handle, evrec_clock_now(pipeline->clock));
+	}
+}
+
 void pipeline_release(struct pipeline *pipeline)
 {
 	if (pipeline->sender == NULL || pipeline->fork_generation != sender_fork_generation()) {
 		return;
 	}
 	outbox_release_all(pipeline->outbox, clock_monotonic(pipeline->clock));
-	if (pipeline->series != NULL) {
-		series_released(pipeline->series, 0);
+	if (pipeline->series != NULL || pipeline->sink->min_interval != 0) {
+		pipeline_tell_released(pipeline, 0);
 	}
 }
 

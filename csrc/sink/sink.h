@@ -26,6 +26,11 @@ struct evrec_sink {
 	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
 	bool shows_states;               /* its readers see whether a series is finished; an API server's do not */
 	evrec_str secret;                /* a token that no line for people may show; may be empty */
+	/*
+	 * ns between two writes of an event; 0: none. An occurrence within that time of the last write is counted, and
+	 * written when the time is over, at a flush or at the end. Not of series, which have heartbeats. Set by the constructor.
+	 */
+	int64_t min_interval;
 	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */
 	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);
 	/* Adds the options of the kind; NULL: it has none that two handles of a broadcaster could compare. */

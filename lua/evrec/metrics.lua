@@ -27,7 +27,7 @@ local per_sink = {
 	{ "created", "counter", "Events written as new." },
 	{ "patched", "counter", "Events written as a change of an event." },
 	{ "coalesced", "counter", "Events carried by the write of another event." },
-	{ "counted", "gauge", "Events of series, counted and not yet written." },
+	{ "counted", "gauge", "Events counted and not yet written: of series, or within a sink's minimum interval." },
 	{ "rate_limited", "counter", "Events suppressed by the rate limit." },
 	{ "retries", "counter", "Requests sent again." },
 	{ "pending", "gauge", "Events that wait to be written." },

@@ -4,6 +4,8 @@
  */
 #include "stats_invariants.h"
 
+#include "sink/sink.h"
+
 #define SINKS 2
 
 struct chaos {
@@ -174,6 +176,7 @@ static void start_sink(struct chaos *c, int i)
 		combine_by_series(c, &common);
 	}
 	sink = evrec_sink_new(&ops, c, &common, NULL);
+	sink->min_interval = one_in(c, 3) ? (int64_t)(1 + below(c, 100)) * EVREC_SECOND : 0;
 	evrec_correlator_options_init(&correlator);
 	correlator.burst_size = 1 + below(c, 30);
 	correlator.qps = below(c, 3) / 10.0;
