@@ -113,7 +113,7 @@ $(BUILD)/unit/%: spec/unit/%.c $(SUPPORT) $(LIB)
 	$(SAY) TEST $<
 	$(Q)mkdir -p $(@D) && $(COMPILE) $(UNIT_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) $(LIB) $(LDFLAGS) $(CMOCKA_LIBS) $(CORE_LIBS)
 
-# A program in C++ sees evrec.h and evrec_read.h alone.
+# A program in C++ sees evrec.h, evrec_otlp.h and evrec_read.h alone.
 $(BUILD)/unit/%: spec/unit/%.cpp $(LIB)
 	$(SAY) TEST $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 $(OPTIMIZE) -g -Wall -Wextra -Wpedantic -Wshadow -Werror -pthread -MMD -MP \
@@ -281,7 +281,7 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	  install -D -m 644 "lua/evrec/$$file" "$$folder/$$file" || exit; done; done
 	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
 	install -m 644 $(LIB) $(INSTALL_TO)/lib
-	install -m 644 csrc/evrec.h csrc/evrec_read.h $(INSTALL_TO)/include
+	install -m 644 csrc/evrec.h csrc/evrec_otlp.h csrc/evrec_read.h $(INSTALL_TO)/include
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
@@ -290,7 +290,8 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 
 uninstall: ## start | remove what `make install` installed
 	rm -rf $(LUA_DIRS) $(C_DIRS)
-	cd $(INSTALL_TO) && rm -f bin/evrec lib/libevrec.a include/evrec.h include/evrec_read.h lib/pkgconfig/evrec.pc
+	cd $(INSTALL_TO) && rm -f bin/evrec lib/libevrec.a lib/pkgconfig/evrec.pc \
+	  include/evrec.h include/evrec_otlp.h include/evrec_read.h
 
 deps: ## start | install the Debian packages for building and testing
 	@spec/support/packages.sh build test

@@ -384,7 +384,9 @@ const evrec_limits *pipeline_limits(const struct pipeline *pipeline)
 	return &pipeline->sink->options.limits;
 }
 
-evrec_str pipeline_secret(const struct pipeline *pipeline)
+void pipeline_hide_secrets(const struct pipeline *pipeline, char *text)
 {
-	return pipeline->sink->secret;
+	if (pipeline->sink->hide_secrets != NULL) {
+		pipeline->sink->hide_secrets(pipeline->sink, text);
+	}
 }

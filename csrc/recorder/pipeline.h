@@ -195,8 +195,8 @@ bool pipeline_save_state(struct pipeline *pipeline, struct buf *out);
 /* Before the first recording call. Entries that it cannot read, or has no memory for, begin anew. */
 void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes);
 
-/* The token that the sink was configured with, or an empty string. */
-evrec_str pipeline_secret(const struct pipeline *pipeline);
+/* Overwrites in `text` the secrets that the sink was configured with. */
+void pipeline_hide_secrets(const struct pipeline *pipeline, char *text);
 /* If so, the sink has a spool: writes that are still unsent at its end are kept on disk. */
 bool pipeline_has_spool(const struct pipeline *pipeline);
 /* Of the sink. */

@@ -10,7 +10,7 @@
 static void hide_secrets(const struct hub *hub, char *text)
 {
 	for (size_t i = 0; i < hub->sinks.len; i++) {
-		secret_hide(text, pipeline_secret(hub->sinks.items[i]->pipeline));
+		pipeline_hide_secrets(hub->sinks.items[i]->pipeline, text);
 	}
 }
 

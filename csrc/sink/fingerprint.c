@@ -11,11 +11,18 @@ void fingerprint_add(struct fingerprint *f, const char *option, evrec_str value)
 	}
 }
 
+static uint64_t combine(uint64_t one, uint64_t other)
+{
+	const uint64_t both[2] = { one, other };
+
+	return lru_hash((evrec_str){ (const char *)both, sizeof(both) });
+}
+
 void fingerprint_mix(struct fingerprint *f, evrec_str value)
 {
-	uint64_t both[2] = { f->options[f->len - 1].hash, lru_hash(value) };
+	uint64_t *hash = &f->options[f->len - 1].hash;
 
-	f->options[f->len - 1].hash = lru_hash((evrec_str){ (const char *)both, sizeof(both) });
+	*hash = combine(*hash, lru_hash(value));
 }
 
 void fingerprint_add_number(struct fingerprint *f, const char *option, int64_t value)
@@ -26,6 +33,16 @@ void fingerprint_add_number(struct fingerprint *f, const char *option, int64_t v
 void fingerprint_add_double(struct fingerprint *f, const char *option, double value)
 {
 	fingerprint_add(f, option, (evrec_str){ (const char *)&value, sizeof(value) });
+}
+
+void fingerprint_add_map(struct fingerprint *f, const char *option, const evrec_map *map)
+{
+	uint64_t sum = map->len;
+
+	for (size_t i = 0; i < map->len; i++) {
+		sum += combine(lru_hash(map->pairs[i].key), lru_hash(map->pairs[i].value));
+	}
+	fingerprint_add(f, option, (evrec_str){ (const char *)&sum, sizeof(sum) });
 }
 
 const char *fingerprint_difference(const struct fingerprint *a, const struct fingerprint *b)

@@ -24,6 +24,8 @@ void fingerprint_add(struct fingerprint *f, const char *option, evrec_str value)
 void fingerprint_mix(struct fingerprint *f, evrec_str value);
 void fingerprint_add_number(struct fingerprint *f, const char *option, int64_t value);
 void fingerprint_add_double(struct fingerprint *f, const char *option, double value);
+/* In no order: each Lua state has an order of its own for the same table. No key is there twice. */
+void fingerprint_add_map(struct fingerprint *f, const char *option, const evrec_map *map);
 
 /* The first option in which they differ; NULL: they are equal. */
 const char *fingerprint_difference(const struct fingerprint *a, const struct fingerprint *b);

@@ -1,4 +1,4 @@
-#include "http/addresses.h"
+#include "base/line.h"
 #include "http/credentials.h"
 #include "http/http_client.h"
 #include "sink/resume_instances.h"
@@ -13,9 +13,8 @@ struct kubernetes_sink {
 	evrec_str *resume_instances;
 	struct exec_command *command;
 	/* From before the process goes into a chroot: */
-	int token_folder;       /* a descriptor, or -1 */
-	char *addresses;        /* of the server's name, as an entry of addresses_look_up; or NULL */
-	evrec_error unresolved; /* why there are none; code 0: none are needed */
+	int token_folder; /* a descriptor, or -1 */
+	struct resolved resolved;
 };
 
 void evrec_kubernetes_options_init(evrec_kubernetes_options *options)
@@ -64,7 +63,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
-	if (p != NULL && !kubernetes_protocol_keep_addresses(p, own->addresses, &own->unresolved)) {
+	if (p != NULL && !kubernetes_protocol_keep_addresses(p, &own->resolved)) {
 		p->ops->free(p);
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
@@ -106,12 +105,17 @@ static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
 	add_command(f, own->command);
 }
 
+static void hide_secrets(const evrec_sink *sink, char *text)
+{
+	secret_hide(text, ((const struct kubernetes_sink *)sink)->options.token);
+}
+
 static void free_kind(evrec_sink *sink)
 {
 	struct kubernetes_sink *own = (struct kubernetes_sink *)sink;
 
 	mem_free(own->strings);
-	mem_free(own->addresses);
+	resolved_free(&own->resolved);
 	mem_free(own->resume_instances);
 	exec_command_release(own->command);
 	if (own->token_folder >= 0) {
@@ -144,18 +148,6 @@ static char *read_token(evrec_str file, evrec_error *err)
 	return token;
 }
 
-/* A name without an address does not keep the sink from being made: it may get one later. False: no memory. */
-static bool look_up_server(struct kubernetes_sink *sink)
-{
-	evrec_error why = { 0 };
-
-	if (addresses_look_up(sink->options.server, &sink->addresses, &why) == EVREC_ESYSTEM) {
-		error_set(&sink->unresolved, why.code, "no address of %.60s was found when the sink was made: %.60s",
-		          sink->options.server.data, why.message);
-	}
-	return why.code != EVREC_ENOMEM;
-}
-
 static bool is_kubernetes(const evrec_sink *sink)
 {
 	return sink->free == free_kind;
@@ -182,6 +174,7 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	sink->base.kind = "kubernetes";
 	sink->base.open = open_protocol;
 	sink->base.add_fingerprint = add_fingerprint;
+	sink->base.hide_secrets = hide_secrets;
 	sink->base.free = free_kind;
 	sink->token_folder = -1;
 	sink->options = *options;
@@ -198,7 +191,7 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	sink->resume_instances = resume_instances_copy(options->resume_instances, options->resume_instances_len);
 	sink->options.resume_instances = sink->resume_instances;
 	if (sink->strings == NULL || sink->resume_instances == NULL ||
-	    (options->resolve_early && !look_up_server(sink))) {
+	    (options->resolve_early && !resolved_look_up(&sink->resolved, sink->options.server))) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 		evrec_sink_release(&sink->base);
 		return NULL;
@@ -206,7 +199,6 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	if (options->token_file.len != 0) {
 		sink->token_folder = token_folder_open(sink->options.token_file.data);
 	}
-	sink->base.secret = sink->options.token;
 	return &sink->base;
 }
 

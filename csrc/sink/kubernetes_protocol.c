@@ -30,7 +30,7 @@ struct kubernetes {
 	struct sent *requests;  /* max_in_flight of them */
 	struct sent *free;      /* those of them that are not under way */
 	struct resume *resume;  /* NULL: series begin anew */
-	evrec_error unresolved; /* why the server's name has no addresses from before; code 0: none, or told */
+	evrec_error unresolved; /* of resolved.h, to be told */
 };
 
 static struct kubernetes *kubernetes_of(struct protocol *p)
@@ -219,14 +219,6 @@ static bool resumes(struct kubernetes *k, struct entry *entry)
 	return true;
 }
 
-static void tell_unresolved(struct kubernetes *k)
-{
-	if (k->unresolved.code != 0) {
-		outbox_report(sender_outbox(k->sender), "transport", k->unresolved.message);
-		k->unresolved.code = 0;
-	}
-}
-
 static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
 {
 	struct kubernetes *k = kubernetes_of(p);
@@ -234,7 +226,7 @@ static void kubernetes_send(struct protocol *p, struct sender *s, struct entry *
 
 	(void)n;
 	k->sender = s;
-	tell_unresolved(k);
+	resolved_tell(&k->unresolved, sender_outbox(s));
 	if (k->resume != NULL && resumes(k, entries[0])) {
 		return;
 	}
@@ -423,10 +415,9 @@ void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder)
 	http_client_keep_token_folder(kubernetes_of(p)->client, folder);
 }
 
-bool kubernetes_protocol_keep_addresses(struct protocol *p, const char *entry, const evrec_error *fault)
+bool kubernetes_protocol_keep_addresses(struct protocol *p, const struct resolved *resolved)
 {
 	struct kubernetes *k = kubernetes_of(p);
 
-	k->unresolved = *fault;
-	return entry == NULL || http_client_keep_addresses(k->client, entry);
+	return resolved_use(resolved, k->client, &k->unresolved);
 }

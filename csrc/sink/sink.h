@@ -1,8 +1,8 @@
 /*
  * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
  *
- * kubernetes.c, file.c, store.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink; all but
- * kubernetes.c its protocol too, which of Kubernetes is in kubernetes_protocol.c.
+ * kubernetes.c, otlp.c, file.c, store.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink. The
+ * last three have its protocol, too; those of the first two are in kubernetes_protocol.c and otlp_protocol.c.
  */
 #ifndef EVREC_SINK_H
 #define EVREC_SINK_H
@@ -11,6 +11,7 @@
 #include "http/http_client.h"
 #include "outbox/protocol.h"
 #include "sink/fingerprint.h"
+#include "sink/resolved.h"
 #include "sink/write.h"
 
 #include <stdatomic.h>
@@ -25,7 +26,6 @@ struct evrec_sink {
 	char *state_file;                /* what options.state_file points to */
 	char name[EVREC_SINK_NAME_SIZE]; /* what options.name points to */
 	bool shows_states;               /* its readers see whether a series is finished; an API server's do not */
-	evrec_str secret;                /* a token that no line for people may show; may be empty */
 	/*
 	 * ns between two writes of an event; 0: none. An occurrence within that time of the last write is counted, and
 	 * written when the time is over, at a flush or at the end. Not of series, which have heartbeats. Set by the constructor.
@@ -33,6 +33,8 @@ struct evrec_sink {
 	int64_t min_interval;
 	/* Makes a protocol of the configuration, without I/O. NULL and *err: no memory. */
 	struct protocol *(*open)(evrec_sink *sink, evrec_error *err);
+	/* Overwrites in `text` what no line for people may show, such as a token; NULL: there is nothing of the kind. */
+	void (*hide_secrets)(const evrec_sink *sink, char *text);
 	/* Adds the options of the kind; NULL: it has none that two handles of a broadcaster could compare. */
 	void (*add_fingerprint)(const evrec_sink *sink, struct fingerprint *f);
 	bool traces;                    /* trace.h: its pipeline has no correlator, and items of trace_ops */
@@ -67,11 +69,8 @@ struct protocol *kubernetes_protocol_new(const evrec_kubernetes_options *options
 bool kubernetes_protocol_use(struct protocol *p, struct exec_command *command, evrec_clock *clock);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
 void kubernetes_protocol_keep_token_folder(struct protocol *p, int folder);
-/*
- * Uses the addresses of the server's name in this entry of addresses_look_up. NULL: libcurl looks the name up, and the first
- * send tells `fault`, unless that has no code. Both are copied. Before the first send. False: no memory.
- */
-bool kubernetes_protocol_keep_addresses(struct protocol *p, const char *entry, const evrec_error *fault);
+/* Uses the addresses; the first send tells why there are none. Before the first send. False: no memory. */
+bool kubernetes_protocol_keep_addresses(struct protocol *p, const struct resolved *resolved);
 /* The options of a Kubernetes sink's HTTP client; they borrow from `options`. */
 struct http_options kubernetes_http_options(const evrec_kubernetes_options *options);
 /*

@@ -114,8 +114,8 @@ describe("make install", function()
 		assert.same({}, files "")
 		make "install LUA="
 		assert.same({
-			"/usr/local/include/evrec.h", "/usr/local/include/evrec_read.h", "/usr/local/lib/libevrec.a",
-			"/usr/local/lib/pkgconfig/evrec.pc",
+			"/usr/local/include/evrec.h", "/usr/local/include/evrec_otlp.h", "/usr/local/include/evrec_read.h",
+			"/usr/local/lib/libevrec.a", "/usr/local/lib/pkgconfig/evrec.pc",
 		}, files "")
 		make "install LUA=luajit"
 		assert.equal("#!/usr/bin/env luajit\n", cluster.read(installed .. "/usr/local/bin/evrec"):match "^.-\n")

@@ -52,7 +52,7 @@ above=
 while read -r room forbidden; do
 	above="$above${above:+|}$room"
 	allowed=$(echo "$above" | tr '|' '\n' | grep -vxE "${forbidden:-nothing}" | paste -sd'|')
-	tally_check "$room includes $(echo "$allowed" | tr '|' ' ')" includes "$room" "evrec(_read)?\.h|($allowed)/$name"
+	tally_check "$room includes $(echo "$allowed" | tr '|' ' ')" includes "$room" "evrec(_read|_otlp)?\.h|($allowed)/$name"
 done <<'END'
 base
 event
@@ -70,7 +70,7 @@ read correlate|outbox|spool|sender|otlp
 share correlate|outbox|store|sender|http|exec|kubernetes|otlp|sink|read
 recorder store|otlp|read
 END
-tally_check "lua includes evrec.h" includes lua "evrec(_read)?\.h|lua/$name"
+tally_check "lua includes evrec.h" includes lua "evrec(_read|_otlp)?\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
 tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/[a-z_]+\.[ch]'
 

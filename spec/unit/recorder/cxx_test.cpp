@@ -1,6 +1,7 @@
 // The interface in C++: a program that a C++ compiler takes without a warning records to a file and to functions of its
 // own, and reads events. Prints TAP.
 #include "evrec.h"
+#include "evrec_otlp.h"
 #include "evrec_read.h"
 
 #include <cstdio>
@@ -126,6 +127,20 @@ static void test_reading()
 	std::filesystem::remove(path);
 }
 
+static void test_otlp()
+{
+	evrec_otlp_options options;
+	evrec_error err;
+
+	evrec_otlp_options_init(&options);
+	check(text_of(options.endpoint) == "http://localhost:4318/v1/logs", "the default endpoint");
+	evrec_sink *sink = evrec_sink_otlp(&options, &err);
+	check(sink != nullptr, "an OTLP sink is made");
+	evrec_sink_release(sink);
+	options.batch_max = 0;
+	check(evrec_sink_otlp(&options, &err) == nullptr && err.code == EVREC_EINVALID, "an option is refused");
+}
+
 int main()
 {
 	test_strings();
@@ -133,6 +148,7 @@ int main()
 	test_functions();
 	test_schema();
 	test_reading();
+	test_otlp();
 	std::cout << "1.." << tests << "\n";
 	return 0;
 }

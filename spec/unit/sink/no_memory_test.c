@@ -1,6 +1,6 @@
 /*
- * Every allocation fails once: the sinks that do I/O. A file that a thread writes, and a Kubernetes sink that is polled and
- * has a server on the loopback address. Every event is written or counted as dropped.
+ * Every allocation fails once: the sinks that do I/O. A file that a thread writes, and sinks of Kubernetes and OTLP that are
+ * polled and have a server on the loopback address. Every event is written or counted as dropped.
  */
 #define _GNU_SOURCE
 
@@ -11,6 +11,7 @@
 #include "stats_invariants.h"
 #include "tmpdir.h"
 
+#include "evrec_otlp.h"
 #include "sink/sink.h"
 
 #include <curl/curl.h>
@@ -62,6 +63,7 @@ static struct {
 	struct http_server server;
 	bool without_thread; /* the file's sink has no thread */
 	bool resume;         /* the Kubernetes sink goes on with series */
+	bool json;           /* the OTLP sink sends JSON, not compressed */
 } group;
 
 /* ---- recording to a sink ---- */
@@ -266,6 +268,42 @@ static void write_to_server(void)
 	evrec_sink_release(sink);
 }
 
+/* ---- OTLP ---- */
+
+static void write_to_receiver(void)
+{
+	const evrec_pair header = { EVREC_STR("x-key"), EVREC_STR("value") };
+	const evrec_pair resource = { EVREC_STR("service.name"), EVREC_STR("operator") };
+	evrec_otlp_options options;
+	struct scenario f = { 0 };
+	evrec_error err = { 0 };
+	evrec_sink *sink;
+
+	evrec_otlp_options_init(&options);
+	options.endpoint = str_from(group.named);
+	options.resolve_early = true;
+	options.headers = (evrec_map){ &header, 1 };
+	options.resource = (evrec_map){ &resource, 1 };
+	options.ca = options.client_certificate = EVREC_STR(PEM_CERTIFICATE);
+	options.client_key = EVREC_STR(PEM_KEY);
+	options.encoding = group.json ? EVREC_OTLP_JSON : EVREC_OTLP_PROTOBUF;
+	options.compression = group.json ? EVREC_OTLP_NONE : EVREC_OTLP_GZIP;
+	options.common.spool = str_from(group.spool);
+	options.common.limits.max_age = 0;
+	options.timeout = 2 * EVREC_SECOND;
+	options.min_interval = 0;
+	alloc_failure_arm();
+	sink = evrec_sink_otlp(&options, &err);
+	alloc_failure_check_error(sink != NULL, &err);
+	if (sink != NULL && open_recorder(&f, sink, EVREC_DRIVE_POLL)) {
+		record_some(&f);
+		(void)go_on_with_memory(&f);
+	}
+	alloc_failure_disarm();
+	close_recorder(&f);
+	evrec_sink_release(sink);
+}
+
 /* Runs nothing: plugin_test.c has runs without memory, by a fake clock. */
 static void start_with_plugin(void)
 {
@@ -348,6 +386,23 @@ static void test_resuming_loses_nothing_uncounted(void **state)
 	group.resume = false;
 }
 
+static void test_otlp_loses_nothing_uncounted(void **state)
+{
+	(void)state;
+	alloc_failure_run(write_to_receiver, 60);
+	group.json = true;
+	alloc_failure_run(write_to_receiver, 60);
+	group.json = false;
+}
+
+static void test_otlp_survives_failures_in_libcurl(void **state)
+{
+	(void)state;
+	curl_fails = true;
+	alloc_failure_run(write_to_receiver, 60);
+	curl_fails = false;
+}
+
 static void test_kubernetes_with_a_plugin_starts_or_says_why_not(void **state)
 {
 	(void)state;
@@ -402,6 +457,8 @@ int main(void)
 		cmocka_unit_test(test_store_loses_nothing_uncounted),
 		cmocka_unit_test(test_kubernetes_loses_nothing_uncounted),
 		cmocka_unit_test(test_resuming_loses_nothing_uncounted),
+		cmocka_unit_test(test_otlp_loses_nothing_uncounted),
+		cmocka_unit_test(test_otlp_survives_failures_in_libcurl),
 		cmocka_unit_test(test_kubernetes_with_a_plugin_starts_or_says_why_not),
 		cmocka_unit_test(test_kubernetes_survives_failures_in_libcurl),
 	};

@@ -1,0 +1,53 @@
+/*
+ * otlp.h - the sink for OpenTelemetry: otlp.c has its configuration, otlp_protocol.c its protocol, otlp_parts.c the order in
+ * which the records of a batch are sent.
+ */
+#ifndef EVREC_SINK_OTLP_H
+#define EVREC_SINK_OTLP_H
+
+#include "evrec_otlp.h"
+#include "http/http_client.h"
+#include "sink/sink.h"
+
+#pragma GCC visibility push(hidden)
+
+#define OTLP_MAX_IN_FLIGHT 4 /* batches under way at once */
+
+/* Checks ranges and forms without I/O: 0, or EVREC_EINVALID or EVREC_ENOMEM and a message that names the option. */
+int otlp_check_options(const evrec_otlp_options *options, evrec_error *err);
+/* The options of the sink's HTTP client; they borrow from `options`. */
+struct http_options otlp_http_options(const evrec_otlp_options *options);
+/* What the endpoint has behind the server, from its "/" or "?" on; may be empty. */
+evrec_str otlp_endpoint_path(evrec_str endpoint);
+
+/* The event of an outbox's item in flight, as it is by now: write_fields. Without a lock. */
+typedef evrec_fields fields_func(const void *item, enum body body);
+/* NULL and *err: no memory, or an option that is wrong. */
+struct protocol *otlp_protocol_new(const evrec_otlp_options *options, fields_func *fields, evrec_error *err);
+/* As kubernetes_protocol_keep_addresses. */
+bool otlp_protocol_keep_addresses(struct protocol *p, const struct resolved *resolved);
+
+/*
+ * A batch that may be sent in several parts, one after the other: those that fit into a body, and the halves of a part that
+ * the receiver found too large. The records of a part lie side by side, so a part is the number of its records.
+ */
+#define OTLP_PARTS_MAX 40 /* a part of 65536 records can be halved 16 times, and cut once between */
+struct otlp_parts {
+	size_t at;                      /* the first record of the next part */
+	size_t waiting[OTLP_PARTS_MAX]; /* the parts in reverse order: the last one is sent next */
+	size_t len;
+};
+/* One part of n records, at least 1. */
+void otlp_parts_begin(struct otlp_parts *parts, size_t n);
+/* The records of the next part; 0: there is none. */
+size_t otlp_parts_next(const struct otlp_parts *parts);
+/* Only the first n of them, at least 1, make the next part; the others are a part behind it. */
+void otlp_parts_cut(struct otlp_parts *parts, size_t n);
+/* Of at least 2 records: its halves are parts now. */
+void otlp_parts_halve(struct otlp_parts *parts);
+/* The next part has been answered. */
+void otlp_parts_pass(struct otlp_parts *parts);
+
+#pragma GCC visibility pop
+
+#endif
