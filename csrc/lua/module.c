@@ -119,6 +119,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "sink_kubernetes", sink_new_kubernetes);
 	set_function(L, "sink_file", sink_new_file);
 	set_function(L, "sink_store", sink_new_store);
+	set_function(L, "sink_otlp", sink_new_otlp);
 	set_function(L, "sink_lua", sink_new_lua);
 	set_function(L, "source_lines", source_new_lines);
 	set_function(L, "source_store", source_new_store);

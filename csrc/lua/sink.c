@@ -1,6 +1,5 @@
 #include "lua/sink.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "lua/exec.h"
 #include "lua/options.h"
 #include "lua/seconds.h"
+#include "lua/sink_options.h"
 
 struct sink {
 	evrec_sink *sink;           /* NULL: of a sink in Lua, or collected */
@@ -182,83 +182,19 @@ evrec_sink *sink_core(lua_State *L, int index)
 
 /* ---- constructors ---- */
 
-#define COMMON(member) offsetof(evrec_sink_options, member)
-
-/* Offsets from the member `spool`. */
-static const struct option spool_rows[] = {
-	{ "path", OPTION_STRING, 0, 1, 0, NULL, true },
-	{ "after", OPTION_DURATION, COMMON(spool_after) - COMMON(spool), 0, 1e9, NULL, false },
-	{ "journal", OPTION_BOOLEAN, COMMON(spool_journal) - COMMON(spool), 0, 0, NULL, false },
-	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
-};
-
-static const struct option full_words[] = {
-	{ "drop_newest", OPTION_VALUE, EVREC_DROP_NEWEST, 0, 0, NULL, false },
-	{ "drop_oldest", OPTION_VALUE, EVREC_DROP_OLDEST, 0, 0, NULL, false },
-	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
-};
-
-static const struct option api_words[] = {
-	{ "v1", OPTION_VALUE, EVREC_SINK_CORE_V1, 0, 0, NULL, false },
-	{ "events.k8s.io/v1", OPTION_VALUE, EVREC_SINK_EVENTS_V1, 0, 0, NULL, false },
-	{ "auto", OPTION_VALUE, EVREC_SINK_AUTO, 0, 0, NULL, false },
-	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
-};
-
-static const struct option correlate_words[] = {
-	{ "record", OPTION_VALUE, EVREC_CORRELATE_RECORD, 0, 0, NULL, false },
-	{ "series", OPTION_VALUE, EVREC_CORRELATE_SERIES, 0, 0, NULL, false },
-	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
-};
-
-/* The options of every sink, of evrec_sink_options. */
-static const struct option common_rows[] = {
-	{ "max_pending", OPTION_SIZE, COMMON(limits.max_pending), 1, 1e7, NULL, false },
-	{ "max_pending_bytes", OPTION_SIZE, COMMON(limits.max_pending_bytes), 1, (double)(SIZE_MAX / 2), NULL, false },
-	{ "max_age", OPTION_DURATION, COMMON(limits.max_age), 0, 1e9, NULL, false },
-	{ "max_tries", OPTION_UNSIGNED, COMMON(limits.max_tries), 0, 1e9, NULL, false },
-	{ "full", OPTION_WORD, COMMON(limits.full), 0, 0, full_words, false },
-	{ "spool", OPTION_STRING_OR_TABLE, COMMON(spool), 1, 0, spool_rows, false },
-	{ "state_file", OPTION_STRING, COMMON(state_file), 1, 0, NULL, false },
-	{ "name", OPTION_STRING, COMMON(name), 0, 0, NULL, false },
-	{ "api", OPTION_WORD, COMMON(api), 0, 0, api_words, false },
-	{ "correlate", OPTION_WORD, COMMON(correlate), 0, 0, correlate_words, false },
-	{ "refresh_interval", OPTION_DURATION, COMMON(series.refresh_interval), 1, 1e9, NULL, false },
-	{ "finish_time", OPTION_DURATION, COMMON(series.finish_time), 1, 1e9, NULL, false },
-	{ "max_series", OPTION_SIZE, COMMON(series.max_series), 1, 1 << 24, NULL, false },
-	{ "note_in_key", OPTION_BOOLEAN, COMMON(series.note_in_key), 0, 0, NULL, false },
-	{ "rate_limit", OPTION_BOOLEAN, COMMON(series.rate_limit), 0, 0, NULL, false },
-	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
-};
-
-/* Raises if the copy of the options at stack index 1 has one of a series, and the sink makes no series. */
-static void check_series_options(lua_State *L, const char *function, const evrec_sink_options *options)
-{
-	static const char *const names[] = { "refresh_interval", "finish_time", "max_series", "note_in_key",
-		                             "rate_limit" };
-	size_t i;
-
-	if (options->correlate == EVREC_CORRELATE_SERIES ||
-	    (options->correlate == EVREC_CORRELATE_BY_API && options->api != EVREC_SINK_CORE_V1)) {
-		return;
-	}
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		lua_getfield(L, 1, names[i]);
-		if (!is_unset(L, -1)) {
-			luaL_error(L, "%s: option '%s': only with correlate = \"series\"", function, names[i]);
-		}
-		lua_pop(L, 1);
-	}
-}
-
 static struct sink *push_sink(lua_State *L)
 {
 	return box_new(L, &sink_type, sizeof(struct sink));
 }
 
+evrec_sink **sink_push(lua_State *L)
+{
+	return &push_sink(L)->sink;
+}
+
 static const struct option lua_rows[] = {
 	{ "create", OPTION_FUNCTION, 0, 0, 0, NULL, true }, { "update", OPTION_FUNCTION, 0, 0, 0, NULL, false },
-	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false }, { "common", OPTION_ROWS, 0, 0, 0, common_rows, false },
+	{ "patch", OPTION_FUNCTION, 0, 0, 0, NULL, false }, { "common", OPTION_ROWS, 0, 0, 0, sink_common_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
@@ -285,7 +221,7 @@ int sink_new_lua(lua_State *L)
 	evrec_sink_options_init(&options);
 	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
 	options_read(L, 1, function, lua_rows, &options, 2);
-	check_series_options(L, function, &options);
+	sink_check_series(L, function, &options);
 	check_lua_options(L, function, &options);
 	/* The strings that `options` borrow, or the table with one, live as long as the sink's user value. */
 	lua_getfield(L, 1, "spool");
@@ -309,7 +245,7 @@ struct file_settings {
 
 static const struct option file_rows[] = {
 	{ "path", OPTION_STRING, offsetof(struct file_settings, path), 0, 0, NULL, true },
-	{ "common", OPTION_ROWS, offsetof(struct file_settings, common), 0, 0, common_rows, false },
+	{ "common", OPTION_ROWS, offsetof(struct file_settings, common), 0, 0, sink_common_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
@@ -324,7 +260,7 @@ int sink_new_file(lua_State *L)
 	evrec_sink_options_init(&settings.common);
 	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
 	options_read(L, 1, function, file_rows, &settings, 0);
-	check_series_options(L, function, &settings.common);
+	sink_check_series(L, function, &settings.common);
 	sink = push_sink(L);
 	sink->sink = evrec_sink_file(settings.path, &settings.common, &err);
 	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
@@ -343,7 +279,7 @@ static const struct option store_rows[] = {
 	{ "keep_bytes", OPTION_SIZE, STORE(keep_bytes), 1 << 20, (double)(SIZE_MAX / 2), NULL, false },
 	{ "occurrences", OPTION_BOOLEAN, STORE(occurrences), 0, 0, NULL, false },
 	{ "suppressions", OPTION_BOOLEAN, STORE(suppressions), 0, 0, NULL, false },
-	{ "common", OPTION_ROWS, offsetof(struct store_settings, common), 0, 0, common_rows, false },
+	{ "common", OPTION_ROWS, offsetof(struct store_settings, common), 0, 0, sink_common_rows, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
@@ -359,7 +295,7 @@ int sink_new_store(lua_State *L)
 	evrec_sink_options_init(&settings.common);
 	drive_refuse_thread(L, function, "sinks have none; use the option 'drive' of evrec.broadcaster");
 	options_read(L, 1, function, store_rows, &settings, 0);
-	check_series_options(L, function, &settings.common);
+	sink_check_series(L, function, &settings.common);
 	sink = push_sink(L);
 	sink->sink = evrec_sink_store(&settings.options, &settings.common, &err);
 	return sink->sink != NULL ? 1 : options_refused(L, function, &err);
@@ -382,7 +318,7 @@ static const struct option kubernetes_rows[] = {
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
 	{ "resolve_early", OPTION_BOOLEAN, AT(resolve_early), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },
-	{ "common", OPTION_ROWS, AT(common), 0, 0, common_rows, false },
+	{ "common", OPTION_ROWS, AT(common), 0, 0, sink_common_rows, false },
 	{ "timeout", OPTION_DURATION, AT(timeout), 0, 3600, NULL, false },
 	{ "resume", OPTION_BOOLEAN, AT(resume), 0, 0, NULL, false },
 	{ "resume_instances", OPTION_STRINGS, offsetof(struct kubernetes_settings, resume_instances), 0, 0, NULL,
@@ -401,7 +337,7 @@ int sink_new_kubernetes(lua_State *L)
 	lua_settop(L, 2);
 	evrec_kubernetes_options_init(&settings.options);
 	options_read(L, 1, function, kubernetes_rows, &settings, 0);
-	check_series_options(L, function, &settings.options.common);
+	sink_check_series(L, function, &settings.options.common);
 	settings.options.resume_instances = settings.resume_instances.items;
 	settings.options.resume_instances_len = settings.resume_instances.len;
 	sink = push_sink(L);

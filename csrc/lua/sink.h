@@ -1,5 +1,5 @@
 /*
- * sink.h - evrec.sink.kubernetes, .file, .store and .lua: userdata that describe where events are written.
+ * sink.h - evrec.sink.kubernetes, .file, .store, .otlp and .lua: userdata that describe where events are written.
  */
 #ifndef EVREC_LUA_SINK_H
 #define EVREC_LUA_SINK_H
@@ -16,6 +16,11 @@ int sink_new_kubernetes(lua_State *L);
 int sink_new_file(lua_State *L);
 int sink_new_store(lua_State *L);
 int sink_new_lua(lua_State *L);
+/* lua/evrec/otlp.lua calls it with the texts of PEM files in place of their paths, and resolve_early. */
+int sink_new_otlp(lua_State *L);
+
+/* Pushes a userdata without a sink of the core. The caller puts one into the returned slot, which then owns it. */
+evrec_sink **sink_push(lua_State *L);
 
 /*
  * Pushes the hooks of a sink that is about to start in a broadcaster: an anchored userdata, whose user value is the

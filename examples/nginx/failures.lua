@@ -12,6 +12,11 @@ local failures = {}
 local file = os.getenv "EVENTS"
 local broadcaster = evrec.broadcaster {}
 broadcaster:start_recording_to_sink(file and evrec.sink.file { path = file } or evrec.sink.kubernetes {})
+
+-- If OpenTelemetry's variables name a collector, it gets the events as well, as log records.
+if os.getenv "OTEL_EXPORTER_OTLP_ENDPOINT" or os.getenv "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT" then
+	broadcaster:start_recording_to_sink(evrec.sink.otlp {})
+end
 local recorder = broadcaster:new_recorder { component = "nginx", host = os.getenv "HOSTNAME" or "" }
 
 --- For exit_worker_by_lua: writes what waits, for 2 s at most.

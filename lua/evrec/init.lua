@@ -13,6 +13,7 @@ local host = require "evrec.host"
 local kubernetes = require "evrec.kubernetes"
 local logging = require "evrec.logging"
 local metrics = require "evrec.metrics"
+local otlp = require "evrec.otlp"
 local polling = require "evrec.polling"
 local testing = require "evrec.testing"
 
@@ -71,6 +72,7 @@ return {
 		kubernetes = kubernetes.sink,
 		file = core.sink_file,
 		store = core.sink_store,
+		otlp = otlp.sink,
 		lua = core.sink_lua,
 	},
 }

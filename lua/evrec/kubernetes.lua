@@ -5,6 +5,7 @@ local core = require "evrec.core"
 local program = require "evrec.host"
 local kubeconfig = require "evrec.kubeconfig"
 local options = require "evrec.options"
+local pem = require "evrec.pem"
 
 local fail = options.fail
 
@@ -42,20 +43,6 @@ local function check_apart(set, one, other)
 	if set[one] and set[other] then
 		fail("option '%s': not together with '%s'", one, other)
 	end
-end
-
-local function read_pem(set, option)
-	local path = set[option]
-	if not path then
-		return nil
-	end
-	local text, why = kubeconfig.read_file(path)
-	if not text then
-		fail("option '%s': %s", option, why)
-	elseif not text:find("-----BEGIN ", 1, true) then
-		fail("option '%s': nothing in PEM form in %s", option, path)
-	end
-	return text
 end
 
 -- ---- finding the server ----
@@ -128,9 +115,9 @@ local function override(found, set)
 			found[name] = set[name]
 		end
 	end
-	found.ca = read_pem(set, "ca_file") or found.ca
-	found.client_certificate = read_pem(set, "client_certificate") or found.client_certificate
-	found.client_key = read_pem(set, "client_key") or found.client_key
+	found.ca = pem.read("option 'ca_file'", set.ca_file) or found.ca
+	found.client_certificate = pem.read("option 'client_certificate'", set.client_certificate) or found.client_certificate
+	found.client_key = pem.read("option 'client_key'", set.client_key) or found.client_key
 	return found
 end
 

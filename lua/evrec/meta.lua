@@ -333,6 +333,27 @@ function evrec.replay(variants) end
 ---@field occurrences? boolean each time that an event's count stands for is kept; default: false
 ---@field suppressions? boolean keeps which occurrences were suppressed, by stage and reason; default: false
 
+---How many records go in one request.
+---@class evrec.OtlpBatch
+---@field max? integer records, 1 to 65536; default: 512
+---@field bytes? integer of the body before compression, 1024 to 16777216; default: 1048576
+---@field delay? number seconds that a record waits for others, 0 to 3600; default: 1
+
+---Defaults come from OpenTelemetry's variables where there is one, see OTLP.md.
+---@class evrec.OtlpOptions: evrec.SinkOptions
+---@field endpoint? string the whole URL, http or https; default: http://localhost:4318/v1/logs
+---@field headers? table<string, string> sent with each request, at most 64; default: none
+---@field encoding? "protobuf"|"json" default: `"protobuf"`
+---@field compression? "gzip"|"none" default: `"gzip"`
+---@field timeout? number seconds for one request, at most 3600; default: 10
+---@field batch? evrec.OtlpBatch
+---@field min_interval? number seconds between two records of one event, 0 for none; default: 60
+---@field resource? table<string, string> attributes of the resource, such as `service.name`, at most 64; default: none
+---@field ca_file? string path of PEM certificates; default: the authorities that the system trusts
+---@field client_certificate? string path of a PEM file, together with `client_key`
+---@field client_key? string path of a PEM file
+---@field insecure_skip_tls_verify? boolean default: false
+
 ---client-go's EventSink. Each function returns the stored event as a table, true or nothing if it wrote the event. If
 ---not, it returns nil, the HTTP status that says why (or a message, if nothing answered), and optionally the seconds to
 ---wait before the next try. A function that raises counts as status 500. Without `patch`, `update` gets the whole
@@ -362,6 +383,13 @@ function sinks.file(options) end
 ---@param options evrec.StoreOptions
 ---@return evrec.Sink
 function sinks.store(options) end
+
+---Makes a sink that sends each write as a log record to a receiver of OTLP over HTTP, such as an OpenTelemetry
+---collector. Reads the variables of OpenTelemetry's exporters, and all files, at once. Raises on misuse, also of a
+---variable.
+---@param options? evrec.OtlpOptions
+---@return evrec.Sink
+function sinks.otlp(options) end
 
 ---Makes a sink of functions, which run inside `poll`, `flush` and `shutdown`. Raises on misuse.
 ---@param options evrec.LuaSinkOptions
@@ -813,7 +841,7 @@ function testing.recorder(options) end
 ---@field created integer written as a new event
 ---@field patched integer written as a change of an event
 ---@field coalesced integer carried by the write of another occurrence
----@field counted integer occurrences of series, to be written with the next heartbeat or the end of the series
+---@field counted integer to be written later: with the next heartbeat or the end of a series, or after a `min_interval`
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
 ---@field forwarded integer written by another process of the host, or left to it (`share`)

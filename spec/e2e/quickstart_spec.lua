@@ -1,4 +1,5 @@
 -- The quick starts for nginx, HAProxy and C, followed as their READMEs tell, against a real API server.
+local cjson = require "cjson"
 local cluster = require "cluster"
 local quickstart = require "quickstart"
 
@@ -40,6 +41,31 @@ local function check_events(readme, component, count, log)
 		return shown == ("%s   %s   %s/%s   %s"):format(event.type, event.reason, event.involvedObject.kind:lower(),
 			event.involvedObject.name, event.message)
 	end), log)
+end
+
+--- The occurrences that a collector was told: the sum of the highest counts of the events' names. Each line of the
+--- collector's output but the first is a request.
+local function told_occurrences(output)
+	local counts, sum = {}, 0
+	for line in output:gmatch "\n({[^\n]*)" do
+		for _, logs in ipairs(cjson.decode(line).request.resourceLogs) do
+			assert.same({ key = "service.name", value = { stringValue = "shop" } }, logs.resource.attributes[1])
+			for _, record in ipairs(logs.scopeLogs[1].logRecords) do
+				local found = {}
+				for _, attribute in ipairs(record.attributes) do
+					found[attribute.key] = attribute.value.stringValue or tonumber(attribute.value.intValue)
+				end
+				assert.equal("UpstreamFailed", found["k8s.event.reason"])
+				assert.equal("Requests are answered with 503", record.body.stringValue)
+				local name = found["k8s.event.name"]
+				counts[name] = math.max(counts[name] or 0, found["k8s.event.count"])
+			end
+		end
+	end
+	for _, count in pairs(counts) do
+		sum = sum + count
+	end
+	return sum
 end
 
 describe("the quick start", function()
@@ -118,6 +144,22 @@ describe("the quick start", function()
 						:format(spool), folder .. "/examples/nginx/failures.lua" }
 				end)
 			end
+		end)
+
+		it("tells a collector besides the cluster", function()
+			local folder = new_folder()
+			local ports = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082, 4318 })
+			local readme = folder .. "/examples/nginx/README.md"
+			local stop_collector = quickstart.start(quickstart.here,
+				"python3 spec/support/otlp_listener.py 1000 " .. ports[4318])
+			quickstart.await_port(ports[4318])
+			local stop = quickstart.start(folder, "env " .. quickstart.command(readme, "OTEL_SERVICE_NAME=shop "),
+				"env OTEL_EXPORTER_OTLP_PROTOCOL=http/json")
+			ask(folder, readme, ports[8080], 20)
+			local log = stop "QUIT"
+			check_events(readme, "nginx", 20, log)
+			assert.equal(20, told_occurrences(stop_collector "TERM"), log)
+			assert.is_nil(log:find("evrec: ", 1, true), log)
 		end)
 
 		it("prints the events if there is no cluster", function()

@@ -354,6 +354,15 @@ describe("a finalizer", function()
 			-- Both outcomes are legal: a sink, or the error that the path is missing.
 			return (with_finalizers(function() options.path = nil end, n, pcall, evrec.sink.file, options))
 		end)
+		at_each(function(n)
+			local text = ("x"):rep(50) .. n
+			local options = { endpoint = "http://" .. text, headers = { [text] = text }, resource = { [text] = text } }
+			local function change()
+				options.headers[text], options.resource[text] = nil, nil
+				options.endpoint, options.headers, options.resource = nil, {}, {}
+			end
+			return (with_finalizers(change, n, pcall, evrec.sink.otlp, options))
+		end)
 	end)
 
 	it("that changes annotations makes the call invalid, or does not change the event", function()

@@ -133,6 +133,7 @@ function memory.life()
 	scene.watcher:stop()
 	scene.broadcaster:start_logging(print):stop()
 	evrec.sink.file { path = "-" }
+	evrec.sink.otlp { headers = { ["X-Key"] = "value" }, resource = { ["service.name"] = "spec" }, batch = { max = 5 } }
 	return scene.broadcaster:shutdown(0)
 end
 
