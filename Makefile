@@ -176,10 +176,10 @@ demo: ## start | play two stories under a fake clock (examples/demo.lua)
 	@LUA_PATH='lua/?.lua;lua/?/init.lua;;' LUA_CPATH='$(BUILD)/5.4/?.so;;' EVREC_DEMO=$(BUILD)/demo \
 		lua5.4 examples/demo.lua
 
-e2e: ## server | run the end-to-end specs; against $KUBECONFIG's server if that is set
+e2e: ## server | run the end-to-end specs; against $KUBECONFIG's server if that is set; OTLP_EVENTS=
 	@spec/support/packages.sh build test e2e
 	@$(MAKE) --no-print-directory all examples
-	@spec/support/e2e.sh $(BUILD) $(LUAS)
+	@$(OTLP_EVENTS:%=EVREC_OTLP_EVENTS=%) spec/support/e2e.sh $(BUILD) $(LUAS)
 
 fuzz: ## testing | fuzz each target of spec/fuzz for FUZZ_SECONDS (20); EVREC_SEED=, TARGETS=
 	@spec/support/packages.sh build test fuzz

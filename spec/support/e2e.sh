@@ -4,9 +4,11 @@
 #
 # usage: e2e.sh BUILD LUA...
 #
-# The specs' environment has kubectl on PATH, KUBECONFIG, and EVREC_E2E_DIR, a folder that is removed afterwards. With a
-# server of its own it also has EVREC_E2E_CLUSTER, the folder of kube/cluster.sh, and the variables of that folder's
-# env.
+# The specs' environment has kubectl on PATH, KUBECONFIG, and EVREC_E2E_DIR, a folder that is removed afterwards; and
+# EVREC_E2E_COLLECTOR, the folder of otel/collector.sh. With a server of its own it also has EVREC_E2E_CLUSTER, the folder
+# of kube/cluster.sh, and the variables of that folder's env.
+#
+# EVREC_OTLP_EVENTS (50000)  the events that otlp_spec.lua sends in each of its encodings
 set -eu
 
 here=${0%/*}
@@ -19,10 +21,12 @@ EVREC_E2E_DIR=$(mktemp -d "${TMPDIR:-/tmp}/evrec-e2e.XXXXXX")
 export EVREC_E2E_DIR
 # Workers of nginx have a user of their own, who must reach the folders that specs make in it.
 chmod 711 "$EVREC_E2E_DIR"
+export EVREC_E2E_COLLECTOR="$EVREC_E2E_DIR/collector"
 cluster=
 finish() {
 	trap '' HUP INT TERM
 	[ -z "$cluster" ] || "$here/kube/cluster.sh" stop "$cluster" || true
+	"$here/otel/collector.sh" stop "$EVREC_E2E_COLLECTOR" || true
 	rm -rf "$EVREC_E2E_DIR"
 }
 trap finish EXIT
@@ -46,6 +50,8 @@ else
 	set +a
 	export EVREC_E2E_CLUSTER="$cluster"
 fi
+"$here/otel/build.sh"
+"$here/otel/collector.sh" start "$EVREC_E2E_COLLECTOR"
 
 tally_begin "$build/log"
 for lua in "$@"; do

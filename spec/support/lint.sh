@@ -32,12 +32,14 @@ tidy() {
 		xargs -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$2" -- $1 2>/dev/null' tidy "$flags"
 }
 
-go_sources() { # vet skips the modules that only build Kubernetes and etcd, as it would check those for minutes
+# vet skips the modules that only build Kubernetes and etcd, as it would check those for minutes. With the flags of
+# programs.sh what it compiles of the collector is compiled once.
+go_sources() {
 	local go module
 	go=$(spec/support/go.sh)
 	files '*.go' | xargs "${go%/*}/gofmt" -l | none || return
 	for module in $(files '*go.mod' ':!spec/support/kube'); do
-		(cd "${module%/*}" && GOFLAGS=-buildvcs=false "$go" vet ./...) || return
+		(cd "${module%/*}" && CGO_ENABLED=0 GOFLAGS='-buildvcs=false -trimpath' "$go" vet ./...) || return
 	done
 }
 

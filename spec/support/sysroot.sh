@@ -6,19 +6,19 @@
 set -eu
 
 here=${0%/*}
-# shellcheck source=spec/support/kube/place.sh
-. "$here/kube/place.sh"
+# shellcheck source=spec/support/programs.sh
+. "$here/programs.sh"
 architecture=$1
 packages=$("$here/packages.sh" --list sysroot)
 name=$(cat "$0" - <<<"$packages" | sha256sum | cut -c 1-12)
-root=$kube_cache/$architecture-$name
+root=$programs_cache/$architecture-$name
 if [ -d "$root" ]; then
 	echo "$root"
 	exit
 fi
 
-mkdir -p "$kube_cache"
-work=$(mktemp -d "$kube_cache/$architecture.XXXXXX")
+mkdir -p "$programs_cache"
+work=$(mktemp -d "$programs_cache/$architecture.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/root"
 : >"$work/status"
