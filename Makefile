@@ -28,7 +28,7 @@ LIB := $(BUILD)/libevrec.a
 MODULES := $(LUAS:%=$(BUILD)/%/evrec/core.so)
 SUPPORT := $(BUILD)/unit/libsupport.a
 UNITS := $(UNIT_SRC:spec/unit/%.c=$(BUILD)/unit/%) $(UNIT_CXX_SRC:spec/unit/%.cpp=$(BUILD)/unit/%)
-BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(BUILD)/bench/store $(BUILD)/bench/store_query $(LUAS:%=$(BUILD)/bench/%/baseline.so)
+BENCHES = $(BUILD)/bench/evrec $(BUILD)/bench/keys $(BUILD)/bench/store $(BUILD)/bench/store_query $(BUILD)/bench/otlp $(LUAS:%=$(BUILD)/bench/%/baseline.so)
 RUNNERS := $(BUILD)/conformance/trace_runner $(BUILD)/conformance/series_runner
 FUZZERS := $(FUZZ_SRC:spec/fuzz/%_fuzz.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*/*.c)))
@@ -226,9 +226,9 @@ hosts hosts-cost:
 	@$(MAKE) --no-print-directory $(BUILD)/luajit/evrec/core.so $(BUILD)/5.3/evrec/core.so LUAS='5.3 luajit'
 	@spec/hosts/$(@:hosts-%=%).sh $(BUILD)
 
-throughput: ## measuring | events a second into a real API server, and the slowest recording calls
+throughput: ## measuring | events a second into a real API server and collector, and the slowest recording calls
 	@spec/support/packages.sh build drill throughput
-	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so LUAS='5.4 luajit'
+	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/luajit/evrec/core.so $(BUILD)/bench/otlp LUAS='5.4 luajit'
 	@spec/drill/throughput.sh $(BUILD)
 
 full: ## testing | the long tests in full (hours); FULL= (a pattern of steps)

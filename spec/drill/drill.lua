@@ -13,12 +13,14 @@
 --   }
 --
 -- Further fields of a drill:
---   through = "proxy"             evrec's requests go through the fault proxy
+--   through = "proxy"             evrec's requests go through the fault proxy; "otlp_proxy": through the collector's
+--   receiver = "collector"        the sink writes to the collector, and the API server has no part in the drill
 --   before = function() ... end   runs first
 --   flags = { "--flag", ... }     kube-apiserver has these flags too while the drill lasts
 --   account = "admin"             evrec uses this account instead of the recorder's
 --   sink = function(d) ... end    makes the sink of the style d.style
---   events = function(d) ... end  reads the events that the sink wrote
+--   events = function(d) ... end  reads the events that the sink wrote, and how many of them are there twice
+--   twice = "why"                 events may be there twice
 --   losses = { cause = true }     events may be dropped for this cause, and for no other
 --   environment = { NAME = value }  variables of the process that performs the drill
 --   skip = "why"                  the drill is not performed
@@ -139,21 +141,26 @@ function Drill:record_while(verb)
 	assert(cluster.read(done) == "0\n", cluster.read(done .. ".log"))
 end
 
-local function ask_proxy(path)
-	local answer, code = http.request(("http://127.0.0.1:%s/%s"):format(os.getenv "EVREC_DRILL_CONTROL", path))
+-- The port of the drill's proxy.
+local function port_of(d, kind)
+	return os.getenv("EVREC_DRILL_" .. d.through:upper() .. (kind or ""))
+end
+
+local function ask_proxy(d, path)
+	local answer, code = http.request(("http://127.0.0.1:%s/%s"):format(port_of(d, "_CONTROL"), path))
 	assert(code == 200, answer)
 	return answer
 end
 
 --- From now on the proxy does that fault to a share of the requests; without a kind, to none.
-function Drill.fault(_, kind, share, delay)
-	ask_proxy(("fault?kind=%s&share=%s&delay=%.3fs"):format(kind or "", share or 1, delay or 0))
+function Drill:fault(kind, share, delay)
+	ask_proxy(self, ("fault?kind=%s&share=%s&delay=%.3fs"):format(kind or "", share or 1, delay or 0))
 end
 
 --- Records for so many seconds, and then until the fault was done to at least one request.
 function Drill:record_until_met(seconds)
 	self:record(seconds)
-	self:record_until(function() return tonumber(ask_proxy "met") > 0 end)
+	self:record_until(function() return tonumber(ask_proxy(self, "met")) > 0 end)
 end
 
 --- Waits until nothing is under way, then `moment` unscaled seconds; returns the stats.
@@ -168,21 +175,32 @@ end
 local function options_of(d)
 	local options = cluster.connection(d.account)
 	if d.through == "proxy" then
-		options.server = "https://127.0.0.1:" .. os.getenv "EVREC_DRILL_PROXY"
+		options.server = d:proxy_url()
 	end
-	options.timeout = math.max(0.5, d:scaled(10))
-	options.name = d.style
-	if d.style == "series" then
-		options.api, options.refresh_interval, options.max_series = "events.k8s.io/v1", 1, cached
-	end
-	return options
+	options.api = d.style == "series" and "events.k8s.io/v1" or nil
+	return d:add_options(options)
 end
 
 --- Options of evrec.sink.kubernetes, for drills that make a sink of their own.
 Drill.options = options_of
 
+--- Adds the options that sinks of all kinds have in a drill.
+function Drill:add_options(options)
+	options.timeout = math.max(0.5, self:scaled(10))
+	options.name = self.style
+	if self.style == "series" then
+		options.refresh_interval, options.max_series = 1, cached
+	end
+	return options
+end
+
+--- The proxy, for clients.
+function Drill:proxy_url()
+	return "https://127.0.0.1:" .. port_of(self)
+end
+
 function Drill:add_namespace()
-	local name = cluster.namespace()
+	local name = self.receiver and "drill" or cluster.namespace()
 	table.insert(self.namespaces, name)
 	self.ledgers[name] = Ledger.new()
 	return name
@@ -235,7 +253,8 @@ end
 
 local function start(plan, scale)
 	local d = setmetatable({
-		name = plan.name, through = plan.through, account = plan.account, scale = scale, losses = plan.losses or {},
+		name = plan.name, through = plan.through, receiver = plan.receiver, account = plan.account, scale = scale,
+		losses = plan.losses or {}, twice = plan.twice,
 		ledgers = {}, namespaces = {}, faults = {}, errors = {}, dropped = {},
 		recorded = 0, retries = 0, number = 0, life = 0,
 		make_sink = plan.sink or make_sink, read_events = plan.events,
@@ -243,7 +262,9 @@ local function start(plan, scale)
 	if plan.before then
 		plan.before()
 	end
-	give_flags(plan.flags or {})
+	if not d.receiver then
+		give_flags(plan.flags or {})
+	end
 	d.namespace = d:add_namespace()
 	d:begin_life()
 	d:burst(warm_up)
@@ -253,7 +274,10 @@ local function start(plan, scale)
 end
 
 local function fetch(d, namespace)
-	return d.read_events and d:read_events() or cluster.events(namespace)
+	if d.read_events then
+		return d:read_events()
+	end
+	return cluster.events(namespace)
 end
 
 -- Waits until nothing is pending, and checks memory and drops. An event dropped for one of the drill's `losses` is no
@@ -278,10 +302,11 @@ local function compare(d)
 	local result = d.result
 	local inexact = {}
 	for _, namespace in ipairs(d.namespaces) do
-		local seen = d.ledgers[namespace]:compare(fetch(d, namespace))
+		local events, twice = fetch(d, namespace)
+		local seen = d.ledgers[namespace]:compare(events)
 		result.events = result.events + seen.events
 		result.lost = result.lost + seen.lost
-		result.duplicates = result.duplicates + seen.duplicates
+		result.duplicates = result.duplicates + seen.duplicates + (twice or 0)
 		if namespace ~= d.doomed then
 			for _, text in ipairs(seen.inexact) do
 				inexact[#inexact + 1] = text
@@ -290,7 +315,7 @@ local function compare(d)
 	end
 	result.lost = result.lost - result.dropped
 	result.exact = #inexact == 0 and result.lost == 0
-	if result.lost ~= 0 or result.duplicates ~= 0 then
+	if result.lost ~= 0 or result.duplicates ~= 0 and not d.twice then
 		d.faults.server = ("%d lost, %d twice"):format(result.lost, result.duplicates)
 	end
 	if #inexact > 0 then
@@ -307,7 +332,7 @@ function Drill.perform(plan, scale)
 	plan.perform(d)
 	settle(d)
 	compare(d)
-	for _, namespace in ipairs(d.namespaces) do
+	for _, namespace in ipairs(d.receiver and {} or d.namespaces) do
 		cluster.clear(namespace)
 	end
 	local faults = {}

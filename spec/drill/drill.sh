@@ -1,12 +1,13 @@
 #!/bin/bash
-# Runs the fire drills against an API server of their own, which it builds (minutes, once), starts and stops.
+# Runs the fire drills against an API server and a collector of their own, which it builds (minutes, once), starts and
+# stops.
 #
 # usage: drill.sh BUILD    (from the top of the repository)
 #
 # DRILL_RUNS (1)   how often each drill is performed
 # DRILL_SCALE (1)  a factor for the seconds and numbers of all drills
 # DRILL            performs only the drills whose name this extended regular expression finds
-# DRILL_SEED       the seed of the proxy's choices
+# DRILL_SEED       the seed of the proxies' choices
 # EVREC_SANITIZER  the sanitizer that `luajit` runs under
 #
 # The table of the results is BUILD/drill/drills.md; the logs are beside it.
@@ -19,24 +20,26 @@ runs=${DRILL_RUNS:-1} scale=${DRILL_SCALE:-1} seed=${DRILL_SEED:-$RANDOM}
 out=$build/drill
 result=$out/result.json results=$out/results.json
 
-start_proxy() {
-	mkfifo "$EVREC_E2E_DIR/life"
-	: >"$EVREC_E2E_DIR/ports"
-	"$out/proxy" "$EVREC_E2E_CLUSTER" "$seed" <"$EVREC_E2E_DIR/life" >"$EVREC_E2E_DIR/ports" &
+# Puts a proxy in front of a server. Sets EVREC_DRILL_<NAME>, its port for clients, and EVREC_DRILL_<NAME>_CONTROL.
+start_proxy() { # NAME FOLDER URL
+	local ports="$EVREC_E2E_DIR/ports-$1" clients commands
+	: >"$ports"
+	"$out/proxy" "$2" "$seed" "$3" <"$EVREC_E2E_DIR/life" >"$ports" 8>&- &
 	stage_job $!
-	exec 8>"$EVREC_E2E_DIR/life" # the proxy ends when this script does, for whatever reason
-	until read -r EVREC_DRILL_PROXY EVREC_DRILL_CONTROL <"$EVREC_E2E_DIR/ports"; do
+	until read -r clients commands <"$ports"; do
 		kill -0 $!
 		sleep 0.1
 	done
-	export EVREC_DRILL_PROXY EVREC_DRILL_CONTROL
+	export "EVREC_DRILL_$1=$clients" "EVREC_DRILL_$1_CONTROL=$commands"
 }
 
-# Restarts the server, which a drill that broke off may have left in any state.
+# Restarts the servers, which a drill that broke off may have left in any state.
 mend() {
 	"$stage_cluster" thaw-etcd "$EVREC_E2E_CLUSTER"
 	"$stage_cluster" restart "$EVREC_E2E_CLUSTER"
 	rm -f "$EVREC_E2E_DIR/flags" # of drill.lua: the server has none now
+	"$stage_collector" restart "$EVREC_E2E_COLLECTOR" backend
+	"$stage_collector" restart "$EVREC_E2E_COLLECTOR"
 }
 
 # Shows the log from a sanitizer's first report on, or its last lines if there is no report.
@@ -67,7 +70,12 @@ go=$(spec/support/go.sh)
 (cd spec/drill/proxy &&
 	GOCACHE="$OLDPWD/$out/go" GOFLAGS=-buildvcs=false GOWORK=off "$go" build -o "$OLDPWD/$out/proxy" .)
 stage_begin "$build" $((600 + runs * 1800))
-start_proxy
+stage_begin_collector $((600 + runs * 1800))
+mkfifo "$EVREC_E2E_DIR/life"
+exec 8<>"$EVREC_E2E_DIR/life" # the proxies read it, and end when this script does, for whatever reason
+start_proxy PROXY "$EVREC_E2E_CLUSTER" "https://127.0.0.1:$(cat "$EVREC_E2E_CLUSTER/port")"
+# shellcheck source=/dev/null
+start_proxy OTLP_PROXY "$EVREC_E2E_COLLECTOR" "$(. "$EVREC_E2E_COLLECTOR/env" && echo "${EVREC_OTLP_PLAIN%/v1/logs}")"
 
 echo "DRILL_SCALE=$scale DRILL_SEED=$seed"
 luajit spec/drill/report.lua heads

@@ -5,7 +5,8 @@
 local cjson = require "cjson"
 
 local plans = {}
-for _, file in ipairs { "server", "answers", "flags", "identity", "surroundings", "spool", "throttle", "owner" } do
+for _, file in ipairs { "server", "answers", "flags", "identity", "surroundings", "spool", "throttle", "owner",
+	"otlp" } do
 	for _, plan in ipairs(require("plans." .. file)) do
 		plans[#plans + 1] = plan
 		plans[plan.name] = plan

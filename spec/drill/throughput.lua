@@ -1,15 +1,13 @@
 -- Measures unique events a second into the API server, recorded in one loop; and the requests a second of h2load on one
 -- connection, with as many streams, and with one request at a time, as client-go works.
 --
--- usage: luajit throughput.lua list                 prints the names of the ways
---        luajit throughput.lua WAY EVENTS RESULTS   measures one way, and appends a line to the file RESULTS
---        luajit throughput.lua medians RESULTS      prints the medians of the lines
+-- usage: luajit throughput.lua (see rates.lua)
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
 local process = require "process"
+local rates = require "rates"
 
-local events = tonumber(arg[2])
 local streams = 32
 local reference = 660 -- client-go's events a second, measured on two idle cores
 
@@ -18,7 +16,8 @@ local function stored(namespace)
 	return #list.items + (tonumber(list.metadata.remainingItemCount) or 0)
 end
 
-local function by_evrec(namespace)
+local function by_evrec(events)
+	local namespace = cluster.namespace()
 	local options = cluster.connection()
 	options.max_pending, options.max_in_flight = events, streams
 	local b = evrec.broadcaster { on_error = false }
@@ -49,7 +48,8 @@ local function body(namespace)
 	return cjson.encode(made)
 end
 
-local function by_h2load(namespace, n, at_once)
+local function by_h2load(n, at_once)
+	local namespace = cluster.namespace()
 	local path, connection = cluster.scratch .. "/event.json", cluster.connection()
 	cluster.write(path, body(namespace))
 	local output, ok = cluster.run {
@@ -64,52 +64,16 @@ local function by_h2load(namespace, n, at_once)
 	return rate * there / n
 end
 
-local ways = {
-	{ name = "evrec", run = by_evrec },
-	{ name = "h2load", run = function(namespace) return by_h2load(namespace, events, streams) end },
-	{ name = "single", run = function(namespace) return by_h2load(namespace, math.ceil(events / 10), 1) end },
-}
-
-local function go(name, results)
-	for _, way in ipairs(ways) do
-		if way.name == name then
-			local rate = way.run(cluster.namespace())
-			local file = assert(io.open(results, "a"))
-			file:write(("%s %.0f\n"):format(name, rate))
-			file:close()
-			print(("%-8s %7.0f events a second"):format(name, rate))
-		end
-	end
-end
-
-local function median_of(name, results)
-	local values = {}
-	for line in io.lines(results) do
-		values[#values + 1] = tonumber(line:match("^" .. name .. " (%d+)$"))
-	end
-	table.sort(values)
-	return values[math.ceil(#values / 2)]
-end
-
-local function goal(text, value, wanted)
-	print(("%-46s %6.2f, the goal is %.1f: %s"):format(text, value, wanted, value >= wanted and "met" or "NOT met"))
-end
-
-local function medians(results)
-	local own, other = median_of("evrec", results), median_of("h2load", results)
-	local single = median_of("single", results)
+local function medians(median_of)
+	local own, other, single = median_of "evrec", median_of "h2load", median_of "single"
 	print(("medians: evrec %d, h2load with %d streams %d, one at a time %d"):format(own, streams, other, single))
-	goal("evrec / h2load", own / other, 0.9)
-	goal("evrec / client-go's 660 on idle cores", own / reference, 4)
+	rates.goal("evrec / h2load", own / other, 0.9)
+	rates.goal("evrec / client-go's 660 on idle cores", own / reference, 4)
 	print(("%-46s %6.2f"):format("evrec / one request at a time", own / single))
 end
 
-if arg[1] == "list" then
-	for _, way in ipairs(ways) do
-		print(way.name)
-	end
-elseif arg[1] == "medians" then
-	medians(arg[2])
-else
-	go(arg[1], arg[3])
-end
+rates.main(arg, {
+	{ name = "evrec", run = by_evrec },
+	{ name = "h2load", run = function(events) return by_h2load(events, streams) end },
+	{ name = "single", run = function(events) return by_h2load(math.ceil(events / 10), 1) end },
+}, medians)

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Measures how many events a second go into an API server of its own, beside h2load, and how long recording calls take
-# at worst while that server is frozen. People judge the figures; the script fails only if events are missing.
+# Measures how many events a second go into an API server and a collector of its own, beside h2load; how much processor
+# time a log record costs; and how long recording calls take at worst while the API server is frozen. People judge the
+# figures; the script fails only if events are missing.
 #
 # usage: throughput.sh BUILD    (from the top of the repository)
 #
-# THROUGHPUT_EVENTS (50000)  events in a round
+# THROUGHPUT_EVENTS (50000)  events in a round; ten times as many for the collector
 # THROUGHPUT_ROUNDS (3)      rounds; 0: only the recording calls
 set -eu
 
@@ -27,6 +28,32 @@ for _ in $(seq "$rounds"); do
 	done
 done
 [ "$rounds" = 0 ] || luajit spec/drill/throughput.lua medians "$results"
+
+# The collector has one core, and who sends to it another, as the machines of both would be others: the question is
+# whether evrec keeps a collector as busy as h2load does.
+EVREC_COLLECTOR_REQUESTS_ONLY=yes stage_begin_collector 3600
+sender=
+if taskset -c 0 true && taskset -c 1 true; then
+	taskset -acp 0 "$(cat "$EVREC_E2E_COLLECTOR/collector.pid")" >/dev/null
+	sender='taskset -c 1'
+fi
+results=$EVREC_E2E_DIR/throughput-otlp
+for _ in $(seq "$rounds"); do
+	for way in $(luajit spec/drill/throughput_otlp.lua list); do
+		# shellcheck disable=SC2086 # words
+		stage_run timeout -k 5 600 $sender luajit spec/drill/throughput_otlp.lua "$way" "${events}0" "$results"
+	done
+done
+[ "$rounds" = 0 ] || luajit spec/drill/throughput_otlp.lua medians "$results"
+# shellcheck source=/dev/null
+. "$EVREC_E2E_COLLECTOR/env"
+for encoding in protobuf json; do
+	for compression in none gzip; do
+		# shellcheck disable=SC2086 # words
+		stage_run timeout -k 5 600 $sender "$build/bench/otlp" "$EVREC_OTLP_PLAIN" $encoding $compression 200000
+	done
+done
+
 worst_call() {
 	LUA_CPATH="$build/5.4/?.so;$build/drill/?.so;;" stage_run timeout -k 5 600 "$@" lua5.4 spec/drill/worst_call.lua 100000 5
 }

@@ -87,6 +87,8 @@ var faults = map[string]func(*exchange){
 		}
 		e.server.ServeHTTP(e.w, e.r)
 	},
+	// A receiver of OTLP takes a part of a request, see partial.go.
+	"partial": partial,
 }
 
 // The faults of "any". Without "conflict", as a client that retries a POST without an answer must take a 409 for a

@@ -1,9 +1,10 @@
-// A proxy in front of the API server of spec/support/kube/cluster.sh. It makes requests fail in ways that the server
-// itself cannot be made to. It shows the server's certificate, and speaks HTTP/2 and HTTP/1.1 on both sides.
+// A proxy in front of the API server of spec/support/kube/cluster.sh, or the collector of spec/support/otel/collector.sh.
+// It makes requests fail in ways that the server itself cannot be made to. It shows the server's certificate, and speaks
+// HTTP/2 and HTTP/1.1 on both sides.
 //
-//	proxy CLUSTER SEED
+//	proxy FOLDER SEED URL
 //
-// CLUSTER is the cluster's folder. The proxy prints the two loopback ports that it listens at: one for clients (TLS),
+// FOLDER is that of the cluster or the collector, URL is the server. The proxy prints the two loopback ports that it listens at: one for clients (TLS),
 // and one for commands. The command
 //
 //	GET /fault?kind=reset&share=0.5&delay=30s
@@ -38,8 +39,8 @@ import (
 type proxy struct {
 	server *httputil.ReverseProxy
 	client *http.Client
-	url    *url.URL // of the API server
-	admin  string   // the token of an account that may do anything there
+	url    *url.URL // of the server
+	folder string
 	// The server's certificate, and one of an authority that the clients do not know.
 	own, strange tls.Certificate
 
@@ -101,13 +102,13 @@ func posted(r *http.Request) string {
 	return r.URL.Path + "/" + object
 }
 
-// Deletes the event of a PATCH, with the admin's token, as the client may not delete events.
+// Deletes the event of a PATCH in an API server, with the admin's token, as the client may not delete events.
 func (p *proxy) remove(r *http.Request) error {
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodDelete, p.url.String()+r.URL.Path, nil)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+p.admin)
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(read(p.folder, "admin.token"))))
 	answer, err := p.client.Do(request)
 	if err != nil {
 		return err
@@ -177,8 +178,8 @@ func (p *proxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return &p.own, nil
 }
 
-func pair(cluster, name string) tls.Certificate {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(cluster, name+".crt"), filepath.Join(cluster, name+".key"))
+func pair(folder, name string) tls.Certificate {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(folder, name+".crt"), filepath.Join(folder, name+".key"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -205,49 +206,51 @@ func port(l net.Listener) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func newProxy(cluster string, seed int64) *proxy {
+func newProxy(folder string, seed int64, server *url.URL) *proxy {
 	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(read(cluster, "server-ca.crt"))
+	authorities.AppendCertsFromPEM(read(folder, "server-ca.crt"))
 	transport := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: authorities},
 		ForceAttemptHTTP2: true,
 	}
-	server := &url.URL{Scheme: "https", Host: "127.0.0.1:" + strings.TrimSpace(string(read(cluster, "port")))}
 	p := &proxy{
 		server: httputil.NewSingleHostReverseProxy(server),
 		client: &http.Client{Transport: transport},
 		url:    server,
-		admin:  strings.TrimSpace(string(read(cluster, "admin.token"))),
+		folder: folder,
 		random: rand.New(rand.NewSource(seed)),
 		known:  map[string]bool{},
 		idle:   map[net.Conn]bool{},
 	}
-	p.own = pair(cluster, "pki/server")
-	p.strange = pair(cluster, "client")
+	p.own = pair(folder, "pki/server")
+	p.strange = pair(folder, "client")
 	p.server.Transport = transport
 	p.server.ErrorLog = log.New(io.Discard, "", 0)
 	return p
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		log.Fatal("usage: proxy CLUSTER SEED")
+	if len(os.Args) != 4 {
+		log.Fatal("usage: proxy FOLDER SEED URL")
 	}
-	cluster := os.Args[1]
 	seed, err := strconv.ParseInt(os.Args[2], 10, 64)
 	if err != nil {
 		log.Fatal(err)
 	}
-	p := newProxy(cluster, seed)
+	server, err := url.Parse(os.Args[3])
+	if err != nil {
+		log.Fatal(err)
+	}
+	p := newProxy(os.Args[1], seed, server)
 	clients, controls := listen(), listen()
-	server := &http.Server{
+	front := &http.Server{
 		Handler:     p,
 		TLSConfig:   &tls.Config{GetCertificate: p.certificate},
 		ConnContext: withConnection,
 		ConnState:   p.onState,
 		ErrorLog:    log.New(io.Discard, "", 0),
 	}
-	go func() { log.Fatal(server.ServeTLS(clients, "", "")) }()
+	go func() { log.Fatal(front.ServeTLS(clients, "", "")) }()
 	http.HandleFunc("/fault", p.setFault)
 	http.HandleFunc("/met", p.tellMet)
 	go func() { log.Fatal(http.Serve(controls, nil)) }()

@@ -1,0 +1,56 @@
+-- Events a second, measured in several ways and rounds: a file of results, their medians, and goals.
+--
+-- A script of ways is called with
+--   list                 prints the names of the ways
+--   WAY EVENTS RESULTS   measures one way, and appends a line to the file RESULTS
+--   medians RESULTS      prints the medians of the lines
+local rates = {}
+
+---@class Way
+---@field name string
+---@field run fun(events: integer): number events a second
+
+local function measure(ways, name, events, results)
+	for _, way in ipairs(ways) do
+		if way.name == name then
+			local rate = way.run(events)
+			local file = assert(io.open(results, "a"))
+			file:write(("%s %.0f\n"):format(name, rate))
+			file:close()
+			print(("%-14s %7.0f events a second"):format(name, rate))
+		end
+	end
+end
+
+local function median_of(name, results)
+	local values = {}
+	for line in io.lines(results) do
+		local of, rate = line:match "^(%S+) (%d+)$"
+		values[#values + 1] = of == name and tonumber(rate) or nil
+	end
+	table.sort(values)
+	return values[math.ceil(#values / 2)]
+end
+
+--- Does what the words of a command line say.
+---@param words string[]
+---@param ways Way[]
+---@param tell fun(median_of: fun(name: string): number) prints the medians
+function rates.main(words, ways, tell)
+	if words[1] == "list" then
+		for _, way in ipairs(ways) do
+			print(way.name)
+		end
+	elseif words[1] == "medians" then
+		tell(function(name) return median_of(name, words[2]) end)
+	else
+		measure(ways, words[1], tonumber(words[2]), words[3])
+	end
+end
+
+--- Prints whether a goal is met.
+function rates.goal(text, value, wanted)
+	print(("%-46s %6.2f, the goal is %.1f: %s"):format(text, value, wanted, value >= wanted and "met" or "NOT met"))
+end
+
+return rates
