@@ -8,7 +8,7 @@
 # EVREC_E2E_COLLECTOR, the folder of otel/collector.sh. With a server of its own it also has EVREC_E2E_CLUSTER, the folder
 # of kube/cluster.sh, and the variables of that folder's env.
 #
-# EVREC_OTLP_EVENTS (50000)  the events that otlp_spec.lua sends in each of its encodings
+# EVREC_OTLP_EVENTS (50000)  the events that otlp_records_spec.lua sends in each encoding
 set -eu
 
 here=${0%/*}
