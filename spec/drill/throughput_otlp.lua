@@ -1,6 +1,6 @@
--- Measures how many unique events a second evrec delivers to the collector; and how many h2load, which sends one of evrec's
--- bodies again and again, by as many connections. The events are recorded while the collector is frozen, as h2load has
--- its body before it begins.
+-- Measures how many unique events a second evrec delivers to the collector; and how many h2load, which sends one of
+-- evrec's bodies again and again, by as many connections. The events are recorded while the collector is frozen, as
+-- h2load has its body before it begins.
 --
 -- usage: luajit throughput_otlp.lua (see rates.lua)
 local cluster = require "cluster"
