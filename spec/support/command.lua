@@ -10,12 +10,13 @@ function command.quoted(word)
 	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
 end
 
---- Runs a script of bash, in which "$@" are the words; SIGINT is not ignored as it is in background jobs.
+--- Runs a script of bash, in which "$@" are the words; SIGINT is not ignored as it is in background jobs. A sanitizer
+--- is loaded into the interpreter of evrec alone: bash itself leaks.
 ---@return integer status
 ---@return string output of standard output
 ---@return string complaints of standard error
 function command.shell(script, ...)
-	local words = { "env", "--default-signal=INT,PIPE", "bash", "-c", script, "bash", ... }
+	local words = { "env", "-u", "LD_PRELOAD", "--default-signal=INT,PIPE", "bash", "-c", script, "bash", ... }
 	for i, word in ipairs(words) do
 		words[i] = command.quoted(word)
 	end

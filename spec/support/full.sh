@@ -52,10 +52,19 @@ soak() {
 	tally_end
 }
 
+# A writer of the event store is killed a hundred times.
+killed() {
+	tally_begin "$build/log"
+	tally_run "unit store/store_killed_test" env CMOCKA_MESSAGE_OUTPUT=TAP EVREC_KILLS=100 \
+		"$build/unit/store/store_killed_test"
+	tally_end
+}
+
 steps_begin "$build/full"
 wanted conformance make conformance STEPS=1000000 TRACES=1000
 wanted forks forks
 wanted soak soak
+wanted killed killed
 wanted arm64 make test-arm64
 wanted s390x make test-s390x
 wanted drill make drill DRILL_RUNS=3

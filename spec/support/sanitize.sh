@@ -10,6 +10,8 @@ here=${0%/*}
 build=build/$1
 first=
 run=
+# A tenth of the random lives that `make test` tries: under a sanitizer each takes longer.
+seeds=1000
 case $1 in
 asan)
 	flags='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
@@ -19,6 +21,7 @@ asan)
 	;;
 tsan)
 	flags=-fsanitize=thread
+	seeds=500 # most random lives have one thread, in which ThreadSanitizer finds nothing
 	# LD_PRELOAD in the environment would crash the shells that specs start.
 	first="ld.so --preload $(gcc -print-file-name=libtsan.so)"
 	# Some tests fork while threads run, and the child goes on.
@@ -62,7 +65,17 @@ fi
 
 make_targets 5.4 all units examples
 load_first lua5.4
-# A fifth of the random lives that `make test` tries: under a sanitizer each takes longer.
-export EVREC_SEEDS="${EVREC_SEEDS:-2000}"
+export EVREC_SEEDS="${EVREC_SEEDS:-$seeds}" TEST_TIMEOUT="${TEST_TIMEOUT:-600}"
+if [ "$1" = tsan ]; then
+	export TALLY_SKIP="$build/without-threads"
+	for program in "$build"/unit/*/*_test; do
+		symbols=$(nm -u "$program")
+		case $symbols in
+		*pthread_create*) ;;
+		*) echo "unit ${program#"$build"/unit/}: it starts no thread, so it has no data race" ;;
+		esac
+	done >"$TALLY_SKIP"
+	echo "5.4 cli_occurrences_spec: it takes a minute, and a replay has no thread" >>"$TALLY_SKIP"
+fi
 # shellcheck disable=SC2086 # words
 exec $run "$here/test.sh" "$build" 5.4

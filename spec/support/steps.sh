@@ -1,22 +1,23 @@
 # shellcheck shell=bash
-# Runs steps one after the other, and sums them up: to be read (`.`) by a bash script at the top of the repository,
-# which then calls
+# Runs steps, and sums them up: to be read (`.`) by a bash script at the top of the repository, which then calls
 #
 #   steps_begin DIR [LIMIT]   DIR gets the output of each step, as NAME.log. LIMIT: the seconds for all paced steps
 #   step NAME COMMAND...      runs the command and prints how long it took; later steps run even if it fails
 #   paced_step SECONDS NAME COMMAND...
 #                             a step that takes SECONDS on a usual machine. If it would end after LIMIT at the pace of
 #                             the paced steps so far, then neither it nor a later one runs; each counts as a skipped test
-#   steps_end                 prints a line for each step, then the sum, `N passed, N failed[, N skipped]`;
-#                             returns 1 if anything failed or no step ran
+#   steps_at_once FUNCTION... runs functions beside each other, each of which calls these two. Each step's output is
+#                             printed at its end
+#   steps_end                 prints the failed tests of each step again, a line for each step, then the sum,
+#                             `N passed, N failed[, N skipped]`; returns 1 if anything failed or no step ran
 #
 # A step counts the tests of the last line `N passed, N failed[, N skipped]` in its output; without such a line it
 # counts as one test. A command that fails without a failed test counts as one failed.
 
 steps_begin() {
-	steps_dir=$1 steps_limit=${2-0} steps_usual=0 steps_took=0 steps_late='' steps_passed=0 steps_failed=0 steps_skipped=0
-	steps_lines=()
+	steps_dir=$1 steps_limit=${2-0} steps_usual=0 steps_took=0 steps_late='' steps_beside=''
 	mkdir -p "$steps_dir"
+	: >"$steps_dir/steps"
 }
 
 steps_sum() { # passed failed skipped
@@ -26,9 +27,13 @@ steps_sum() { # passed failed skipped
 step() {
 	local name=$1 log=$steps_dir/$1.log started=$SECONDS code=0 sum p f s
 	shift
-	printf '\n==== %s ====\n' "$name"
-	"$@" </dev/null 2>&1 | tee "$log"
-	code=${PIPESTATUS[0]}
+	if [ -n "$steps_beside" ]; then
+		"$@" </dev/null >"$log" 2>&1 || code=$?
+	else
+		printf '\n==== %s ====\n' "$name"
+		"$@" </dev/null 2>&1 | tee "$log"
+		code=${PIPESTATUS[0]}
+	fi
 	sum=$(grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$log" | tail -n 1)
 	if [ -n "$sum" ]; then
 		read -r p f s <<<"$(tr -cs '0-9' ' ' <<<"$sum")"
@@ -41,12 +46,17 @@ step() {
 	steps_add "$name" $((SECONDS - started)) "$p" "$f" "${s:-0}"
 }
 
+# Notes a step, and prints its output if that was not printed before; one step at a time.
 steps_add() { # name seconds passed failed skipped [why]
-	local line
-	steps_passed=$((steps_passed + $3)) steps_failed=$((steps_failed + $4)) steps_skipped=$((steps_skipped + $5))
-	line=$(printf '%-13s %5d s   %s' "$1" "$2" "$(steps_sum "$3" "$4" "$5")${6:+: $6}")
-	printf -- '---- %s\n' "$line"
-	steps_lines+=("$line")
+	(
+		flock 9
+		if [ -n "$steps_beside" ] && [ -z "${6-}" ]; then
+			printf '\n==== %s ====\n' "$1"
+			cat "$steps_dir/$1.log"
+		fi
+		printf -- '---- %-13s %5d s   %s\n' "$1" "$2" "$(steps_sum "$3" "$4" "$5")${6:+: $6}"
+		printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" "${6-}" >>"$steps_dir/steps"
+	) 9>"$steps_dir/lock"
 }
 
 paced_step() {
@@ -68,9 +78,38 @@ steps_expect() { # usual seconds
 	echo $((steps_took > steps_usual && steps_usual > 0 ? $1 * steps_took / steps_usual : $1))
 }
 
+steps_at_once() { # FUNCTION...
+	local function
+	for function in "$@"; do
+		(steps_beside=yes && "$function") &
+	done
+	wait
+}
+
+# Prints the lines of a step's output that name failures, as tally.sh writes them, then the first 40 lines with what these
+# tests printed; without such lines the output's end.
+steps_failures() { # name
+	local log=$steps_dir/$1.log lines
+	lines=$(awk '/^[^ ]/ { show = /[1-9][0-9]* failed|FAILED$|; it / && !/^[0-9]+ passed,/ } show { print }' "$log")
+	printf '\n==== %s: failures ====\n' "$1"
+	if [ -z "$lines" ]; then
+		tail -n 20 "$log"
+		return
+	fi
+	grep -v '^ ' <<<"$lines"
+	grep '^ ' <<<"$lines" | head -n 40
+}
+
 steps_end() {
+	local name seconds p f s why passed=0 failed=0 skipped=0
+	while IFS=$'\t' read -r name seconds p f s why; do
+		[ "$f" = 0 ] || steps_failures "$name"
+	done <"$steps_dir/steps"
 	printf '\n==== summary ====\n'
-	printf '%s\n' "${steps_lines[@]}"
-	steps_sum "$steps_passed" "$steps_failed" "$steps_skipped"
-	[ "$steps_failed" = 0 ] && [ ${#steps_lines[@]} != 0 ]
+	while IFS=$'\t' read -r name seconds p f s why; do
+		printf '%-13s %5d s   %s\n' "$name" "$seconds" "$(steps_sum "$p" "$f" "$s")${why:+: $why}"
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	done <"$steps_dir/steps"
+	steps_sum "$passed" "$failed" "$skipped"
+	[ "$failed" = 0 ] && [ -s "$steps_dir/steps" ]
 }
