@@ -97,6 +97,45 @@ describe("make install", function()
 		assert.matches("^<!doctype html>.*BackupFailed.*</html>", said)
 	end)
 
+	-- The quick look of the README, in a folder of its own. Then the log that it follows gets two lines, one of them while
+	-- the command watches.
+	it("installs a command with which the README's quick look goes as it is told", function()
+		if not may_mount then
+			return pending "skipped: no right to mount a folder (unshare --mount)"
+		end
+		make "install"
+		local text = cluster.read "README.md":match "\n## A quick look, without a cluster\n.-\n\n(    .-)\n\n%S"
+		local folder = cluster.run { "mktemp", "-d" }:match "%S+"
+		finally(function() cluster.run { "rm", "-rf", folder } end)
+		cluster.write(folder .. "/quick_look", text .. "\n")
+		local said, ok = with_installed("timeout", "60", "bash", "-euc", [[
+			cd "$0"
+			await() { for _ in {1..200}; do grep -q "$1" "$2" 2>/dev/null && return; sleep 0.1; done; cat "$2"; exit 1; }
+			. ./quick_look >looked 2>told
+			echo "first line" >>error.log
+			evrec events --store events.db -w >watched & watch=$!
+			await "first line" watched
+			echo "second line" >>error.log
+			await "second line" watched
+			kill $watch $(jobs -p)
+			wait
+			echo == looked; cat looked; echo == told; cat told; echo == watched; cat watched
+			echo == page; cat events.html; echo == mode; stat -c %a events.db
+		]], folder)
+		assert.is_true(ok, said)
+		local looked, told, watched, page, mode = said:match(
+			"== looked\n(.*)== told\n(.*)== watched\n(.*)== page\n(.*)== mode\n(.*)$")
+		assert.matches("^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n%d+s +Warning +BackupFailed +Job/backup +disk /dev/sdb is "
+			.. "full\nLAST SEEN +TYPE +REASON +OBJECT +SUBOBJECT +SOURCE +MESSAGE +FIRST SEEN +COUNT +NAME\n%d+s +Warning +"
+			.. "BackupFailed +job/backup +evrec +disk /dev/sdb is full +%d+s +1 +backup%.%x+\n$", looked)
+		-- tail says that the log is not there yet.
+		assert.is_nil(told:gsub("tail: [^\n]*\n", ""):match "%S", told)
+		assert.matches("BackupFailed +Job/backup +disk /dev/sdb is full\n.*Logged +Service/shop +first line\n.*"
+			.. "Logged +Service/shop +second line\n", watched)
+		assert.matches("^<!doctype html>.*BackupFailed.*</html>", page)
+		assert.equal("600\n", mode)
+	end)
+
 	it("installs each file of the command", function()
 		make "install LUA=5.4"
 		local sources = cluster.run { "find", quickstart.here .. "/lua/evrec", "-name", "*.lua", "-printf", "%P\n" }

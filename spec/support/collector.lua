@@ -8,10 +8,15 @@ local collector = {
 	control_script = "spec/support/otel/collector.sh",
 }
 
+--- The path of the program, which otel/build.sh has built.
+function collector.program()
+	return cluster.run { "bash", "-c", ". spec/support/otel/place.sh && echo $otel_bin/collector" }:match "%S+"
+end
+
 local records = collector.dir and collector.dir .. "/records"
 
 --- The URL of an endpoint of the collector.
----@param name "PLAIN"|"TLS"|"SMALL"|"RELAY"
+---@param name "PLAIN"|"TLS"|"SMALL"|"SMALL_TLS"|"RELAY"
 function collector.endpoint(name)
 	return assert(cluster.read(collector.dir .. "/env"):match("EVREC_OTLP_" .. name .. "=(%S+)"))
 end

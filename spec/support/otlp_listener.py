@@ -1,7 +1,7 @@
 """A receiver of OTLP over HTTP for a test: prints its port, and then a line of JSON for each request. Ends after COUNT
 requests, or if none comes for 30 s.
 
-usage: otlp_listener.py COUNT [PORT]
+usage: otlp_listener.py COUNT
 """
 import base64
 import gzip
@@ -42,7 +42,7 @@ class Server(http.server.HTTPServer):
         sys.exit("no request came")
 
 
-with Server(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0), Receiver) as server:
+with Server(("127.0.0.1", 0), Receiver) as server:
     server.left = int(sys.argv[1])
     print(server.server_port, flush=True)
     while server.left > 0:

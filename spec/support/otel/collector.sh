@@ -5,7 +5,7 @@
 # start    returns when both are ready. DIR, which must be new, empty or of an earlier collector, then has
 #            env       EVREC_OTLP_PLAIN and EVREC_OTLP_TLS, endpoints of the collector: HTTP/1.1; and HTTP/2 by ALPN, for
 #                      clients with the certificate client.crt, client.key that trust server-ca.crt
-#                      EVREC_OTLP_SMALL, another one, which takes 16 KiB at most: 400
+#                      EVREC_OTLP_SMALL and EVREC_OTLP_SMALL_TLS, which take 16 KiB at most: 400
 #                      EVREC_OTLP_RELAY, another one, whose records the backend must take before the collector answers:
 #                      503 if the backend is away
 #            records   what they received: the lines of collector/lines.go, with the header x-tenant
@@ -39,19 +39,21 @@ receiver() { # name port [setting]
 }
 
 configure() {
-  local plain tls small relay backend
-  plain=$(free_port) tls=$(free_port) small=$(free_port) relay=$(free_port) backend=$(free_port)
+  local plain tls small small_tls relay backend certificates limit=', max_request_body_size: 16384'
+  plain=$(free_port) tls=$(free_port) small=$(free_port) small_tls=$(free_port) relay=$(free_port) backend=$(free_port)
+  certificates=", tls: {
+    cert_file: \"$DIR/pki/server.crt\", key_file: \"$DIR/pki/server.key\", client_ca_file: \"$DIR/client-ca.crt\" }"
   write_configuration collector "$(receiver plain "$plain")$(receiver relay "$relay")$(
-    receiver small "$small" ", max_request_body_size: 16384"
-  )$(receiver tls "$tls" ", tls: {
-    cert_file: \"$DIR/pki/server.crt\", key_file: \"$DIR/pki/server.key\", client_ca_file: \"$DIR/client-ca.crt\" }")" \
+    receiver small "$small" "$limit"
+  )$(receiver tls "$tls" "$certificates")$(receiver small_tls "$small_tls" "$limit$certificates")" \
     ", otlp_http: { endpoint: \"http://127.0.0.1:$backend\", retry_on_failure: { enabled: false },
     sending_queue: { enabled: false } }" \
-    " logs/direct: { receivers: [otlp/plain, otlp/tls, otlp/small], exporters: [lines] },
+    " logs/direct: { receivers: [otlp/plain, otlp/tls, otlp/small, otlp/small_tls], exporters: [lines] },
     logs/relay: { receivers: [otlp/relay], exporters: [otlp_http] } "
   write_configuration backend "$(receiver plain "$backend")" '' ' logs: { receivers: [otlp/plain], exporters: [lines] } '
   printf '%s\n' "EVREC_OTLP_PLAIN=http://127.0.0.1:$plain/v1/logs" "EVREC_OTLP_TLS=https://127.0.0.1:$tls/v1/logs" \
-    "EVREC_OTLP_SMALL=http://127.0.0.1:$small/v1/logs" "EVREC_OTLP_RELAY=http://127.0.0.1:$relay/v1/logs" >"$DIR/env"
+    "EVREC_OTLP_SMALL=http://127.0.0.1:$small/v1/logs" "EVREC_OTLP_SMALL_TLS=https://127.0.0.1:$small_tls/v1/logs" \
+    "EVREC_OTLP_RELAY=http://127.0.0.1:$relay/v1/logs" >"$DIR/env"
 }
 
 start_server() { # name

@@ -1,4 +1,5 @@
-// An OpenTelemetry collector of few parts: it receives logs by OTLP, and passes them on by OTLP or writes them to a file.
+// An OpenTelemetry collector of few parts: it receives logs by OTLP, and passes them on by OTLP, prints them, or writes them
+// to a file.
 //
 //	collector CONFIGURATION    (a file, as any collector has)
 package main
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/debugexporter"
 	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
@@ -20,7 +22,8 @@ import (
 )
 
 func factories() (otelcol.Factories, error) {
-	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](otlphttpexporter.NewFactory(), linesFactory())
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory(), otlphttpexporter.NewFactory(),
+		linesFactory())
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
