@@ -33,6 +33,7 @@ describe("JSON", function()
 	it("has nothing that a terminal obeys", function()
 		assert.equal([["\u001b\u007f\u0085\u009b\u202e\u2028\u2066\ufeff\u061c\u0000"]],
 			json.string "\27\127\194\133\194\155\226\128\174\226\128\168\226\129\166\239\187\191\216\156\0")
+		assert.equal([["\ufffd[31m \ufffd\ufffd"]], json.string "\155[31m \255\195")
 		assert.equal('"\194\160\226\130\172\216\167\230\151\165"', json.string "\194\160\226\130\172\216\167\230\151\165")
 	end)
 end)

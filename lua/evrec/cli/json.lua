@@ -9,11 +9,12 @@ local function escaped(control)
 	return NAMED[control] or ("\\u%04x"):format(control:byte())
 end
 
---- Writes a string of UTF-8. Control characters, and those that change the direction of text, are escaped.
+--- Writes a string. Control characters, and those that change the direction of text, are escaped; a byte that is no
+--- UTF-8 becomes U+FFFD.
 ---@param text string
 ---@return string
 function json.string(text)
-	return '"' .. controls.replace((text:gsub('[%z\1-\31"\\\127]', escaped)), "\\u%04x") .. '"'
+	return '"' .. controls.replace((text:gsub('[%z\1-\31"\\\127]', escaped)), "\\u%04x", "\\ufffd") .. '"'
 end
 
 --- Writes a number, a boolean or null; a string with `json.string`.

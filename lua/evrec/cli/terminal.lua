@@ -28,7 +28,7 @@ end
 ---@param text string
 ---@return string
 function terminal.neutral(text)
-	return controls.replace((terminal.escape(text):gsub(CONTROL, caret)), "<U+%04X>")
+	return controls.replace((terminal.escape(text):gsub(CONTROL, caret)), "<U+%04X>", "<0x%02X>")
 end
 
 --- Replaces the same, and tabs and line feeds: the text stays in its row and its column.
