@@ -3,18 +3,18 @@ local core = require "evrec.core"
 
 local kinds = {}
 
--- For each API group version: kind, plural, and short names.
+-- For each API group version: kind, plural, and short names. Objects of a kind behind a star have no namespace.
 local built_in = {
 	["v1"] = [[
 		Binding bindings
-		ComponentStatus componentstatuses cs
+		*ComponentStatus componentstatuses cs
 		ConfigMap configmaps cm
 		Endpoints endpoints ep
 		Event events ev
 		LimitRange limitranges limits
-		Namespace namespaces ns
-		Node nodes no
-		PersistentVolume persistentvolumes pv
+		*Namespace namespaces ns
+		*Node nodes no
+		*PersistentVolume persistentvolumes pv
 		PersistentVolumeClaim persistentvolumeclaims pvc
 		Pod pods po
 		PodTemplate podtemplates
@@ -39,19 +39,19 @@ local built_in = {
 		Job jobs
 	]],
 	["admissionregistration.k8s.io/v1"] = [[
-		MutatingWebhookConfiguration mutatingwebhookconfigurations
-		ValidatingAdmissionPolicy validatingadmissionpolicies
-		ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings
-		ValidatingWebhookConfiguration validatingwebhookconfigurations
+		*MutatingWebhookConfiguration mutatingwebhookconfigurations
+		*ValidatingAdmissionPolicy validatingadmissionpolicies
+		*ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings
+		*ValidatingWebhookConfiguration validatingwebhookconfigurations
 	]],
 	["apiextensions.k8s.io/v1"] = [[
-		CustomResourceDefinition customresourcedefinitions crd crds
+		*CustomResourceDefinition customresourcedefinitions crd crds
 	]],
 	["apiregistration.k8s.io/v1"] = [[
-		APIService apiservices
+		*APIService apiservices
 	]],
 	["certificates.k8s.io/v1"] = [[
-		CertificateSigningRequest certificatesigningrequests csr
+		*CertificateSigningRequest certificatesigningrequests csr
 	]],
 	["coordination.k8s.io/v1"] = [[
 		Lease leases
@@ -60,44 +60,44 @@ local built_in = {
 		EndpointSlice endpointslices
 	]],
 	["flowcontrol.apiserver.k8s.io/v1"] = [[
-		FlowSchema flowschemas
-		PriorityLevelConfiguration prioritylevelconfigurations
+		*FlowSchema flowschemas
+		*PriorityLevelConfiguration prioritylevelconfigurations
 	]],
 	["networking.k8s.io/v1"] = [[
 		Ingress ingresses ing
-		IngressClass ingressclasses
-		IPAddress ipaddresses ip
+		*IngressClass ingressclasses
+		*IPAddress ipaddresses ip
 		NetworkPolicy networkpolicies netpol
-		ServiceCIDR servicecidrs
+		*ServiceCIDR servicecidrs
 	]],
 	["node.k8s.io/v1"] = [[
-		RuntimeClass runtimeclasses
+		*RuntimeClass runtimeclasses
 	]],
 	["policy/v1"] = [[
 		PodDisruptionBudget poddisruptionbudgets pdb
 	]],
 	["rbac.authorization.k8s.io/v1"] = [[
-		ClusterRole clusterroles
-		ClusterRoleBinding clusterrolebindings
+		*ClusterRole clusterroles
+		*ClusterRoleBinding clusterrolebindings
 		Role roles
 		RoleBinding rolebindings
 	]],
 	["resource.k8s.io/v1"] = [[
-		DeviceClass deviceclasses
+		*DeviceClass deviceclasses
 		ResourceClaim resourceclaims
 		ResourceClaimTemplate resourceclaimtemplates
-		ResourceSlice resourceslices
+		*ResourceSlice resourceslices
 	]],
 	["scheduling.k8s.io/v1"] = [[
-		PriorityClass priorityclasses pc
+		*PriorityClass priorityclasses pc
 	]],
 	["storage.k8s.io/v1"] = [[
-		CSIDriver csidrivers
-		CSINode csinodes
+		*CSIDriver csidrivers
+		*CSINode csinodes
 		CSIStorageCapacity csistoragecapacities
-		StorageClass storageclasses sc
-		VolumeAttachment volumeattachments
-		VolumeAttributesClass volumeattributesclasses vac
+		*StorageClass storageclasses sc
+		*VolumeAttachment volumeattachments
+		*VolumeAttributesClass volumeattributesclasses vac
 	]],
 }
 
@@ -118,8 +118,8 @@ local function index_built_in()
 	for api_version, lines in next, built_in do
 		for line in lines:gmatch "[^\n]*%S[^\n]*" do
 			local kind
-			for name in line:gmatch "%S+" do
-				kind = kind or { kind = name, api_version = api_version }
+			for star, name in line:gmatch "(%*?)(%S+)" do
+				kind = kind or { kind = name, api_version = api_version, namespaced = star == "" }
 				add(index, name, kind)
 			end
 		end
@@ -172,7 +172,7 @@ end
 local function discover_version(index, source, path, api_version)
 	for _, resource in ipairs(list(decoded(source, path).resources)) do
 		if not resource.name:find("/", 1, true) then
-			local kind = { kind = resource.kind, api_version = api_version }
+			local kind = { kind = resource.kind, api_version = api_version, namespaced = resource.namespaced == true }
 			add(index, resource.kind, kind)
 			add(index, resource.name, kind)
 			if type(resource.singularName) == "string" and resource.singularName ~= "" then
@@ -208,7 +208,8 @@ end
 --- request; for another one a cluster is asked, once, for all its kinds.
 ---@param name string
 ---@param cluster? evrec.Source a cluster
----@return { kind: string, api_version: string }? kind, boolean? with_group whether the name says of which group it is
+---@return { kind: string, api_version: string, namespaced: boolean }? kind
+---@return boolean? with_group whether the name says of which group it is
 function kinds.find(name, cluster)
 	local resource, version, group = split(name)
 	if not resource then
@@ -225,19 +226,24 @@ end
 --- Reads a kind's name without a cluster. An unknown kind is taken as it is given: "Widget", or with its group, as
 --- kubectl writes it, "widgets.example.com" or "widgets.v1.example.com".
 ---@param name string
----@return { kind: string, api_version: string?, built_in: boolean, has_version: boolean }? kind nil: no name of a kind.
----The version of an unknown kind's api_version is empty if it was not given: "example.com/".
+---@return { kind: string, api_version: string?, namespaced: boolean, built_in: boolean, has_version: boolean }? kind
+---nil: no name of a kind. An unknown kind counts as namespaced; the version of its api_version is empty if it was not
+---given: "example.com/".
 function kinds.read(name)
 	local kind = kinds.find(name)
 	if kind then
-		return { kind = kind.kind, api_version = kind.api_version, built_in = true, has_version = true }
+		return {
+			kind = kind.kind, api_version = kind.api_version, namespaced = kind.namespaced, built_in = true, has_version = true,
+		}
 	end
 	local resource, version, group = split(name)
 	if not resource then
 		return nil
 	end
 	local api_version = group and group ~= "" and group .. "/" .. (version or "") or version
-	return { kind = resource, api_version = api_version, built_in = false, has_version = version ~= nil }
+	return {
+		kind = resource, api_version = api_version, namespaced = true, built_in = false, has_version = version ~= nil,
+	}
 end
 
 return kinds

@@ -2,6 +2,7 @@
 local cjson = require "cjson"
 local cluster = require "cluster"
 local evrec = require "evrec"
+local kinds = require "evrec.kinds"
 
 describe("evrec.cluster", function()
 	if not cluster.dir then
@@ -146,6 +147,19 @@ describe("evrec.cluster", function()
 		assert.falsy(ok)
 		assert.matches("option 'for_object': unknown kind 'gadgets'", message)
 		assert.truthy(source:query { for_object = "selfsubjectreviews/x" })
+	end)
+
+	it("has built-in kinds as the server has them, and knows whether their objects have a namespace", function()
+		local found = 0
+		for line in cluster.kubectl("api-resources", "--no-headers"):gmatch "[^\n]+" do
+			local plural, version, namespaced, name = line:match "^(%S+) .- (%S+) +(%a+) +(%a+) *$"
+			local known = kinds.find(("%s.%s.%s"):format(plural, version:match "[^/]+$", version:match "^(.*)/" or ""))
+			if known then
+				assert.same({ name, namespaced }, { known.kind, tostring(known.namespaced) }, plural)
+				found = found + 1
+			end
+		end
+		assert.is_true(found > 50, found)
 	end)
 
 	it("tells what the server refuses", function()

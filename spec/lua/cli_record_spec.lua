@@ -1,5 +1,6 @@
 -- The command `evrec record`, each call a process of its own.
 local cjson = require "cjson"
+local evrec = require "evrec"
 local tmpfiles = require "tmpfiles"
 
 local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
@@ -50,6 +51,12 @@ describe("evrec record", function()
 		return events, count
 	end
 
+	local function write(path, text)
+		local file = assert(io.open(path, "wb"))
+		file:write(text)
+		file:close()
+	end
+
 	it("counts equal calls in one event, more than a spam filter would let through", function()
 		for _ = 1, 30 do
 			assert.equal(0, (record("", "--lines", lines, "job/backup", "Warning", "BackupFailed", "disk full")))
@@ -69,6 +76,21 @@ describe("evrec record", function()
 		assert.equal(1, #events)
 		assert.equal(8, events[1].count)
 	end)
+
+	for _, processes in ipairs { 1, 2 } do
+		it(("counts 30 equal calls in one event of a store, by %d processes at once"):format(processes), function()
+			local store = prefix .. ".db"
+			os.execute(([[for p in $(seq %d); do
+				for i in $(seq %d); do %s lua/bin/evrec record --timeout 60 --store %s job/backup Warning Failed m; done &
+				done 2>%s.err; wait]]):format(processes, 30 / processes, interpreter, store, prefix))
+			assert.equal("", tmpfiles.read(prefix .. ".err"))
+			local counts = {}
+			for event in assert(evrec.store({ path = store }):query {}) do
+				counts[#counts + 1] = event.involvedObject.name .. " x" .. event.count
+			end
+			assert.same({ "backup x30" }, counts)
+		end)
+	end
 
 	it("records each line of standard input, and tells of those that it cannot read", function()
 		local input = [[Pod/a Normal Started one\n\nPod/b Warning Failed two words\nPod/c Normal\n]]
@@ -91,6 +113,46 @@ describe("evrec record", function()
 		assert.same({ component = "cron", host = "n1" }, event.source)
 		assert.equal("Node", event.related.kind)
 		assert.equal("Back", event.action)
+	end)
+
+	it("gives no namespace to objects of a kind that has none, whose events are in default", function()
+		assert.equal(0, (record("", "--lines", lines, "node/n1", "Warning", "NotReady", "m")))
+		assert.equal(0, (record("", "--lines", lines, "-n", "shop", "--related", "no/n1", "Pod/a", "Normal", "R", "m")))
+		local events = written()
+		assert.same({ kind = "Node", apiVersion = "v1", name = "n1" }, events[1].involvedObject)
+		assert.equal("default", events[1].metadata.namespace)
+		assert.same({ kind = "Node", apiVersion = "v1", name = "n1" }, events[2].related)
+		assert.equal("shop", events[2].involvedObject.namespace)
+		local message = "--namespace: not together with pv/x, as a PersistentVolume has no namespace; its events are in the "
+			.. "namespace default\n"
+		assert.same({ 2, "evrec: " .. message }, { record("", "--lines", lines, "-n", "shop", "pv/x", "Normal", "R", "m") })
+		assert.same({ 1, "evrec: standard input: line 2: " .. message },
+			{ record([[Pod/b Normal R m\npv/x Normal R m\n]], "--lines", lines, "-n", "shop", "-") })
+	end)
+
+	it("takes the namespace of the kubeconfig's context", function()
+		local command = require "evrec.cli.command"
+		local make, namespaces = evrec.sink.kubernetes, {}
+		write(prefix .. ".config", cjson.encode {
+			["current-context"] = "here",
+			clusters = { { name = "c", cluster = { server = "http://127.0.0.1:1" } } },
+			contexts = {
+				{ name = "here", context = { cluster = "c", namespace = "shop" } }, { name = "plain", context = { cluster = "c" } },
+			},
+		})
+		evrec.sink.kubernetes = function()
+			return evrec.sink.lua { create = function(event)
+				namespaces[#namespaces + 1] = event.metadata.namespace .. " " .. event.involvedObject.namespace
+				return true
+			end }
+		end
+		for _, given in ipairs { {}, { "-n", "other" }, { "--context", "plain" } } do
+			local words = { "record", "--kubeconfig", prefix .. ".config", "--state-file", prefix .. ".state", "Pod/a", "Normal",
+				"R", "m", (table.unpack or unpack)(given) } -- luacheck: ignore 143
+			assert.equal(0, command.run(words))
+		end
+		evrec.sink.kubernetes = make
+		assert.same({ "shop shop", "other other", "default default" }, namespaces)
 	end)
 
 	it("limits events about an object if it is told to", function()
@@ -177,12 +239,6 @@ describe("evrec record", function()
 		assert.equal(1, status)
 		assert.truthy(told:find "^evrec: standard input: line 1: type: [^\n]+\n$", told)
 	end)
-
-	local function write(path, text)
-		local file = assert(io.open(path, "wb"))
-		file:write(text)
-		file:close()
-	end
 
 	local function exists(path)
 		local file = io.open(path, "rb")

@@ -295,6 +295,14 @@ describe("kinds", function()
 		assert.equal(nil, kinds.read ".example.com")
 	end)
 
+	it("say whether their objects have a namespace", function()
+		for name, namespaced in next, { po = true, no = false, ns = false, sc = false, ["clusterroles.rbac"] = false,
+			roles = true } do
+			assert.equal(namespaced, kinds.find(name).namespaced, name)
+		end
+		assert.equal(true, kinds.read "widgets.example.com".namespaced)
+	end)
+
 	it("say whether the group was given", function()
 		local kind, with_group = kinds.find "deployment.apps"
 		assert.equal("apps/v1", kind.api_version)

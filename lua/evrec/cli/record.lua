@@ -21,7 +21,8 @@ local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends
 
 local function define_event(parser)
 	parser:group("The event",
-		parser:option("-n --namespace", "Of the object and the event."):argname "NAME":default "default",
+		parser:option("-n --namespace", "Of the object and the event; else the context's, and default for a store or lines.")
+			:argname "NAME",
 		parser:option("--component", "Who reports the event."):argname "NAME":default "evrec",
 		parser:option("--host", "Where the reporter runs."):argname "NAME",
 		parser:option("--related", "A second object that the event is about."):argname "KIND/NAME",
@@ -77,7 +78,8 @@ local function warn_of(word)
 	end
 end
 
-local function object(text, arguments, what)
+-- Reads KIND/NAME. Returns a reference; or nil and a message.
+local function reference(text, namespace, what)
 	local word, name = options.kind_and_name(text)
 	local kind = word and kinds.read(word)
 	if not kind then
@@ -85,17 +87,40 @@ local function object(text, arguments, what)
 	elseif not kind.built_in then
 		warn_of(word)
 	end
-	return { kind = kind.kind, apiVersion = kind.api_version, name = name, namespace = arguments.namespace }
+	return {
+		kind = kind.kind, apiVersion = kind.api_version, name = name, namespace = kind.namespaced and namespace or nil,
+	}
+end
+
+local function namespace_of(arguments)
+	return arguments.namespace or arguments.default_namespace
+end
+
+-- Reads the object of an event, whose namespace is also the event's. Results as of `reference`.
+local function object(text, arguments)
+	local regarding, message = reference(text, namespace_of(arguments), "OBJECT")
+	if regarding and not regarding.namespace and arguments.namespace then
+		return nil, ("--namespace: not together with %s, as a %s has no namespace; its events are in the namespace default")
+			:format(text, regarding.kind)
+	end
+	return regarding, message
+end
+
+-- Reads the related object, if there is one. Results as of `reference`.
+local function related_object(arguments)
+	if arguments.related then
+		return reference(arguments.related, namespace_of(arguments), "--related")
+	end
 end
 
 -- Records one event. Returns true; or nil, a message and the name of the failure.
 local function emit(session, arguments, words)
-	local regarding, message = object(words.object, arguments, "OBJECT")
+	local regarding, message = object(words.object, arguments)
 	if not regarding then
 		return nil, message
 	end
 	return session:emit {
-		regarding = regarding, related = arguments.related, type = words.type, reason = words.reason,
+		regarding = regarding, related = related_object(arguments), type = words.type, reason = words.reason,
 		note = words.message, action = arguments.action,
 	}
 end
@@ -189,6 +214,12 @@ local function record_one(session, arguments)
 	return session.lost and 1 or 0
 end
 
+local function check(_, message)
+	if message then
+		terminal.fail(2, message)
+	end
+end
+
 --- Runs it. Returns the command's status.
 ---@param arguments table as argparse made it
 ---@return integer
@@ -199,15 +230,13 @@ function record.run(arguments)
 	elseif arguments.object ~= "-" and not arguments.message then
 		terminal.fail(2, "expected KIND/NAME TYPE REASON MESSAGE")
 	end
-	for what, text in pairs { OBJECT = arguments.object ~= "-" and arguments.object or nil,
-		["--related"] = arguments.related } do
-		local checked, message = object(text, arguments, what)
-		if not checked then
-			terminal.fail(2, message)
-		end
-		arguments.related = what == "--related" and checked or arguments.related
+	if arguments.object ~= "-" then
+		check(object(arguments.object, arguments))
 	end
-	local session = record_session.new(arguments, record_target.choose(arguments))
+	check(related_object(arguments))
+	local make, sink_options
+	make, sink_options, arguments.default_namespace = record_target.choose(arguments)
+	local session = record_session.new(arguments, make, sink_options)
 	return (from_lines and record_lines or record_one)(session, arguments)
 end
 

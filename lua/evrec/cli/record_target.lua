@@ -92,7 +92,7 @@ local function of_file(arguments, path)
 	if path ~= "-" and check_file(path, arguments.store ~= nil) and arguments.store then
 		check_store(path, options.state_file)
 	end
-	return evrec.sink[arguments.store and path ~= "-" and "store" or "file"], options
+	return evrec.sink[arguments.store and path ~= "-" and "store" or "file"], options, "default"
 end
 
 local function of_cluster(arguments)
@@ -101,18 +101,20 @@ local function of_cluster(arguments)
 	if not ok then
 		terminal.fail(2, sources.reworded(server))
 	end
+	local namespace = kubernetes.namespace(options)
 	options.state_file = arguments.state_file
 		or ("%s/record-%s.state"):format(state_folder(), (server:gsub("[^%w.-]", "_")))
-	return evrec.sink.kubernetes, options
+	return evrec.sink.kubernetes, options, namespace
 end
 
 --- Chooses a sink by the arguments, or ends the command.
 ---@param arguments table
 ---@return fun(options: table): evrec.Sink make
 ---@return table options with a state_file, but for lines on standard output
+---@return string namespace of the objects that are recorded without -n
 function record_target.choose(arguments)
 	local path = arguments.store or arguments.lines
-	local make, options
+	local make, options, namespace
 	if arguments.store and arguments.lines then
 		terminal.fail(2, "--store: not together with --lines")
 	elseif path == "" then
@@ -123,12 +125,12 @@ function record_target.choose(arguments)
 	if path and (arguments.kubeconfig or arguments.context or #arguments.allow_exec > 0) then
 		terminal.fail(2, "--kubeconfig, --context and --allow-exec: not together with --store and --lines")
 	elseif path then
-		make, options = of_file(arguments, path)
+		make, options, namespace = of_file(arguments, path)
 	else
-		make, options = of_cluster(arguments)
+		make, options, namespace = of_cluster(arguments)
 	end
 	options.max_age = arguments.timeout > 0 and arguments.timeout or nil
-	return make, options
+	return make, options, namespace
 end
 
 return record_target
