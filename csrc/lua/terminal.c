@@ -22,11 +22,45 @@ int terminal_is(lua_State *L)
 	return 1;
 }
 
+/* Whether a line of progress is on standard error. */
+static volatile sig_atomic_t progress_shown;
+
+static void clear_progress(void)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (progress_shown) {
+		progress_shown = 0;
+		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+	}
+}
+
+int terminal_show_progress(lua_State *L)
+{
+	const char *line;
+
+	if (lua_isnoneornil(L, 1)) {
+		clear_progress();
+		return 0;
+	}
+	line = lua_pushfstring(L, "\r%s\033[K", luaL_checkstring(L, 1));
+	progress_shown = 1;
+	(void)!write(STDERR_FILENO, line, strlen(line));
+	return 0;
+}
+
+/* SA_RESETHAND has given the signal its default action back, which ends the process when the handler returns. */
+static void clear_and_end(int signal)
+{
+	clear_progress();
+	(void)raise(signal);
+}
+
 /* The programs lua and luajit turn SIGINT into an error of the script, which would be reported with a traceback. */
 int terminal_end_by_signals(lua_State *L)
 {
 	static const int signals[] = { SIGINT, SIGPIPE };
-	const struct sigaction end = { .sa_handler = SIG_DFL };
+	const struct sigaction end = { .sa_handler = clear_and_end, .sa_flags = (int)SA_RESETHAND };
 	struct sigaction now;
 
 	(void)L;

@@ -12,8 +12,14 @@
 int terminal_is(lua_State *L);
 
 /*
- * Lua: core.end_by_signals(). From now on SIGINT and SIGPIPE end the process at once, without a message; a signal that the
- * process ignores stays ignored.
+ * Lua: core.show_progress([line]). Writes a line without its end to standard error, in place of the one before; without a
+ * line clears that.
+ */
+int terminal_show_progress(lua_State *L);
+
+/*
+ * Lua: core.end_by_signals(). From now on SIGINT and SIGPIPE clear the line of progress and end the process at once, without
+ * a message; a signal that the process ignores stays ignored.
  */
 int terminal_end_by_signals(lua_State *L);
 

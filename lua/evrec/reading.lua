@@ -80,12 +80,15 @@ end
 
 -- ---- iterators ----
 
--- Waits until the reader has begun: true; or nil, message, name.
-local function begin(reader)
-	local begun, message, name
-	repeat
+-- Waits until the reader has begun: true; or nil, message, name. Calls `waiting`, if given, after each spell.
+local function begin(reader, waiting)
+	local begun, message, name = reader:begin(spell)
+	while begun == false do
+		if waiting then
+			waiting()
+		end
 		begun, message, name = reader:begin(spell)
-	until begun ~= false
+	end
 	return begun, message, name
 end
 
@@ -114,7 +117,7 @@ local function iterator(reader, timeout)
 	end
 end
 
-local function open(source, given, known, watch, called)
+local function open(source, given, known, watch, called, waiting)
 	local ok, set = pcall(prepared, source, given, known)
 	if not ok then
 		error(called .. ": " .. tostring(set), 3)
@@ -128,7 +131,7 @@ local function open(source, given, known, watch, called)
 		return nil, message, name
 	end
 	local begun
-	begun, message, name = begin(reader)
+	begun, message, name = begin(reader, waiting)
 	if not begun then
 		reader:close()
 		return nil, message, name
@@ -140,8 +143,9 @@ end
 --- Reads the events to which all filters apply: `for event, json in assert(source:query { ... }) do`.
 ---@param source evrec.Source
 ---@param given? evrec.Query
-function reading.query(source, given)
-	local iterate, second, third, reader = open(source, given, query_options, false, "source:query")
+---@param waiting? fun() is called each 0.2 s until the first event is found
+function reading.query(source, given, waiting)
+	local iterate, second, third, reader = open(source, given, query_options, false, "source:query", waiting)
 	return iterate, second, third, reader
 end
 

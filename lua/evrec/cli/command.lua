@@ -3,6 +3,7 @@ local argparse = require "argparse"
 local evrec = require "evrec"
 local core = require "evrec.core"
 
+local progress = require "evrec.cli.progress"
 local terminal = require "evrec.cli.terminal"
 
 local command = {}
@@ -72,6 +73,7 @@ local function run(subcommand, arguments)
 	elseif type(result) ~= "table" then
 		result = { status = 1, message = tostring(result) }
 	end
+	progress.clear()
 	if result.message then
 		terminal.tell(result.message)
 	end

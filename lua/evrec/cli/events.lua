@@ -6,6 +6,7 @@ local options = require "evrec.options"
 local event_arguments = require "evrec.cli.event_arguments"
 local event_output = require "evrec.cli.event_output"
 local group = require "evrec.cli.group"
+local progress = require "evrec.cli.progress"
 local sort = require "evrec.cli.sort"
 local sources = require "evrec.cli.sources"
 local stored_event = require "evrec.cli.stored_event"
@@ -37,7 +38,7 @@ end
 -- Begins a query or a watch. Returns an iterator of events as the source has them: JSON. Deleted events are left out.
 -- The counter, if there is one, counts them.
 local function texts(begin, source, query, counter)
-	local ok, next_event, message = pcall(begin, source, query)
+	local ok, next_event, message = pcall(begin, source, query, counter and counter.look)
 	if not ok then
 		failed(2, next_event) -- only misuse is raised
 	elseif not next_event then
@@ -140,6 +141,7 @@ end
 -- ---- printing ----
 
 local function tell_nothing(namespace)
+	progress.clear()
 	io.stderr:write(namespace and ("No events found in %s namespace.\n"):format(terminal.cell(namespace))
 		or "No events found.\n")
 end
@@ -253,11 +255,6 @@ local function list_and_watch(source, query, arguments, output, counter)
 	end
 end
 
--- Whether the first line is printed after the last event was read; else progress would stand among the lines.
-local function waits(arguments)
-	return not arguments.output or arguments.output == "wide" or arguments.output == "html" or arguments.sort_by ~= nil
-end
-
 local function nothing() end
 
 --- Runs it. Returns the command's status.
@@ -276,7 +273,7 @@ function events.run(arguments)
 	end
 	local clock = evrec.clock()
 	local settings = settings_of(arguments, namespace, clock)
-	local counter = waits(arguments) and terminal.progress(clock, "events read")
+	local counter = progress.new(clock, "events found")
 	if arguments.group then
 		query.order, query.limit = "newest", arguments.limit
 		local count = print_groups(texts(source.query, source, query, counter), arguments, settings)

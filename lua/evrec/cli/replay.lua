@@ -108,9 +108,7 @@ function replay.results(path, given, silent_after)
 	if not ok then
 		terminal.fail(2, (run:gsub("^.-evrec%.replay: ", "")))
 	end
-	local progress = terminal.progress(evrec.clock(), "pieces replayed")
-	source:feed(run, progress)
-	progress.clear()
+	source:feed(run)
 	local result, message = run:finish()
 	if not result then
 		terminal.fail(1, message)

@@ -1,12 +1,13 @@
--- The terminal: text of strangers made harmless, colours, progress, and the command's own messages.
+-- The terminal: text of strangers made harmless, colours, and the command's own messages.
 local core = require "evrec.core"
 
 local columns = require "evrec.cli.columns"
 local controls = require "evrec.cli.controls"
+local progress = require "evrec.cli.progress"
 
 local terminal = {}
 
-local STDOUT, STDERR = 1, 2 -- file descriptors
+local STDOUT = 1 -- file descriptor
 
 -- ---- text of strangers ----
 
@@ -94,6 +95,7 @@ end
 --- Writes to standard output, or ends the command.
 ---@param text string
 function terminal.write(text)
+	progress.before_output()
 	check(io.stdout:write(text))
 end
 
@@ -137,38 +139,8 @@ end
 --- Prints a message for people, one line that holds nothing a terminal obeys.
 ---@param message string
 function terminal.tell(message)
+	progress.clear()
 	io.stderr:write("evrec: ", (terminal.neutral(message):gsub("%s*\n%s*", ". ")), "\n")
-end
-
--- ---- progress ----
-
-local QUIET, INTERVAL, EACH = 1, 0.2, 500 -- seconds until the first line, and between two; calls between two looks
-
---- Makes a counter that shows itself on a terminal, on standard error, if counting takes long.
----@param clock { now: fun(self): number }
----@param what string such as "events read"
-function terminal.progress(clock, what)
-	local counter = { count = 0 }
-	if not core.is_terminal(STDERR) then
-		function counter.add() end
-		counter.clear = counter.add
-		return counter
-	end
-	local shown, due = false, clock:now() + QUIET
-	function counter.add()
-		counter.count = counter.count + 1
-		if counter.count % EACH == 0 and clock:now() >= due then
-			io.stderr:write(("\r%d %s"):format(counter.count, what))
-			shown, due = true, clock:now() + INTERVAL
-		end
-	end
-	function counter.clear()
-		if shown then
-			io.stderr:write "\r\27[K"
-			shown = false
-		end
-	end
-	return counter
 end
 
 return terminal

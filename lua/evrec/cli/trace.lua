@@ -10,9 +10,11 @@
 -- All but the first went through a correlator before, which has left occurrences out: the counts of a replay are lower
 -- bounds then.
 local cjson = require "cjson"
+local evrec = require "evrec"
 
 local json_stream = require "evrec.cli.json_stream"
 local occurrences = require "evrec.cli.occurrences"
+local progress = require "evrec.cli.progress"
 local stored_event = require "evrec.cli.stored_event"
 local terminal = require "evrec.cli.terminal"
 
@@ -37,14 +39,25 @@ local function fail(self, message)
 	terminal.fail(1, ("%s: %s"):format(self.name, message))
 end
 
--- Returns the next bytes of the file, first the ones that look_at_first has read; nil at the end.
+-- Returns the next bytes of the file; nil at the end.
+local function read_chunk(self)
+	local chunk, message = self.file:read(CHUNK)
+	if chunk then
+		self.counter.add(#chunk)
+	else
+		self.counter.clear()
+	end
+	return chunk, message
+end
+
+-- The same, but first the bytes that look_at_first has read.
 local function next_chunk(self)
 	local chunk = self.looked_at
 	if chunk then
 		self.looked_at = nil
 		return chunk
 	end
-	return self.file:read(CHUNK)
+	return (read_chunk(self))
 end
 
 local function decode(self, text)
@@ -79,7 +92,7 @@ end
 local function look_at_first(self)
 	local pieces = {}
 	local text, message = json_stream.values(function()
-		local chunk, why = self.file:read(CHUNK)
+		local chunk, why = read_chunk(self)
 		if why then
 			fail(self, (why:gsub("^Is", "is")))
 		elseif not pieces[1] and chunk and chunk:sub(1, #SQLITE) == SQLITE then
@@ -105,6 +118,7 @@ function trace.open(path)
 	if not self.file then
 		terminal.fail(1, message)
 	end
+	self.counter = progress.new(evrec.clock(), "MiB read", 1048576)
 	local first = look_at_first(self)
 	if first:sub(1, #START) == START then
 		self.form, self.header = "trace", decode(self, first)
@@ -207,13 +221,11 @@ end
 
 --- Gives all to a replay. Ends the command if it cannot.
 ---@param replay table of evrec.replay
----@param progress { add: fun(), clear: fun() }
-function trace:feed(replay, progress)
+function trace:feed(replay)
 	local ok, message
 	if self.form == "trace" then
 		for chunk in next_chunk, self do
 			ok, message = replay:feed(chunk)
-			progress.add()
 			if not ok then
 				fail(self, message)
 			end
@@ -223,13 +235,15 @@ function trace:feed(replay, progress)
 	local found = occurrences.new()
 	self.unknown = 0
 	readers[self.form](self, found)
+	local counter = progress.new(evrec.clock(), "occurrences replayed")
 	for event, time in found:each() do
 		ok, message = replay:add(event, time)
-		progress.add()
+		counter.add()
 		if not ok then
 			fail(self, message)
 		end
 	end
+	counter.clear()
 	self.reconstructed = found.reconstructed
 end
 
