@@ -61,6 +61,7 @@ build = {
 		["evrec.cli.serve"] = "lua/evrec/cli/serve.lua",
 		["evrec.cli.sort"] = "lua/evrec/cli/sort.lua",
 		["evrec.cli.sources"] = "lua/evrec/cli/sources.lua",
+		["evrec.cli.stages"] = "lua/evrec/cli/stages.lua",
 		["evrec.cli.stored_event"] = "lua/evrec/cli/stored_event.lua",
 		["evrec.cli.terminal"] = "lua/evrec/cli/terminal.lua",
 		["evrec.cli.trace"] = "lua/evrec/cli/trace.lua",

@@ -106,9 +106,13 @@ int read_parse_time(lua_State *L)
 	int64_t ns;
 
 	text.data = luaL_checklstring(L, 1, &text.len);
-	if (evrec_rfc3339_parse(text, &ns)) {
-		seconds_push(L, ns);
-	} else {
+	if (!evrec_rfc3339_parse(text, &ns)) {
+		lua_pushnil(L);
+		return 1;
+	}
+	seconds_push(L, ns);
+	/* A double rounds the last times before 2^63 ns up to that. */
+	if (!evrec_seconds_to_ns((double)lua_tonumber(L, -1), &ns)) {
 		lua_pushnil(L);
 	}
 	return 1;

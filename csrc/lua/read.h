@@ -28,7 +28,7 @@ int source_open_suppressions(lua_State *L);
 int source_open_occurrences(lua_State *L);
 /* Lua: core.cluster_get(source, path, timeout) -> text; or nil, message, name */
 int source_get(lua_State *L);
-/* Lua: core.parse_time(text) -> seconds since 1970, or nil if the text is no RFC 3339 */
+/* Lua: core.parse_time(text) -> seconds since 1970, or nil if the text is no RFC 3339, or the time fits no double */
 int read_parse_time(lua_State *L);
 
 #pragma GCC visibility pop

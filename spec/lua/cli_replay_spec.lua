@@ -106,67 +106,6 @@ describe("replaying", function()
 		end)
 	end)
 
-	it("is explained by a store, which draws the suppressed spans", function()
-		local store = path .. ".db"
-		local _, _, stats = silent_cronjob.play(nil, nil, store, { suppressions = true })
-		local output, told, status = run("explain", "cj/hello", "--store", store)
-		local nothing = { run("explain", "cj/hello", "-n", "shop", "--store", store) }
-		local page = run("events", "--store", store, "-A", "-o", "html")
-		local filtered = run("events", "--store", store, "-A", "-o", "html", "--controller", "cronjob-controller")
-		for _, suffix in ipairs { "", "-wal", "-shm" } do
-			os.remove(store .. suffix)
-		end
-		assert.equal(0, status, told)
-		assert.truthy(output:find "^By the suppressions in the event store ")
-		local sum = 0
-		for count in output:gmatch "\nrate_limited +(%d+) " do
-			sum = sum + tonumber(count)
-		end
-		assert.equal(stats.rate_limited, sum)
-		assert.truthy(output:find "rate_limited +%d+ +SuccessfulDelete +Normal .*Deleted job hello%-37")
-		assert.equal(1, nothing[3])
-		assert.truthy(nothing[2]:find "needs the option suppressions = true")
-		assert.truthy(page:find('"why":"rate_limited"', 1, true))
-		assert.is_nil(filtered:find('"why"', 1, true))
-	end)
-
-	it("is explained by the owner of a share", function()
-		write(([[
-			local evrec = require "evrec"
-			local b = evrec.broadcaster { share = "@%s", drive = "poll", correlator = { burst_size = 1, qps = 0 } }
-			b:start_recording_to_sink(evrec.sink.file { path = "/dev/null" })
-			return b]]):format(path))
-		local nobody = { run("explain", "po/web-0", "--share", path) }
-		assert.equal(1, nobody[3])
-		assert.truthy(nobody[2]:find "no process writes the events of this share")
-		local owner = assert(io.popen(([[%s -e '
-			local b = dofile "%s"
-			local r = b:new_recorder { component = "test" }
-			for i = 1, 5 do
-				r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Normal", "Started", "m" .. i)
-			end
-			b:poll()
-			io.stdout:write "ready\n"
-			io.stdout:flush()
-			local clock = require("evrec").clock()
-			local deadline = clock:now() + 20
-			while clock:now() < deadline and not io.open("%s.end") do
-				b:poll()
-			end
-			b:shutdown(1)' ]]):format(interpreter, path, path)))
-		assert.equal("ready", owner:read "*l")
-		local output, told, status = run("explain", "po/web-0", "--share", path)
-		local other = { run("explain", "po/web-1", "--share", path) }
-		io.open(path .. ".end", "w"):close()
-		owner:close()
-		os.remove(path .. ".end")
-		assert.equal(0, status, told)
-		assert.truthy(output:find "file +rate_limited +4 +Started +Normal")
-		assert.equal(1, other[3])
-		assert.equal("", other[1])
-		assert.truthy(other[2]:find "no event of po/web%-1 was suppressed lately")
-	end)
-
 	describe("a random trace", function()
 		local function play(seed)
 			math.randomseed(seed)
@@ -383,6 +322,7 @@ describe("replaying", function()
 			{ 2, "spam_key", "replay", TRACES .. "list.json", "--spam-key", "reasons" },
 			{ 2, "%-%-qps", "replay", TRACES .. "list.json", "--qps", "fast" },
 			{ 2, "%-%-trace, %-%-share or %-%-store", "explain", "pod/a" },
+			{ 2, "%-%-silent%-after: only together with %-%-trace", "explain", "pod/a", "--store", "s", "--silent-after", "1m" },
 			{ 1, "No such file", "explain", "pod/a", "--store", path .. ".none" },
 			{ 2, "KIND/NAME", "explain", "pod", "--trace", path },
 			{ 2, "FILE", "lint" },

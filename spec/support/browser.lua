@@ -33,12 +33,40 @@ function browser.dom(page, fragment)
 	return run(page, fragment, "--dump-dom")
 end
 
+-- A page that opens another one in a frame, and shows what a script finds there as its own text.
+local FRAME = [[
+<!doctype html><meta charset="utf-8"><iframe src="%s" style="border: 0; width: %dpx; height: 2000px"></iframe>
+<pre></pre><script>
+const frame = document.querySelector("iframe");
+frame.onload = () => {
+  const page = frame.contentDocument;
+  document.querySelector("pre").textContent = String(%s);
+};
+</script>
+]]
+
+--- Returns the value of an expression of JavaScript, in which `page` is the document of a page, as a text.
+---@param page string HTML
+---@param width integer of the page, in pixels
+---@param expression string
+---@param fragment? string of the page's address
+---@return string
+function browser.value(page, width, expression, fragment)
+	local _, write, remove = tmpfiles.new()
+	local address = "file://" .. write("html", page) .. (fragment and "#" .. fragment or "")
+	local dom = run(FRAME:format(address, width, expression), nil,
+		"--disable-web-security --allow-file-access-from-files --dump-dom")
+	remove()
+	return dom:match "<pre>(.*)</pre>"
+end
+
 --- Takes a picture of a page.
 ---@param page string HTML
 ---@param scheme "light"|"dark"
 ---@param path string of the PNG file
-function browser.screenshot(page, scheme, path)
-	run(page, nil, ("--window-size=1280,900 --blink-settings=preferredColorScheme=%d --screenshot=%s"):format(
+---@param fragment? string of the page's address
+function browser.screenshot(page, scheme, path, fragment)
+	run(page, fragment, ("--window-size=1280,900 --blink-settings=preferredColorScheme=%d --screenshot=%s"):format(
 		scheme == "dark" and 0 or 1, path))
 end
 

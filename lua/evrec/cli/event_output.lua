@@ -106,6 +106,7 @@ local function page_of(settings)
 			settings.write(html.page {
 				title = settings.title,
 				subtitle = settings.subtitle,
+				hatched = items.HATCHED,
 				views = { { name = "events", events = found, suppressed = settings.suppressed() } },
 			})
 		end,

@@ -146,13 +146,32 @@ local function tell_nothing(namespace)
 		or "No events found.\n")
 end
 
+local function utc(seconds)
+	return os.date("!%Y-%m-%d %H:%M:%S UTC", math.floor(seconds))
+end
+
+local function as_given(value)
+	return value
+end
+
+-- The filters with their words on a page.
+local FILTERS = {
+	{ "for_object", "for", as_given }, { "mentions", "mentions", as_given },
+	{ "types", "types", function(types) return table.concat(types, ", ") end }, { "reason", "reason", as_given },
+	{ "action", "action", as_given }, { "controller", "controller", as_given }, { "instance", "instance", as_given },
+	{ "since", "since", utc }, { "before", "before", utc }, { "field_selector", "fields", as_given },
+	{ "limit", "the newest", as_given },
+}
+
 -- The title of a page; and a line that names its source, its time and its filters.
 local function heading(arguments, namespace, clock)
-	local subtitle = { ("from %s, read %s UTC"):format(sources.describe(arguments),
-		os.date("!%Y-%m-%d %H:%M:%S", math.floor(clock:now()))) }
-	for _, name in ipairs { "for_object", "mentions", "reason", "action", "controller", "instance", "field_selector" } do
-		if arguments[name] then
-			subtitle[#subtitle + 1] = ("%s %s"):format((name:gsub("_.*", "")), arguments[name])
+	local subtitle = { ("from %s, read %s"):format(sources.describe(arguments), utc(clock:now())) }
+	local values = event_arguments.query(arguments)
+	values.limit = arguments.limit
+	for _, filter in ipairs(FILTERS) do
+		local value = values[filter[1]]
+		if value then
+			subtitle[#subtitle + 1] = ("%s %s"):format(filter[2], filter[3](value))
 		end
 	end
 	return namespace and "Events in " .. namespace or "Events", table.concat(subtitle, "; ")

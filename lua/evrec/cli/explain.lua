@@ -9,10 +9,14 @@ local replay = require "evrec.cli.replay"
 local replay_table = require "evrec.cli.replay_table"
 local serve = require "evrec.cli.serve"
 local sources = require "evrec.cli.sources"
+local stages = require "evrec.cli.stages"
+local stored_event = require "evrec.cli.stored_event"
 local terminal = require "evrec.cli.terminal"
 local values = require "evrec.cli.values"
 
 local explain = {}
+
+local SILENT_AFTER = 600 -- seconds, unless --silent-after says otherwise
 
 -- The default key of the spam filter, and the reason.
 local BY_REASON = "source.component,source.host,involvedObject.kind,involvedObject.namespace,involvedObject.name,"
@@ -41,8 +45,8 @@ function explain.define(parser)
 		parser:option("--share", "The file of evrec serve, which returns a broadcaster with the option share: its owner is "
 			.. "asked."):argname "FILE",
 		parser:option("--store", "An event store, a file that evrec.sink.store wrote."):argname "PATH")
-	parser:option("--silent-after", "A reason that goes on for longer than this after its last write is lost.", "10m")
-		:argname "TIME":convert(values.duration "--silent-after")
+	parser:option("--silent-after", "With --trace: a reason that goes on for longer than this after its last write is "
+		.. "lost (default: 10m)."):argname "TIME":convert(values.duration "--silent-after")
 end
 
 -- ---- the object ----
@@ -55,6 +59,45 @@ local function matcher(arguments)
 		return object.name == name and object.kind and object.kind:lower() == kind
 			and (not arguments.namespace or object.namespace == arguments.namespace)
 	end
+end
+
+-- ---- buckets of tokens ----
+
+-- The key of a group: the one that a callback chose, or the default one.
+local function key_of(group)
+	return group.key or replay_table.source_key(group)
+end
+
+-- Tells by which key a group of occurrences has tokens, and which other reasons are known to take them. `in_words`
+-- returns the key of a group.
+local function bucket(group, found, in_words)
+	local key, reasons, seen = in_words(group), {}, { [group.reason] = true }
+	for _, other in ipairs(found) do
+		if not seen[other.reason] and in_words(other) == key then
+			seen[other.reason] = true
+			reasons[#reasons + 1] = other.reason
+		end
+	end
+	if #reasons == 0 then
+		return ("No other reason is known to take tokens from its bucket (%s)"):format(key)
+	end
+	return ("Its bucket (%s) is also that of %s"):format(key, table.concat(reasons, ", "))
+end
+
+-- Prints why groups of the stage "rate_limited" were suppressed.
+local function print_limited(found)
+	for _, group in ipairs(found) do
+		if group.stage == "rate_limited" then
+			terminal.write_prose(("%s: %d occurrences were %s, as there was no token for them. %s."):format(group.reason,
+				group.suppressed, stages.word(group.stage), bucket(group, found, key_of)))
+		end
+	end
+end
+
+-- A group as replay_table names it, of an object as broadcaster:explain, notes and events have it.
+local function group_of(object, fields)
+	fields.kind, fields.namespace, fields.name = object.kind or "", object.namespace or "", object.name or ""
+	return fields
 end
 
 -- ---- from a trace ----
@@ -87,25 +130,11 @@ local function print_groups(found)
 	terminal.write_rows(rows)
 end
 
--- The other reasons that take tokens from the same bucket.
-local function sharers(group, found, variant)
-	local key, reasons = replay_table.spam_key(group, variant), {}
-	for _, other in ipairs(found) do
-		if other ~= group and other.reason ~= group.reason and replay_table.spam_key(other, variant) == key then
-			reasons[#reasons + 1] = other.reason
-		end
-	end
-	return key, reasons
-end
-
 local function print_why(lost, found, variant)
 	local group, tally = lost.group, lost.group.variants[1]
-	local key, reasons = sharers(group, found, variant)
-	local text = ("%s: %d of %d occurrences are lost, as there was no token for them"):format(group.reason, tally.unseen,
-		group.count)
-	if #reasons > 0 then
-		text = text .. (". Its bucket (%s) is also that of %s"):format(key, table.concat(reasons, ", "))
-	end
+	local text = ("%s: %d of %d occurrences are lost, as there was no token for them. %s"):format(group.reason,
+		tally.unseen, group.count,
+		bucket(group, found, function(other) return replay_table.spam_key(other, variant) end))
 	if #lost.cured_by > 0 then
 		text = text .. ". A spam_key_func that adds the reason shows it"
 	end
@@ -113,7 +142,8 @@ local function print_why(lost, found, variant)
 end
 
 local function explain_trace(arguments)
-	local result = replay.results(arguments.trace, { { spam_key = BY_REASON } }, arguments.silent_after)
+	local silent_after = arguments.silent_after or SILENT_AFTER
+	local result = replay.results(arguments.trace, { { spam_key = BY_REASON } }, silent_after)
 	local found, any = select(result.groups, matcher(arguments)), false
 	if #found == 0 then
 		terminal.tell(("no event of %s was recorded"):format(arguments.object))
@@ -134,12 +164,26 @@ local function explain_trace(arguments)
 	end
 	if not any then
 		terminal.write(("No reason went on for longer than %s without a write.\n"):format(
-			age.of_seconds(arguments.silent_after)))
+			age.of_seconds(silent_after)))
 	end
 	return 0
 end
 
 -- ---- from the owner of a share ----
+
+-- The groups of a sink's suppressed events.
+local function explained_groups(suppressed)
+	local groups = {}
+	for i, s in ipairs(suppressed) do
+		local key = s.spam_key
+		groups[i] = group_of(s.object, {
+			reason = s.reason or "", type = s.type or "", stage = s.stage, suppressed = s.count,
+			component = type(key) == "table" and (key.component or key.reportingComponent) or nil,
+			key = type(key) == "string" and key or nil,
+		})
+	end
+	return groups
+end
 
 local function explain_share(arguments)
 	local broadcaster, message = serve.load(arguments.share)
@@ -156,14 +200,17 @@ local function explain_share(arguments)
 		terminal.fail(1, ("%s: no process writes the events of this share"):format(arguments.share))
 	end
 	local rows = { { "SINK", "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "NEXT TOKEN", "MESSAGE" } }
-	local matches = matcher(arguments)
-	for _, sink in ipairs(sinks) do
+	local matches, by_sink = matcher(arguments), {}
+	for i, sink in ipairs(sinks) do
+		local found = {}
 		for _, s in ipairs(sink.suppressed) do
 			if matches(s.object) then
-				rows[#rows + 1] = { sink.name, s.stage, s.cause or "", ("%d"):format(s.count), s.reason, s.type or "",
+				found[#found + 1] = s
+				rows[#rows + 1] = { sink.name, stages.word(s.stage), s.cause or "", ("%d"):format(s.count), s.reason, s.type or "",
 					s.next_token_in and age.of_seconds(s.next_token_in) or "", s.message or "" }
 			end
 		end
+		by_sink[i] = explained_groups(found)
 	end
 	if #rows == 1 then
 		terminal.tell(("no event of %s was suppressed lately"):format(arguments.object))
@@ -171,6 +218,10 @@ local function explain_share(arguments)
 	end
 	terminal.write(terminal.cell(("By the process that writes for %s."):format(arguments.share)) .. "\n\n")
 	terminal.write_rows(rows)
+	terminal.write "\n"
+	for _, groups in ipairs(by_sink) do
+		print_limited(groups)
+	end
 	return 0
 end
 
@@ -196,9 +247,57 @@ local function sums_of(suppressions, matches)
 	return sums, lost
 end
 
+-- The groups of the events that the store has of the object, one for each reason and type: they take tokens, too.
+local function written_groups(source, arguments)
+	local groups, seen = {}, {}
+	for _, json in assert(source:query { for_object = arguments.object, namespace = arguments.namespace }) do
+		local event = stored_event.decode(json)
+		local group = group_of(stored_event.part(event, "involvedObject"), {
+			reason = stored_event.text(event, "reason"), type = stored_event.text(event, "type"),
+			component = (stored_event.reporter(event)),
+		})
+		local key = key_of(group) .. "\n" .. group.reason
+		if not seen[key] then
+			seen[key], groups[#groups + 1] = true, group
+		end
+	end
+	return groups
+end
+
+-- A note has no source. Returns that of the written events with its reason, else the only one of its object and type.
+local function component_of(group, written)
+	local only, several
+	for _, other in ipairs(written) do
+		if other.namespace == group.namespace and other.type == group.type then
+			if other.reason == group.reason then
+				return other.component
+			end
+			only, several = other.component, several or only and only ~= other.component
+		end
+	end
+	return not several and only or nil
+end
+
+-- The groups of the sums, and those of the written events behind them.
+local function stored_groups(source, sums, arguments)
+	local groups, written = {}, written_groups(source, arguments)
+	for i, sum in ipairs(sums) do
+		groups[i] = group_of(sum.object, {
+			reason = sum.reason, type = sum.type, stage = sum.stage, suppressed = sum.count,
+			key = sum.key ~= "" and sum.key or nil,
+		})
+		groups[i].component = component_of(groups[i], written)
+	end
+	for _, group in ipairs(written) do
+		groups[#groups + 1] = group
+	end
+	return groups
+end
+
 local function explain_store(arguments)
 	local _, name = options.kind_and_name(arguments.object)
-	local suppressions, message = sources.open({ store = arguments.store }):suppressions { for_object = { name = name } }
+	local source = sources.open { store = arguments.store }
+	local suppressions, message = source:suppressions { for_object = { name = name } }
 	if not suppressions then
 		terminal.fail(1, message)
 	end
@@ -206,7 +305,7 @@ local function explain_store(arguments)
 	local rows = { { "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "FIRST", "LAST", "MESSAGE" } }
 	local now = evrec.clock():now()
 	for i, sum in ipairs(sums) do
-		rows[i + 1] = { sum.stage, sum.cause, ("%d"):format(sum.count), sum.reason, sum.type,
+		rows[i + 1] = { stages.word(sum.stage), sum.cause, ("%d"):format(sum.count), sum.reason, sum.type,
 			age.of_seconds(now - sum.first), age.of_seconds(now - sum.last), sum.message }
 	end
 	if #sums > 0 or lost > 0 then
@@ -214,6 +313,8 @@ local function explain_store(arguments)
 	end
 	if #sums > 0 then
 		terminal.write_rows(rows)
+		terminal.write "\n"
+		print_limited(stored_groups(source, sums, arguments))
 	end
 	if lost > 0 then
 		terminal.write(("\nThe store lacks %d notes, perhaps some of this object.\n"):format(lost))
@@ -230,6 +331,9 @@ end
 ---@param arguments table
 ---@return integer
 function explain.run(arguments)
+	if arguments.silent_after and not arguments.trace then
+		terminal.fail(2, "--silent-after: only together with --trace")
+	end
 	if arguments.trace then
 		return explain_trace(arguments)
 	elseif arguments.share then

@@ -6,13 +6,17 @@ local occurrences = {}
 occurrences.__index = occurrences
 
 local COMBINED = "(combined from similar events): "
+local MOST = 100000 -- occurrences that are replayed of one count
+
+--- The most occurrences that are replayed of one count.
+occurrences.MOST = MOST
 
 function occurrences.new()
 	return setmetatable({
-		spans = {}, -- { event =, at =, step =, left = }: `left` occurrences, the first of them at `at`
+		spans = {}, -- { event =, at =, step =, last =, left = }: `left` occurrences from `at` to `last`
 		known = {}, -- by namespace and name: the event's count and last time until now
-		count = 0,
 		reconstructed = 0, -- occurrences whose time is not known
+		left_out = 0, -- occurrences beyond the bound of their count
 	}, occurrences)
 end
 
@@ -42,26 +46,27 @@ function occurrences.fields(object)
 	}
 end
 
-local function number(value)
-	return type(value) == "number" and value or nil
-end
-
 --- Returns the count of an event, and the times of its first and last occurrence as far as it has them.
 ---@param object table of core/v1, as decoded from JSON
 ---@return integer count, number? first, number? last seconds since 1970
 function occurrences.times(object)
 	local series, time_of = stored_event.series(object) or {}, stored_event.time
-	local count = number(series.count) or number(object.count) or 1
+	local count = stored_event.whole(series.count) or stored_event.whole(object.count) or 1
 	local time = time_of(object, "eventTime")
 	local first = time or time_of(object, "firstTimestamp")
 	local last = time_of(series, "lastObservedTime") or time_of(object, "lastTimestamp") or time
-	return math.max(count, 1), first or last, last or first
+	return count, first or last, last or first
 end
 
--- Spreads `left` occurrences evenly, the first one at `at`.
-local function add_span(self, event, at, step, left)
-	self.spans[#self.spans + 1] = { event = event, at = at, step = step, left = left, order = #self.spans }
-	self.count = self.count + left
+-- Spreads occurrences evenly from `first` to `last`. The times of `known` of them are known.
+local function add_span(self, event, first, last, count, known)
+	local left = math.min(count, MOST)
+	self.spans[#self.spans + 1] = {
+		event = event, at = first, step = left > 1 and (last - first) / (left - 1) or 0, last = last, left = left,
+		order = #self.spans,
+	}
+	self.left_out = self.left_out + count - left
+	self.reconstructed = self.reconstructed + math.max(left - known, 0)
 end
 
 --- Takes an event as a server has it by now.
@@ -73,13 +78,10 @@ function occurrences:observe(fields, count, first, last)
 	local key = ("%s/%s"):format(fields.metadata.namespace, fields.metadata.name)
 	local before = self.known[key]
 	if before and count > before.count then
-		local more = count - before.count
-		local step = math.max(last - before.last, 0) / more
-		add_span(self, fields, before.last + step, step, more)
-		self.reconstructed = self.reconstructed + more - 1
+		local more, until_last = count - before.count, math.max(last - before.last, 0)
+		add_span(self, fields, before.last + until_last / more, before.last + until_last, more, 1)
 	elseif not before or (count < before.count and first > before.last) then
-		add_span(self, fields, first, count > 1 and math.max(last - first, 0) / (count - 1) or 0, count)
-		self.reconstructed = self.reconstructed + math.max(count - 2, 0)
+		add_span(self, fields, first, math.max(last, first), count, 2)
 	else
 		return
 	end
@@ -128,9 +130,11 @@ function occurrences:each()
 		if not span then
 			return nil
 		end
-		local event, time = span.event, span.at
+		local event, time = span.event, math.min(span.at, span.last) -- which rounding may pass
 		span.at, span.left = span.at + span.step, span.left - 1
-		if span.left == 0 then
+		if span.left == 1 then
+			span.at = span.last
+		elseif span.left == 0 then
 			heap[1] = heap[#heap]
 			heap[#heap] = nil
 		end

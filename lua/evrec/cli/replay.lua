@@ -121,7 +121,7 @@ function replay.results(path, given, silent_after)
 	told.source, told.form, told.description = source.name, source.form, source:description()
 	told.lower_bound = source.form ~= "trace"
 	told.exact = not told.lower_bound and told.lost == 0 and told.malformed == 0
-	told.reconstructed, told.unknown = source.reconstructed, source.unknown
+	told.reconstructed, told.left_out, told.unknown = source.reconstructed, source.left_out, source.unknown
 	sum_up(result, silent_after)
 	result.lost = find_lost(result.groups, silent_after)
 	return result
@@ -142,12 +142,13 @@ local function with_places(result)
 end
 
 local function page(result)
-	local told = result.trace
+	local told, html_variants = result.trace, require "evrec.cli.html.variants"
 	return require "evrec.cli.html.page".page {
 		title = "The events that each variant shows",
-		subtitle = ("%s, %s: %s; hatched spans were suppressed"):format(told.source, told.description,
-			told.exact and "exact" or told.lower_bound and "lower bounds" or "not exact"),
-		views = require "evrec.cli.html.variants".views(result),
+		subtitle = ("%s, %s: %s; hatched spans were held back"):format(told.source, told.description,
+			replay_table.exactness(told)),
+		hatched = html_variants.HATCHED,
+		views = html_variants.views(result),
 	}
 end
 

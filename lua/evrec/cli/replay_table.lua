@@ -1,5 +1,7 @@
 -- Prints the results of a replay for people.
 local age = require "evrec.cli.age"
+local occurrences = require "evrec.cli.occurrences"
+local stages = require "evrec.cli.stages"
 local terminal = require "evrec.cli.terminal"
 local variants = require "evrec.cli.variants"
 
@@ -74,6 +76,10 @@ function replay_table.exactness(trace)
 		if trace.reconstructed > 0 then
 			text = text .. ("; the times of %d occurrences are reconstructed"):format(trace.reconstructed)
 		end
+		if trace.left_out > 0 then
+			text = text .. ("; %d occurrences are left out, as at most %d of one count are replayed"):format(trace.left_out,
+				occurrences.MOST)
+		end
 		return trace.unknown and trace.unknown > 0
 			and text .. ("; %d patches of unknown events are left out"):format(trace.unknown) or text
 	elseif trace.exact then
@@ -141,11 +147,11 @@ local function suppressed_by(result)
 		for _, group in ipairs(result.groups) do
 			local tally = group.variants[i]
 			if tally.rate_limited > 0 then
-				rows[#rows + 1] = { i, "rate limited", tally.rate_limited, group,
+				rows[#rows + 1] = { i, stages.word "rate_limited", tally.rate_limited, group,
 					replay_table.spam_key(group, variant) }
 			end
 			if tally.aggregated > 0 then
-				rows[#rows + 1] = { i, "combined", tally.aggregated, group,
+				rows[#rows + 1] = { i, stages.word "aggregated", tally.aggregated, group,
 					("%s, %s"):format(replay_table.source_key(group), group.reason) }
 			end
 		end

@@ -63,9 +63,22 @@ function stored_event.series(event)
 	return type(event.series) == "table" and event.series or nil
 end
 
+local MOST = 2147483647 -- the largest count of the API, an int32
+
+--- Returns a count as a whole number from 1 on, as large as the API's counts may be; nil if the value is no number.
+---@param value any
+---@return integer?
+function stored_event.whole(value)
+	if type(value) ~= "number" then
+		return nil
+	end
+	return value >= 1 and math.floor(math.min(value, MOST)) or 1 -- NaN is not >= 1
+end
+
 --- Returns the number of occurrences that an event stands for.
+---@return integer
 function stored_event.count(event)
-	return math.max(1, stored_event.number(stored_event.series(event) or event, "count"))
+	return stored_event.whole((stored_event.series(event) or event).count) or 1
 end
 
 --- Returns the time of the last occurrence as `kubectl events` sorts by it: of the series, else lastTimestamp, else

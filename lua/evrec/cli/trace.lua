@@ -244,7 +244,7 @@ function trace:feed(replay)
 		end
 	end
 	counter.clear()
-	self.reconstructed = found.reconstructed
+	self.reconstructed, self.left_out = found.reconstructed, found.left_out
 end
 
 -- The events that a trace defines; the lines of their further occurrences are short, and end with a digit.

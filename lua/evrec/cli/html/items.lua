@@ -1,4 +1,5 @@
 -- Makes the items of a page from events of the Kubernetes API, and from suppressions of a store.
+local stages = require "evrec.cli.stages"
 local stored_event = require "evrec.cli.stored_event"
 
 local items = {}
@@ -33,6 +34,13 @@ function items.of_event(event)
 	}
 end
 
+-- The stages whose occurrences may be in no count, and their fate. Combined and merged ones are in the count of an
+-- event that is written.
+local HATCHED = { rate_limited = "held back", dropped = "dropped" }
+
+--- What hatched spans mean, for a page with suppressions of a store.
+items.HATCHED = "held back for a time by the rate limit, so that \195\151N of a later write may have them; or dropped"
+
 local function of_suppression(note)
 	local object = note.object
 	return {
@@ -43,21 +51,23 @@ local function of_suppression(note)
 		first = milliseconds(note.first),
 		last = milliseconds(note.last),
 		count = note.count,
-		why = joined(": ", note.stage, note.cause),
+		fate = HATCHED[note.stage],
+		why = joined(": ", stages.word(note.stage), note.cause),
 	}
 end
 
 -- A store has suppressions by minute. Suppressions of one kind with less than two minutes between them are one span.
 local GAP = 120000
 
---- Makes items of suppressions, which come as `source:suppressions` of a store gives them: the newest first.
+--- Makes items of the suppressions that are hatched. They come as `source:suppressions` of a store gives them, the
+--- newest first.
 ---@param suppressions fun(): table?
 ---@param wanted fun(note: table): boolean
 ---@return evrec.html.item[]
 function items.of_suppressions(suppressions, wanted)
 	local spans, latest = {}, {}
 	for note in suppressions do
-		if note.stage ~= "lost" and wanted(note) then
+		if HATCHED[note.stage] and wanted(note) then
 			local item = of_suppression(note)
 			local key = table.concat({ item.namespace, item.object, item.type, item.reason, item.why }, "\n")
 			local span = latest[key]

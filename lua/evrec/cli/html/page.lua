@@ -10,8 +10,8 @@ local style = require "evrec.cli.html.style"
 local html = {}
 
 -- SHA-256 in base64. A test computes them, and prints the right ones if these are wrong.
-local STYLE_HASH = "sha256-kO636GVhPfeIcrBiMnQz7yyu6kJt1dwZwLVUKn6ufOc="
-local SCRIPT_HASH = "sha256-2I4zj/DZrTM1Y/hrBggnpvWwJESxwL9f/IxCXj6QIZI="
+local STYLE_HASH = "sha256-uEy1SBgYQTSPwjAuFHnKNcc/dab7VmDwL8AzNzKyT9k="
+local SCRIPT_HASH = "sha256-IR93MTw0CVDJljkD8KFzywaPjfhUX1hyy5H87zf6ovo="
 
 local PAGE = [[
 <!doctype html>
@@ -41,7 +41,7 @@ local PAGE = [[
 <div class="time"><div class="quiet" id="span"></div><div id="overview" class="overview" aria-hidden="true"></div></div>
 <div id="rows"></div>
 </div>
-<div class="legend"><span><i class="bar once"></i> happened once</span><span><i class="bar"></i> from the first to the last time; the taller, the more often</span><span id="hatched"><i class="shade"></i> suppressed</span><span>Click a row for its messages. Drag over the chart to look closer. Times are UTC.</span></div>
+<div class="legend"><span><i class="bar once"></i> happened once</span><span><i class="bar"></i> from the first to the last time; the taller, the more often</span><span id="hatched"><i class="shade"></i> <span></span></span><span>Click a row for its messages. Drag over the chart to look closer. Times are UTC.</span></div>
 <noscript>This page draws its events by a script.</noscript>
 </main>
 <script type="application/json" id="data">$DATA</script>
@@ -72,7 +72,8 @@ end
 ---@field message? string of an event
 ---@field source? string of an event
 ---@field related? string of an event, "Node/n1"
----@field why? string of a suppressed span: the stage and the key that suppressed it
+---@field fate? string of a suppressed span: "held back" or "dropped"
+---@field why? string of a suppressed span: the stage that suppressed it, in words
 
 --- A view of a page, which has a tab for each if there are several.
 ---@class evrec.html.view
@@ -82,7 +83,8 @@ end
 ---@field suppressed? evrec.html.item[] spans in which occurrences were suppressed
 
 --- Makes the page.
----@param page { title: string, subtitle: string, views: evrec.html.view[] }
+---@param page { title: string, subtitle: string, hatched?: string, views: evrec.html.view[] } hatched: a text for the
+---legend, about suppressed spans
 ---@return string
 function html.page(page)
 	local views = {}
@@ -95,7 +97,7 @@ function html.page(page)
 	end
 	local parts = {
 		STYLE_HASH = STYLE_HASH, SCRIPT_HASH = SCRIPT_HASH, STYLE = style, SCRIPT = script,
-		DATA = encode { title = page.title, subtitle = page.subtitle, views = views },
+		DATA = encode { title = page.title, subtitle = page.subtitle, hatched = page.hatched, views = views },
 	}
 	return (PAGE:gsub("%$([A-Z_]+)", parts))
 end

@@ -2,6 +2,7 @@
 -- is ever read as HTML. The page names its SHA-256 in the Content-Security-Policy: html/page.lua.
 --
 -- The fragment of the page's address holds the filter, so that a link keeps it: #filter=web&hide=Normal&view=1.
+-- open=all opens the details of all lanes.
 return [==[
 "use strict";
 (() => {
@@ -47,7 +48,8 @@ return [==[
     return words.join(" ");
   };
 
-  const state = { filter: "", hidden: new Set(), order: "time", view: 0, from: null, to: null, shown: OBJECTS_A_STEP };
+  const state = { filter: "", hidden: new Set(), order: "time", view: 0, from: null, to: null, open: false,
+    shown: OBJECTS_A_STEP };
 
   function readAddress() {
     const given = new URLSearchParams(location.hash.slice(1));
@@ -55,8 +57,11 @@ return [==[
     state.hidden = new Set((given.get("hide") || "").split(",").filter(Boolean));
     state.order = ["time", "count", "name"].includes(given.get("order")) ? given.get("order") : "time";
     state.view = Math.min(Math.max(parseInt(given.get("view") || "0", 10) || 0, 0), data.views.length - 1);
-    state.from = Number(given.get("from")) || null;
-    state.to = Number(given.get("to")) || null;
+    state.open = given.get("open") === "all";
+    const from = Number(given.get("from")), to = Number(given.get("to")), whole = extent(data.views[state.view]);
+    // An address has whole milliseconds, and may have been damaged where it was copied.
+    const fits = whole.known && from >= whole.from - 1 && to <= whole.to + 1 && from < to;
+    [state.from, state.to] = fits ? [from, to] : [null, null];
   }
 
   function writeAddress() {
@@ -65,6 +70,7 @@ return [==[
     if (state.hidden.size) kept.set("hide", [...state.hidden].join(","));
     if (state.order !== "time") kept.set("order", state.order);
     if (state.view) kept.set("view", state.view);
+    if (state.open) kept.set("open", "all");
     if (state.from) { kept.set("from", Math.round(state.from)); kept.set("to", Math.round(state.to)); }
     history.replaceState(null, "", "#" + kept);
   }
@@ -102,7 +108,7 @@ return [==[
       const object = objects.get(key);
       object.first = Math.min(object.first, item.first === undefined ? Infinity : item.first);
       const name = item.type + "\n" + item.reason;
-      if (!object.lanes.has(name)) object.lanes.set(name, { item, events: [], shades: [], count: 0, suppressed: 0 });
+      if (!object.lanes.has(name)) object.lanes.set(name, { item, events: [], shades: [], count: 0, fates: new Map() });
       return [object, object.lanes.get(name)];
     };
     for (const event of found.events) {
@@ -114,7 +120,7 @@ return [==[
     for (const shade of found.shades) {
       const [, lane] = laneOf(shade);
       lane.shades.push(shade);
-      lane.suppressed += shade.count;
+      lane.fates.set(shade.fate, (lane.fates.get(shade.fate) || 0) + shade.count);
     }
     const orders = {
       time: (a, b) => (a.first > b.first) - (a.first < b.first),
@@ -188,13 +194,12 @@ return [==[
         left, once ? undefined : range.at(event.last) - left);
       const height = once ? 7 : 6 + 16 * Math.log(event.count) / Math.log(Math.max(most, 2));
       bar.style.height = height + "px";
-      bar.style.top = (26 - height) / 2 + "px";
       track.append(bar);
     }
     for (const shade of lane.shades) {
       const left = range.at(shade.first);
       const drawn = place(make("div", "shade"), left, range.at(shade.last) - left);
-      drawn.title = visible(number(shade.count) + " suppressed" + (shade.why ? ": " + shade.why : ""));
+      drawn.title = visible(number(shade.count) + " " + shade.fate + ": " + shade.why);
       track.append(drawn);
     }
     return track;
@@ -220,8 +225,8 @@ return [==[
         number(event.count), event.source || "", event.related || ""], event.message);
     }
     for (const shade of lane.shades.slice(0, EVENTS_A_LANE)) {
-      row([day(shade.first) + " " + clock(shade.first), clock(shade.last), number(shade.count), "suppressed", ""],
-        shade.why || "");
+      row([day(shade.first) + " " + clock(shade.first), clock(shade.last), number(shade.count), shade.fate, ""],
+        shade.why);
     }
     const left = lane.events.length - EVENTS_A_LANE;
     if (left > 0) row(["", "", "", "", ""], "and " + number(left) + " more events with this reason");
@@ -244,14 +249,16 @@ return [==[
       button.setAttribute("aria-expanded", "false");
       label.append(make("bdi", "reason", lane.item.reason || "(no reason)"),
         make("span", "count", "\u00d7" + number(lane.count)
-          + (lane.suppressed ? ", " + number(lane.suppressed) + " suppressed" : "")));
+          + [...lane.fates].map(([fate, count]) => ", " + number(count) + " " + fate).join("")));
       button.append(label, drawTrack(lane, most));
       let details = null;
-      button.addEventListener("click", () => {
+      const toggle = () => {
         if (details) { details.remove(); details = null; } else { details = drawDetails(lane); button.after(details); }
         button.setAttribute("aria-expanded", String(details !== null));
-      });
+      };
+      button.addEventListener("click", toggle);
       section.append(button);
+      if (state.open) toggle();
     }
     return section;
   }
@@ -367,6 +374,7 @@ return [==[
 
   document.getElementById("title").textContent = visible(data.title);
   document.getElementById("subtitle").textContent = visible(data.subtitle);
+  document.getElementById("hatched").lastElementChild.textContent = visible(data.hatched || "");
   readAddress();
   wire();
   draw();

@@ -48,15 +48,15 @@ select, .toggle { padding: 6px 11px; border: 1px solid var(--line); border-radiu
 .object > header b { font-weight: 600; }
 .lane { display: grid; grid-template-columns: 300px minmax(0, 1fr); width: 100%; padding: 0; border: 0; background: none; text-align: left; cursor: pointer; align-items: center; min-height: 26px; }
 .lane:hover { background: var(--grid); }
-.lane .label { padding: 0 14px 0 26px; display: flex; gap: 8px; justify-content: space-between; min-width: 0; }
-.lane .reason { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.lane .count { color: var(--quiet); white-space: nowrap; font-variant-numeric: tabular-nums; }
-.track { position: relative; height: 26px; margin-right: 14px; overflow: hidden; }
+.lane .label { padding: 2px 14px 2px 26px; display: flex; flex-wrap: wrap; gap: 0 8px; line-height: 1.3; min-width: 0; }
+.lane .reason { overflow-wrap: anywhere; min-width: 0; }
+.lane .count { color: var(--quiet); margin-left: auto; font-variant-numeric: tabular-nums; }
+.track { position: relative; align-self: stretch; margin-right: 14px; overflow: hidden; }
 .rule { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--grid); }
-.bar { position: absolute; min-width: 5px; border-radius: 3px; background: var(--normal); opacity: 0.9; }
+.bar { position: absolute; top: 50%; transform: translateY(-50%); min-width: 5px; border-radius: 3px; background: var(--normal); opacity: 0.9; }
 .bar.once { width: 7px; margin-left: -3.5px; border-radius: 50%; }
 .bar.warning { background: var(--warning); }
-.shade { position: absolute; top: 3px; bottom: 3px; min-width: 3px; border: 1px solid var(--suppressed); border-radius: 3px; background: repeating-linear-gradient(135deg, var(--suppressed) 0 2px, var(--raised) 2px 6px); }
+.shade { position: absolute; top: calc(50% - 10px); height: 20px; min-width: 3px; border: 1px solid var(--suppressed); border-radius: 3px; background: repeating-linear-gradient(135deg, var(--raised) 0 1px, var(--suppressed) 1px 3px, var(--raised) 3px 4px, transparent 4px 7px); }
 .details { padding: 4px 14px 12px 26px; font-size: 13px; }
 .details table { border-collapse: collapse; width: 100%; }
 .details th { text-align: left; font-weight: 500; color: var(--quiet); font-size: 12px; }
@@ -69,13 +69,13 @@ bdi { unicode-bidi: isolate; }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 22px; margin: 12px 2px; font-size: 12px; color: var(--quiet); align-items: center; }
 .legend span { display: inline-flex; gap: 7px; align-items: center; }
 .legend span[hidden] { display: none; }
-.legend .bar, .legend .shade { position: static; display: inline-block; width: 20px; height: 12px; margin: 0; }
+.legend .bar, .legend .shade { position: static; transform: none; display: inline-block; width: 20px; height: 12px; margin: 0; }
 .legend .bar.once { width: 7px; height: 7px; }
 @media (max-width: 760px) {
   main { padding: 18px 12px 40px; }
   .time, .lane { grid-template-columns: 150px minmax(0, 1fr); }
-  .lane .label { padding-left: 14px; flex-direction: column; gap: 0; line-height: 1.25; }
-  .lane .count { font-size: 11px; }
+  .lane .label { padding-left: 14px; flex-direction: column; }
+  .lane .count { font-size: 11px; margin-left: 0; }
 }
 @media print {
   .controls, .more { display: none; }

@@ -24,12 +24,16 @@ local function seen(group, tally)
 	return item
 end
 
+--- What hatched spans mean.
+variants.HATCHED = "held back by the rate limit after the last write, so that no \195\151N has them"
+
 -- The suppressed occurrences: after the last write, which no count has.
 local function suppressed(group, tally)
 	local item = of_group(group)
 	item.first, item.last = milliseconds(tally.last_write or group.first), milliseconds(group.last)
 	item.count = tally.unseen
-	item.why = ("%d of %d occurrences were rate limited"):format(tally.rate_limited, group.count)
+	item.fate = "held back"
+	item.why = ("no write followed; %d of %d occurrences were rate limited"):format(tally.rate_limited, group.count)
 	return item
 end
 

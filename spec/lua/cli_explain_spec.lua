@@ -1,0 +1,116 @@
+-- evrec explain --store and --share. spec/lua/cli_replay_spec.lua has evrec explain --trace.
+package.path = "./examples/?.lua;" .. package.path
+
+local command = require "command"
+local evrec = require "evrec"
+local silent_cronjob = require "silent_cronjob"
+local tmpfiles = require "tmpfiles"
+
+describe("an object that fell silent", function()
+	local prefix, write, remove, store
+
+	before_each(function()
+		prefix, write, remove = tmpfiles.new()
+		store = prefix .. ".db"
+	end)
+	after_each(function()
+		remove()
+		for _, suffix in ipairs { "", "-wal", "-shm" } do
+			os.remove(store .. suffix)
+		end
+	end)
+
+	-- The output of evrec explain, in which each run of white space is a blank.
+	local function explain(...)
+		local status, output, told = command.evrec("explain", ...)
+		assert.equal(0, status, told)
+		return (output:gsub("%s+", " "))
+	end
+
+	local WHY = "%s: %d occurrences were rate limited, as there was no token for them. "
+
+	it("is explained by a store, which draws the suppressed spans", function()
+		local _, _, stats = silent_cronjob.play(nil, nil, store, { suppressions = true })
+		local status, output, told = command.evrec("explain", "cj/hello", "--store", store)
+		local nothing = { command.evrec("explain", "cj/hello", "-n", "shop", "--store", store) }
+		local _, page = command.evrec("events", "--store", store, "-A", "-o", "html")
+		local _, filtered = command.evrec("events", "--store", store, "-A", "-o", "html", "--controller",
+			"cronjob-controller")
+		assert.equal(0, status, told)
+		assert.truthy(output:find "^By the suppressions in the event store ")
+		local sum = 0
+		for count in output:gmatch "\nrate limited +(%d+) " do
+			sum = sum + tonumber(count)
+		end
+		assert.equal(stats.rate_limited, sum)
+		assert.truthy(output:find "rate limited +%d+ +SuccessfulDelete +Normal .*Deleted job hello%-37")
+		assert.equal(1, nothing[1])
+		assert.truthy(nothing[3]:find "needs the option suppressions = true")
+		assert.truthy(page:find('"why":"rate limited"', 1, true))
+		assert.is_nil(filtered:find('"why"', 1, true))
+	end)
+
+	it("is explained by a store with the bucket of a reason, and the reasons that share it", function()
+		silent_cronjob.play(nil, nil, store, { suppressions = true })
+		local output = explain("cj/hello", "--store", store)
+		local bucket = "Its bucket (cronjob-controller, default CronJob/hello, Normal) is also that of "
+		assert.truthy(output:find(WHY:format("SawCompletedJob", 31) .. bucket .. "SuccessfulDelete, SuccessfulCreate.", 1,
+			true), output)
+	end)
+
+	it("is explained by a store with the key that a callback chose", function()
+		local broadcaster = evrec.broadcaster {
+			clock = evrec.fake_clock(1700000000), on_error = false,
+			correlator = { burst_size = 1, qps = 0, spam_key_func = function(event) return "key of " .. event.reason end },
+		}
+		broadcaster:start_recording_to_sink(evrec.sink.store { path = store, suppressions = true })
+		local recorder = broadcaster:new_recorder { component = "test" }
+		for i = 1, 3 do
+			recorder:event({ kind = "Pod", namespace = "shop", name = "a" }, "Normal", "Started", "m" .. i)
+			recorder:event({ kind = "Pod", namespace = "shop", name = "a" }, "Normal", "Pulled", "m" .. i)
+		end
+		broadcaster:shutdown(5)
+		assert.truthy(explain("pod/a", "--store", store):find(WHY:format("Pulled", 2)
+			.. "No other reason is known to take tokens from its bucket (key of Pulled).", 1, true))
+	end)
+
+	it("is explained by the owner of a share", function()
+		local file = write("lua", ([[
+			local evrec = require "evrec"
+			local b = evrec.broadcaster { share = "@%s", drive = "poll", correlator = { burst_size = 1, qps = 0 } }
+			b:start_recording_to_sink(evrec.sink.file { path = "/dev/null" })
+			return b]]):format(prefix))
+		local nobody = { command.evrec("explain", "po/web-0", "--share", file) }
+		assert.equal(1, nobody[1])
+		assert.truthy(nobody[3]:find "no process writes the events of this share")
+		local owner = assert(io.popen(([[%s -e '
+			local b = dofile "%s"
+			local r = b:new_recorder { component = "test" }
+			for i = 1, 5 do
+				r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Normal", "Started", "m" .. i)
+			end
+			r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Normal", "Pulled", "m")
+			b:poll()
+			io.stdout:write "ready\n"
+			io.stdout:flush()
+			local clock = require("evrec").clock()
+			local deadline = clock:now() + 20
+			while clock:now() < deadline and not io.open("%s.end") do
+				b:poll()
+			end
+			b:shutdown(1)' ]]):format(command.interpreter, file, prefix)))
+		assert.equal("ready", owner:read "*l")
+		local status, output, told = command.evrec("explain", "po/web-0", "--share", file)
+		local other = { command.evrec("explain", "po/web-1", "--share", file) }
+		write("end", "")
+		owner:close()
+		assert.equal(0, status, told)
+		assert.truthy(output:find "file +rate limited +4 +Started +Normal")
+		output = output:gsub("%s+", " ")
+		assert.truthy(output:find(WHY:format("Started", 4) .. "Its bucket (test, shop Pod/web-0, Normal) is also that of "
+			.. "Pulled.", 1, true), output)
+		assert.equal(1, other[1])
+		assert.equal("", other[2])
+		assert.truthy(other[3]:find "no event of po/web%-1 was suppressed lately")
+	end)
+end)
