@@ -5,9 +5,9 @@
  *   struct record *r = lru_put(cache, &key, &fresh);
  *   if (fresh) { ... } r->count++;
  *
- * Values live inside the cache, in one block that grows up to the capacity: a pointer to a value is valid until the
- * next lru_put. A new entry reuses the memory of the evicted one (its key, and what its value owns), so that a full
- * cache allocates nothing.
+ * Values live inside the cache, which allocates as it grows, up to the capacity, and moves none: a pointer to a value
+ * is valid as long as its entry. A new entry reuses the memory of the evicted one (its key, and what its value owns),
+ * so that a full cache allocates nothing.
  *
  * Keys are compared by their bytes, not only by their hashes. One thread at a time.
  */
@@ -25,6 +25,7 @@ struct lru_type {
 	void (*recycle)(
 		void *value); /* an evicted or removed value: make it as good as zeroed, but keep its buffers; NULL: zero it */
 	void (*fini)(void *value); /* the cache is freed: free what the value owns; may be NULL */
+	size_t owned_at; /* in a value, of a pointer to memory that lru_prefetch fetches with it; 0: there is none */
 };
 
 /* Entries are allocated as they are needed. NULL: no memory. */
@@ -83,9 +84,9 @@ size_t lru_len(const struct lru *lru);
 /* A handle finds an entry without a search, and without counting as a use, until the entry is evicted or removed. Never
  * 0. */
 uint64_t lru_handle(const void *value);
-void *lru_at(const struct lru *lru, uint64_t handle); /* NULL: there is no such entry any more */
-evrec_str lru_key(const void *value);                 /* the whole key; valid as long as the value */
-uint64_t lru_key_hash(const void *value);             /* the hash that the key was put with */
+void *lru_at(const struct lru *lru, uint64_t handle);        /* NULL: there is no such entry any more */
+evrec_str lru_key(const struct lru *lru, const void *value); /* the whole key; valid as long as the value */
+uint64_t lru_key_hash(const void *value);                    /* the hash that the key was put with */
 
 /*
  * Entries lie in places 0 to lru_len - 1, which their handles tell. An entry stays in its place until it is evicted; then

@@ -1,45 +1,87 @@
 /*
  * lru_inner.h - the memory of a cache, for the files that implement it.
+ *
+ *   lru.c           entries, and their order
+ *   lru_cells.c     the memory of entries and of their keys
+ *   lru_prefetch.c  fetching it ahead
  */
 #ifndef EVREC_LRU_INNER_H
 #define EVREC_LRU_INNER_H
 
 #include "base/lru.h"
+#include "base/tiers.h"
 
-#define NONE UINT32_MAX
+#pragma GCC visibility push(hidden)
 
-/* An entry. Its value follows it in memory. */
+/*
+ * An entry: a cell of `cell_size` bytes. Its value follows the node, and its key follows the value: a search reads
+ * memory in one place. A key that is too long for the cell lies in memory of its own, whose address is in the place of
+ * the key.
+ */
 struct node {
 	uint64_t hash;
-	char *key;
-	uint32_t key_len, key_cap;
-	uint32_t newer,
-		older; /* indices of the neighbours in the order of use, or NONE; `older` also in the list of free nodes */
-	uint32_t self;       /* its own index */
+	struct node *newer, *older; /* the neighbours in the order of use; `older` also in the list of free nodes */
+	uint32_t place;
 	uint32_t generation; /* another one for each key that was in this place */
+	uint32_t key_len;
+	uint32_t long_room; /* bytes of a key's own memory; 0: the key lies in the cell */
 };
 
 /* A slot of the hash table, which has open addressing and linear probing: a search starts at the tag's lowest bits. */
 struct slot {
-	uint32_t tag;   /* the low half of the node's hash */
-	uint32_t place; /* the node's index; NONE: the slot is empty */
+	uint32_t tag;    /* the low half of the node's hash */
+	uint32_t number; /* the node's place, and 1; 0: the slot is empty */
 };
 
 struct lru {
-	uint64_t number; /* unique among all caches of the process, also those that were freed */
-	char *nodes;     /* room for `room` nodes; the first `len` are in use, but for those that were removed */
-	size_t node_size;
-	uint32_t len, newest, oldest, room;
-	uint32_t removed, free; /* the number of these, and the index of the first; NONE */
-	struct slot *slots;     /* mask + 1 slots: a power of two, at least twice `room` */
+	uint64_t number;    /* unique among all caches of the process, also those that were freed */
+	struct slot *slots; /* mask + 1 slots: a power of two, at least twice the number of entries */
 	uint32_t mask;
+	uint32_t len; /* cells that are in use, but for those that were removed */
+	uint32_t removed;
+	struct node *newest, *oldest, *free; /* `free`: the first that was removed */
 	size_t capacity;
+	size_t cell_size; /* chosen with the first key; 0: there is none yet */
+	size_t key_at;    /* of the key in a cell */
 	const struct lru_type *type;
+	struct tiers cells;
 };
 
-static inline struct node *node_at(const struct lru *lru, uint32_t i)
+static inline struct node *node_at(const struct lru *lru, uint32_t place)
 {
-	return (struct node *)(void *)(lru->nodes + (size_t)i * lru->node_size);
+	return tiers_at(&lru->cells, place, lru->cell_size);
 }
+
+static inline char *key_of_node(const struct lru *lru, const struct node *node)
+{
+	char *in_cell = (char *)(uintptr_t)node + lru->key_at, *apart;
+
+	if (node->long_room == 0) {
+		return in_cell;
+	}
+	memcpy(&apart, in_cell, sizeof(apart));
+	return apart;
+}
+
+static inline void table_insert(struct lru *lru, const struct node *node)
+{
+	uint32_t i = (uint32_t)node->hash & lru->mask;
+
+	while (lru->slots[i].number != 0) {
+		i = (i + 1) & lru->mask;
+	}
+	lru->slots[i] = (struct slot){ (uint32_t)node->hash, node->place + 1 };
+}
+
+/* ---- lru_cells.c ---- */
+
+/* Room for one more node, and its slot. `key_len`: of its key. False: no memory. */
+bool lru_grow(struct lru *lru, size_t key_len);
+/* False: no memory, and the node keeps its key. */
+bool lru_set_key(const struct lru *lru, struct node *node, const struct key *key);
+/* Frees what lru_grow and lru_set_key have allocated. */
+void lru_free_cells(struct lru *lru);
+
+#pragma GCC visibility pop
 
 #endif

@@ -2,45 +2,53 @@
 
 #define CACHE_LINE 64
 
-/* The index of a node that probably has the key, by its tag alone; NONE: no node has it. */
-static uint32_t guess(const struct lru *lru, const struct key *key)
+/* A node that probably has the key, by its tag alone; NULL: no node has it. */
+static const struct node *guess(const struct lru *lru, const struct key *key)
 {
 	uint32_t i = (uint32_t)key->hash & lru->mask;
 
-	while (lru->slots[i].place != NONE && lru->slots[i].tag != (uint32_t)key->hash) {
+	while (lru->slots[i].number != 0 && lru->slots[i].tag != (uint32_t)key->hash) {
 		i = (i + 1) & lru->mask;
 	}
-	return lru->slots[i].place;
+	return lru->slots[i].number == 0 ? NULL : node_at(lru, lru->slots[i].number - 1);
 }
 
 static void prefetch_bytes(const char *block, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i += CACHE_LINE) {
+	for (size_t i = 0; i < len; i += CACHE_LINE) {
 		__builtin_prefetch(block + i, 1);
 	}
 }
 
-static void prefetch_around(const struct lru *lru, uint32_t place)
+static void prefetch_around(const struct lru *lru, const struct node *node)
 {
-	const struct node *node = node_at(lru, place);
+	const size_t owned_at = lru->type->owned_at;
+	const char *owned;
 
-	prefetch_bytes(node->key, node->key_len);
-	if (node->newer != NONE) {
-		__builtin_prefetch(node_at(lru, node->newer), 1);
+	if (owned_at != 0) {
+		memcpy(&owned, (const char *)(node + 1) + owned_at, sizeof(owned));
+		if (owned != NULL) {
+			__builtin_prefetch(owned, 1);
+			__builtin_prefetch(owned + CACHE_LINE, 1);
+		}
 	}
-	if (node->older != NONE) {
-		__builtin_prefetch(node_at(lru, node->older), 1);
+	if (node->long_room != 0) {
+		prefetch_bytes(key_of_node(lru, node), node->key_len);
+	}
+	if (node->newer != NULL) {
+		__builtin_prefetch(node->newer, 1);
+	}
+	if (node->older != NULL) {
+		__builtin_prefetch(node->older, 1);
 	}
 }
 
 void lru_prefetch(const struct lru_search *searches, size_t n)
 {
-	uint32_t places[LRU_SEARCHES];
+	const struct node *nodes[LRU_SEARCHES];
 	size_t i;
 
-	/* Each loop reads the memory that the loop before fetched: slots, nodes, then keys and neighbours. */
+	/* Each loop reads the memory that the loop before fetched: slots, nodes, then long keys and neighbours. */
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;
 
@@ -49,17 +57,17 @@ void lru_prefetch(const struct lru_search *searches, size_t n)
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;
 
-		places[i] = guess(lru, searches[i].key);
-		if (places[i] == NONE && lru->len == lru->capacity) {
-			places[i] = lru->oldest;
+		nodes[i] = guess(lru, searches[i].key);
+		if (nodes[i] == NULL && lru->len == lru->capacity) {
+			nodes[i] = lru->oldest;
 		}
-		if (places[i] != NONE) {
-			prefetch_bytes((const char *)node_at(lru, places[i]), lru->node_size);
+		if (nodes[i] != NULL) {
+			prefetch_bytes((const char *)nodes[i], lru->cell_size);
 		}
 	}
 	for (i = 0; i < n; i++) {
-		if (places[i] != NONE) {
-			prefetch_around(searches[i].lru, places[i]);
+		if (nodes[i] != NULL) {
+			prefetch_around(searches[i].lru, nodes[i]);
 		}
 	}
 }

@@ -26,8 +26,12 @@ void *mem_alloc(size_t size)
 
 void *mem_zalloc(size_t size)
 {
-	void *block = mem_alloc(size);
+	void *block;
 
+	if (allocator == NULL) {
+		return calloc(1, size); /* which leaves pages that the system has cleared untouched */
+	}
+	block = mem_alloc(size);
 	if (block != NULL) {
 		memset(block, 0, size);
 	}

@@ -36,7 +36,10 @@ static void fini(void *value)
 	buf_free(&((struct aggregate *)value)->locals);
 }
 
-static const struct lru_type cache_type = { sizeof(struct aggregate), recycle, fini };
+static const struct lru_type cache_type = { .value_size = sizeof(struct aggregate),
+	                                    .recycle = recycle,
+	                                    .fini = fini,
+	                                    .owned_at = offsetof(struct aggregate, locals.data) };
 
 bool aggregator_create(struct aggregator *a, size_t cache_size, unsigned max_events, int64_t max_interval)
 {
@@ -130,7 +133,7 @@ bool aggregator_key(const struct aggregator *a, uint64_t handle, evrec_str *key)
 	if (r == NULL) {
 		return false;
 	}
-	*key = lru_key(r);
+	*key = lru_key(a->cache, r);
 	return true;
 }
 

@@ -38,7 +38,10 @@ static void fini(void *value)
 	mem_free(o->origins);
 }
 
-static const struct lru_type cache_type = { sizeof(struct observation), recycle, fini };
+static const struct lru_type cache_type = { .value_size = sizeof(struct observation),
+	                                    .recycle = recycle,
+	                                    .fini = fini,
+	                                    .owned_at = offsetof(struct observation, text.data) };
 
 bool event_log_create(struct event_log *l, size_t cache_size)
 {

@@ -18,7 +18,9 @@ static void fini(void *value)
 	buf_free(&e->note);
 }
 
-const struct lru_type series_entry_type = { sizeof(struct series_entry), recycle, fini };
+const struct lru_type series_entry_type = { .value_size = sizeof(struct series_entry),
+	                                    .recycle = recycle,
+	                                    .fini = fini };
 
 /* ---- time ---- */
 
@@ -166,7 +168,7 @@ void series_entry_finish(struct series *s, struct series_entry *e, bool evicted)
 		tell(s, e, EVREC_STR("Finished"), evicted,
 		     (!e->dropped || e->deferred) && (evicted || !e->finishes || e->release != s->release));
 		if (s->watch != NULL) {
-			s->watch->removed(s->watch->ctx, lru_key(e), lru_key_hash(e), s->now);
+			s->watch->removed(s->watch->ctx, lru_key(s->cache, e), lru_key_hash(e), s->now);
 		}
 	} else {
 		s->stats.evicted_singles += evicted;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const struct lru_type cache_type = { sizeof(struct token_bucket), NULL, NULL };
+static const struct lru_type cache_type = { .value_size = sizeof(struct token_bucket) };
 
 bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps)
 {
@@ -42,7 +42,7 @@ bool spam_filter_key(const struct spam_filter *f, uint64_t handle, evrec_str *ke
 	if (bucket == NULL) {
 		return false;
 	}
-	*key = lru_key(bucket);
+	*key = lru_key(f->cache, bucket);
 	return true;
 }
 

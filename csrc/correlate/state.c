@@ -229,8 +229,9 @@ static void put_record(const struct state *s, enum cache cache, uint32_t place, 
 		return;
 	}
 	begin_record(out,
-	             &(struct record){ mark->used, mark->at, lru_key_hash(value), (uint32_t)lru_key(value).len, cache },
-	             lru_key(value));
+	             &(struct record){ mark->used, mark->at, lru_key_hash(value),
+	                               (uint32_t)lru_key(m->cache, value).len, cache },
+	             lru_key(m->cache, value));
 	if (!put_value(cache, value, out) || out->failed) {
 		out->len = start;
 		return;

@@ -13,7 +13,7 @@ struct suppression {
 	char message[MESSAGE_MAX];
 };
 
-static const struct lru_type cache_type = { sizeof(struct suppression), NULL, NULL };
+static const struct lru_type cache_type = { .value_size = sizeof(struct suppression) };
 
 void suppressed_free(struct suppressed *s)
 {

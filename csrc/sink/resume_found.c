@@ -18,7 +18,7 @@ static void recycle(void *value)
 	*f = (struct found){ 0 };
 }
 
-static const struct lru_type found_type = { sizeof(struct found), recycle, recycle };
+static const struct lru_type found_type = { .value_size = sizeof(struct found), .recycle = recycle, .fini = recycle };
 
 bool resume_found_init(struct resume_found *found, const evrec_series_options *options)
 {

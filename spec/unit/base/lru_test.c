@@ -21,7 +21,7 @@ static void fini(void *v)
 	buf_free(&((struct value *)v)->text);
 }
 
-static const struct lru_type type = { sizeof(struct value), recycle, fini };
+static const struct lru_type type = { .value_size = sizeof(struct value), .recycle = recycle, .fini = fini };
 
 static struct value *put(struct lru *lru, const char *key, bool *fresh)
 {
@@ -250,6 +250,46 @@ static void test_insertion_may_fail_without_memory(void **state)
 #define MODEL 5
 
 /* The model is an array with the most recently used key first. */
+/* Notes the largest block that was asked for. */
+static void *largest_realloc(void *ctx, void *block, size_t size)
+{
+	size_t *largest = ctx;
+
+	*largest = size > *largest ? size : *largest;
+	if (size == 0) {
+		free(block);
+		return NULL;
+	}
+	return realloc(block, size);
+}
+
+/* Memory for as many entries as there are, and not for those that there might be. */
+static void test_cache_without_a_bound_grows(void **state)
+{
+	const uint32_t entries = 1200000; /* more than slots are made for at once */
+	size_t largest = 0;
+	struct lru *lru;
+	bool fresh;
+
+	(void)state;
+	evrec_set_allocator(largest_realloc, &largest);
+	lru = lru_new(&type, (size_t)1 << 30);
+	for (uint32_t i = 0; i < entries; i++) {
+		struct key key = key_of((evrec_str){ (const char *)&i, sizeof(i) }, EVREC_STR(""));
+
+		assert_non_null(lru_put(lru, &key, &fresh));
+		assert_true(fresh);
+		assert_true(i != 0 || largest <= 16 * 1024 * 1024);
+	}
+	for (uint32_t i = 0; i < entries; i += 7) {
+		const struct key key = key_of((evrec_str){ (const char *)&i, sizeof(i) }, EVREC_STR(""));
+
+		assert_non_null(lru_find(lru, &key));
+	}
+	lru_free(lru);
+	evrec_set_allocator(NULL, NULL);
+}
+
 static void test_random_operations_match_the_model(void **state)
 {
 	uint64_t seed = unit_seed();
@@ -303,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_entries_can_be_removed),
 		cmocka_unit_test(test_full_cache_allocates_nothing),
 		cmocka_unit_test(test_insertion_may_fail_without_memory),
+		cmocka_unit_test(test_cache_without_a_bound_grows),
 		cmocka_unit_test(test_random_operations_match_the_model),
 	};
 

@@ -330,7 +330,7 @@ static void test_every_allocation_may_fail(void **state)
 		evrec_correlator_free(c);
 		calls = memory.calls;
 	} while (calls >= memory.fail_at);
-	assert_true(fail_at > 30);
+	assert_true(fail_at > 27);
 	evrec_set_allocator(NULL, NULL);
 }
 

@@ -219,7 +219,7 @@ static void test_every_allocation_fails_once(void **unused)
 	whole = life.file;
 	life.file = (struct buf){ 0 };
 	series_life_end(&life);
-	alloc_failure_run(scenario, 20);
+	alloc_failure_run(scenario, 14);
 	buf_free(&whole);
 }
 
