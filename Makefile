@@ -42,9 +42,10 @@ pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2)
 # Asks pkg-config once, when the flags are first needed, as the same run of make may install the packages before that.
 once = $(eval $1 := $2)$($1)
 CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3 zlib))
-CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,libcurl jansson sqlite3 zlib) -lm)
+# libcurl and SQLite are loaded by csrc/base/library.c.
+CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,jansson zlib) -lm -ldl)
 CMOCKA_CFLAGS = $(call once,CMOCKA_CFLAGS,$(call pkg,--cflags,cmocka openssl))
-CMOCKA_LIBS = $(call once,CMOCKA_LIBS,$(call pkg,--libs,cmocka openssl))
+CMOCKA_LIBS = $(call once,CMOCKA_LIBS,$(call pkg,--libs,cmocka openssl sqlite3 libcurl))
 PC_5.4 = lua5.4
 PC_5.3 = lua5.3
 PC_luajit = luajit
@@ -285,7 +286,7 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
-	  'Requires: libcurl jansson sqlite3 zlib' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm' \
+	  'Requires: jansson zlib' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm -ldl' \
 	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 
 uninstall: ## start | remove what `make install` installed

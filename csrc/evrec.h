@@ -362,8 +362,9 @@ typedef struct evrec_series_stats {
 /*
  * A place that events are written to: a configuration. Nothing but a token file is opened before the first write.
  * Counted. Any thread. The functions that make one copy their options, and return NULL, with *err set: EVREC_EINVALID
- * (an option, or a token file that cannot be read) or EVREC_ENOMEM. `options` may be NULL for the defaults, but not those
- * of Kubernetes, for the server has no default.
+ * (an option, or a token file that cannot be read), EVREC_ENOMEM, or EVREC_ESYSTEM: libcurl, or SQLite, which sinks
+ * with a spool and evrec_sink_store need, cannot be loaded. The first sink that needs one of them loads it. `options`
+ * may be NULL for the defaults, but not those of Kubernetes, for the server has no default.
  */
 typedef struct evrec_sink evrec_sink;
 evrec_sink *evrec_sink_retain(evrec_sink *sink);

@@ -78,7 +78,7 @@ void evrec_source_release(evrec_source *source); /* NULL is fine */
  * grows by the writes of that time, so a slow reader costs room on the disk. A watch holds no transaction. It tells each
  * change from now on, but not that an event expired. A reader needs the right to read the file and, unless a process has it
  * open for writing, to write to its folder. In a child that is forked it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID
- * (path) or EVREC_ENOMEM.
+ * (path), EVREC_ENOMEM, or EVREC_ESYSTEM: SQLite cannot be loaded.
  */
 evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
 /*

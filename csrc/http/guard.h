@@ -10,8 +10,8 @@
 #define EVREC_GUARD_H
 
 #include "base/base.h"
+#include "http/curl.h"
 
-#include <curl/curl.h>
 #include <sys/types.h>
 
 #pragma GCC visibility push(hidden)

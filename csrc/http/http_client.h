@@ -74,15 +74,18 @@ struct http_events {
 };
 
 /*
- * Sets up libcurl and its libraries, once in a process. True: this call did it. Call it before the first http_client_send or _step,
- * and before the atexit() of a handler that uses a client. Any thread.
+ * Loads libcurl, and sets up it and its libraries, once in a process. True: this call did it. Call it before the first
+ * http_client_send or _step, and before the atexit() of a handler that uses a client. Any thread.
  */
 bool http_global_init(void);
 
 /* The last call of a thread that has used a client, and ends: another thread may fork meanwhile. */
 void http_end_thread(void);
 
-/* Checks ranges and forms without I/O: 0, EVREC_EINVALID with the option that is wrong in the message, or EVREC_ENOMEM. */
+/*
+ * Loads libcurl, unless it is loaded, and checks ranges and forms: 0, EVREC_EINVALID with the option that is wrong in
+ * the message, EVREC_ENOMEM, or EVREC_ESYSTEM if there is no libcurl.
+ */
 int http_check_options(const struct http_options *options, evrec_error *err);
 
 /* Checks and copies `options` and copies `events`; opens nothing. NULL: EVREC_EINVALID or EVREC_ENOMEM. */

@@ -7,10 +7,10 @@
 #define EVREC_HTTP_CLIENT_INNER_H
 
 #include "http/credentials.h"
+#include "http/curl.h"
 #include "http/guard.h"
 #include "http/http_client.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 
 #pragma GCC visibility push(hidden)

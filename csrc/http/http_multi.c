@@ -19,6 +19,7 @@ bool http_global_init(void)
 	static bool is_set_up;
 	bool was_set_up;
 
+	(void)curl_load(NULL);
 	fork_lock_init();
 	fork_lock_enter(); /* before the mutex, so that no forked child finds that locked */
 	(void)pthread_mutex_lock(&lock);

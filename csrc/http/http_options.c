@@ -1,9 +1,8 @@
 #include "http/credentials.h"
+#include "http/curl.h"
 #include "http/headers.h"
 #include "http/http_client.h"
 #include "http/pem.h"
-
-#include <curl/curl.h>
 
 #define MAX_IN_FLIGHT_MAX 1000
 #define TIMEOUT_MAX (3600 * EVREC_SECOND)
@@ -30,9 +29,13 @@ static CURLUcode look_for(CURLU *url, CURLUPart part)
 /* 0 if libcurl takes the text for a URL with a host and no user; else an error. */
 static int check_url(const char *server, evrec_error *err)
 {
-	CURLU *url = curl_url();
+	CURLU *url;
 	CURLUcode taken, user, password;
 
+	if (!curl_load(err)) {
+		return EVREC_ESYSTEM;
+	}
+	url = curl_url();
 	if (url == NULL) {
 		return error_set(err, EVREC_ENOMEM, "server: no memory");
 	}

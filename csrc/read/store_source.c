@@ -127,5 +127,5 @@ evrec_str source_store_path(const evrec_source *source)
 
 evrec_source *evrec_source_store(evrec_str path, evrec_error *err)
 {
-	return path_source_new(path, "the name of a file", &source_ops, err);
+	return store_load_library(err) ? path_source_new(path, "the name of a file", &source_ops, err) : NULL;
 }

@@ -2,6 +2,7 @@
 
 #include "event/event.h"
 #include "outbox/outbox.h"
+#include "spool/sqlite.h"
 
 void evrec_sink_options_init(evrec_sink_options *options)
 {
@@ -109,7 +110,8 @@ void *sink_new(size_t size, const evrec_sink_options *options, evrec_error *err)
 		evrec_sink_options_init(&defaults);
 		options = &defaults;
 	}
-	if (sink_check_options(options, err) != 0) {
+	/* A spool is opened later, perhaps in a chroot. */
+	if (sink_check_options(options, err) != 0 || (options->spool.len != 0 && !sqlite_load(err))) {
 		return NULL;
 	}
 	sink = mem_zalloc(size);

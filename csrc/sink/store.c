@@ -7,6 +7,7 @@
 #include "sender/sender.h"
 #include "sink/sink.h"
 #include "sink/waker.h"
+#include "spool/sqlite.h"
 
 #include <stdio.h>
 
@@ -299,7 +300,8 @@ evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_
 {
 	struct store_sink *sink;
 
-	if (check_options(store, err) != 0) {
+	/* The store is opened later, perhaps in a chroot. */
+	if (check_options(store, err) != 0 || !sqlite_load(err)) {
 		return NULL;
 	}
 	sink = sink_new(sizeof(*sink), options, err);

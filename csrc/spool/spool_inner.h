@@ -4,9 +4,8 @@
 
 #include "spool/spool.h"
 #include "spool/spool_lock.h"
+#include "spool/sqlite.h"
 #include "spool/sqlite_guard.h"
-
-#include <sqlite3.h>
 
 #pragma GCC visibility push(hidden)
 

@@ -1,6 +1,7 @@
 #include "spool/sqlite_guard.h"
 
 #include "base/fork_lock.h"
+#include "spool/sqlite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@ static void init(void)
 
 void sqlite_guard_init(void)
 {
+	(void)sqlite_load(NULL);
 	fork_lock_init();
 	(void)pthread_once(&once, init);
 }

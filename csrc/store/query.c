@@ -296,6 +296,11 @@ static struct store_cursor *cursor_new(evrec_str path, const evrec_query *query,
 	return c;
 }
 
+bool store_load_library(evrec_error *err)
+{
+	return sqlite_load(err);
+}
+
 struct store_cursor *store_query(evrec_str path, const evrec_query *query, evrec_error *err)
 {
 	return cursor_new(path, query, false, err);

@@ -26,6 +26,9 @@ struct store_row {
 	evrec_str json;
 };
 
+/* Loads SQLite. Idempotent; any thread, before the first call of another function here. False: EVREC_ESYSTEM. */
+bool store_load_library(evrec_error *err);
+
 /*
  * Opens the file. `query` is borrowed, with its strings, as long as the cursor lives; its field_selector is the caller's
  * to check, and its limit too if there is one. Events come ordered by their last occurrence. NULL: see *err.

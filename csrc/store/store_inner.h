@@ -20,9 +20,9 @@
 
 #include "base/base.h"
 #include "base/lru.h"
+#include "spool/sqlite.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <sys/types.h>
 
 #pragma GCC visibility push(hidden)

@@ -10,18 +10,21 @@ if core.version ~= version then
 end
 
 local host = require "evrec.host"
-local kubernetes = require "evrec.kubernetes"
 local logging = require "evrec.logging"
 local metrics = require "evrec.metrics"
-local otlp = require "evrec.otlp"
 local polling = require "evrec.polling"
 local testing = require "evrec.testing"
 
--- A function of evrec.reading, which a script that only records does not load: 50 KB.
-local function reading(name)
+-- A function that loads its file at the first call. Not for functions that are called while requests are served: the
+-- process may be in a chroot by then.
+local function lazy(file, name)
 	return function(...)
-		return require("evrec.reading")[name](...)
+		return require(file)[name](...)
 	end
+end
+
+local function reading(name)
+	return lazy("evrec.reading", name)
 end
 
 local logger = host.logger()
@@ -69,10 +72,10 @@ return {
 	cluster = reading "cluster",
 	testing = testing,
 	sink = {
-		kubernetes = kubernetes.sink,
+		kubernetes = lazy("evrec.kubernetes", "sink"),
 		file = core.sink_file,
 		store = core.sink_store,
-		otlp = otlp.sink,
+		otlp = lazy("evrec.otlp", "sink"),
 		lua = core.sink_lua,
 	},
 }

@@ -1,11 +1,10 @@
 /* The options of a Kubernetes sink: server, token, certificates. */
 #include "fuzz.h"
 
+#include "http/curl.h"
 #include "http/http_client.h"
 
 #include "sink/sink.h"
-
-#include <curl/curl.h>
 
 static bool encode(const void *item, enum body body, enum evrec_api api, enum reader reader, struct encoded *request)
 {

@@ -72,15 +72,18 @@ recorder store|otlp|read
 END
 tally_check "lua includes evrec.h" includes lua "evrec(_read|_otlp)?\.h|lua/$name"
 tally_check "Lua's headers in lua alone" system_header '(lua|lauxlib|luajit).*' 'csrc/lua/[a-z_]+\.[ch]'
-tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/[a-z_]+\.[ch]'
-
+tally_check "curl's headers in http alone" system_header 'curl/.*' 'csrc/http/curl\.h'
 tally_check "zlib's header in otlp alone" system_header 'zlib\.h' 'csrc/otlp/gzip\.c'
-tally_check "SQLite's header in spool and store alone" system_header 'sqlite3\.h' 'csrc/(spool/spool|store/store)_inner\.h'
+tally_check "SQLite's header in spool alone" system_header 'sqlite3\.h' 'csrc/spool/sqlite\.h'
 
 tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
-tally_check "curl is called by http alone" calls core 'curl_.*' 'core/http/[a-z_]+\.o'
+# curl_functions and sqlite_functions have the addresses of the libraries' functions.
+tally_check "curl is called by http alone" calls core 'curl_functions' 'core/http/[a-z_]+\.o'
 tally_check "SQLite is called by spool and store alone" \
-	calls core 'sqlite3_.*' 'core/(spool/spool(_file)?|store/[a-z_]+)\.o'
+	calls core 'sqlite_functions' 'core/(spool/spool(_file)?|store/[a-z_]+)\.o'
+tally_check "curl and SQLite are not linked" \
+	calls core 'curl_(easy|multi|slist|url|global|version|free).*|sqlite3_.*' nobody
+tally_check "libraries are loaded by base alone" calls core 'dl(m?open|v?sym|close)' 'core/base/library\.o'
 tally_check "zlib is called by otlp alone" calls core '(de|in)flate.*|(un)?compress2?' 'core/otlp/gzip\.o'
 tally_check "threads are started by the sender alone" calls core 'pthread_create' 'core/sender/sender_thread\.o'
 tally_check "processes are started by exec alone" \

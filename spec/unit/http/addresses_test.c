@@ -5,6 +5,7 @@
 #include "http_fixture.h"
 
 #include "http/addresses.h"
+#include "http/curl.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -206,6 +207,13 @@ static void test_addresses_outlive_a_silent_connection(void **state)
 	http_fixture_close(&n.http);
 }
 
+/* As http_check_options does before a client has a server. */
+static int load_curl(void **state)
+{
+	(void)state;
+	return curl_load(NULL) ? 0 : -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,5 +227,5 @@ int main(void)
 		cmocka_unit_test(test_addresses_outlive_a_silent_connection),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, load_curl, NULL);
 }
