@@ -238,9 +238,10 @@ extern const evrec_field evrec_reference_schema[]; /* of evrec_reference */
 
 /*
  * Calls a function of the visitor for every set field, in the order of the API's type: a JSON encoder is such a
- * visitor. `key` is NULL for the outermost object and for elements of an array. If a function returns false, the visit
- * stops and evrec_fields_visit returns false. `only` is the name of the one top-level field to visit; NULL: all of
- * them, within an outermost object. `null` is called for an unset time that the API prints as null. Any thread.
+ * visitor. `key` is NULL for the outermost object and for elements of an array. If a function returns false, or there
+ * is no memory, the visit stops and evrec_fields_visit returns false. `only` is the name of the one top-level field to
+ * visit; NULL: all of them, within an outermost object. `null` is called for an unset time that the API prints as null.
+ * Any thread.
  */
 typedef struct evrec_visitor {
 	bool (*begin_object)(void *ctx, const char *key);
@@ -338,6 +339,8 @@ void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, ev
  * event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
+/* The same in `size` bytes of the caller's, without a NUL. Returns its length; 0: too few, or no memory. Any thread. */
+size_t evrec_fields_write_patch(const evrec_fields *event, char *to, size_t size);
 
 typedef struct evrec_correlator_stats {
 	uint64_t correlated, why[EVREC_WHYS]; /* why: by enum evrec_why */

@@ -71,6 +71,7 @@ struct buf {
 	char *data;
 	size_t len, cap;
 	bool failed;
+	bool is_fixed; /* `data` is the caller's, and cannot grow */
 };
 
 bool buf_grow(struct buf *b, size_t more); /* only buf_reserve calls it */

@@ -10,7 +10,7 @@ bool buf_grow(struct buf *b, size_t more)
 	if (b->failed) {
 		return false;
 	}
-	if (more > SIZE_MAX / 2 - b->len) {
+	if (b->is_fixed || more > SIZE_MAX / 2 - b->len) {
 		b->failed = true;
 		return false;
 	}

@@ -58,12 +58,11 @@ bool variant_observe(struct variant *v, const evrec_fields *event, struct keys *
 /* Counts the heartbeats that were deferred until `t`. False: no memory. */
 bool variant_end(struct variant *v, int64_t t);
 
-/* An event that an id stands for. */
+/* An event, ready to occur again. */
 struct known {
-	evrec_event *event; /* NULL: the id was not used yet */
-	evrec_fields fields;
-	struct keys *
-		keys; /* one for each variant, which keeps in it where it found its entries; they share the first one's text */
+	evrec_event *event;
+	/* One for each variant, which keeps in it where it found its entries; they share the first one's text. */
+	struct keys *keys;
 	struct trace_keys chosen; /* in `text` */
 	struct buf text;
 };
@@ -83,13 +82,18 @@ struct evrec_replay {
 	struct lru *groups; /* aggregate key -> struct replay_group */
 	evrec_replayed_trace trace;
 	struct known single; /* of evrec_replay_add */
-	struct known *known; /* TRACE_IDS of them; NULL: no file was fed */
-	bool begun;          /* the first line of the file was read */
-	struct buf rest;     /* the beginning of a line */
+	/*
+	 * Of evrec_replay_feed. A writer forgets an event after TRACE_IDS others, and then defines it again, mostly by
+	 * the same text. A text is parsed once.
+	 */
+	struct lru *definitions;  /* text of a definition -> struct known; NULL: the first line was not read */
+	size_t definitions_bytes; /* of these texts */
+	uint64_t ids[TRACE_IDS];  /* handles of definitions; 0: the id was not used yet */
+	struct buf rest;          /* the beginning of a line */
 	struct trace_line line;
 };
 
-/* Makes *known stand for this event, which it takes over. False: no memory. */
+/* Makes *known stand for this event, which it takes over. False: no memory; then *known is zeroed. */
 bool replay_know(evrec_replay *replay, struct known *known, evrec_event *event, const struct trace_keys *chosen);
 void replay_forget(struct known *known);
 /* Replays an occurrence. False: no memory. */

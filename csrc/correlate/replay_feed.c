@@ -2,12 +2,25 @@
 
 #define LINE_MAX_BYTES ((size_t)4 << 20) /* longer than any event that a recorder takes */
 
+/*
+ * The definitions that are kept, in number and in bytes of their text; but always so many that each id of a writer
+ * still has its event. With an ordinary event one takes 2.5 KB of memory, and 0.5 KB for each further variant.
+ */
+#define DEFINITIONS (1u << 17)
+#define DEFINITIONS_BYTES ((size_t)64 << 20)
+
+static void forget(void *known)
+{
+	replay_forget(known);
+}
+
+static const struct lru_type definition_type = { .value_size = sizeof(struct known),
+	                                         .recycle = forget,
+	                                         .fini = forget };
+
 void replay_end_feed(evrec_replay *replay)
 {
-	for (size_t i = 0; replay->known != NULL && i < TRACE_IDS; i++) {
-		replay_forget(&replay->known[i]);
-	}
-	mem_free(replay->known);
+	lru_free(replay->definitions);
 	buf_free(&replay->rest);
 	buf_free(&replay->line.keys);
 }
@@ -16,9 +29,6 @@ static int begin(evrec_replay *replay, evrec_str text, evrec_error *err)
 {
 	const enum trace_read read = trace_read_line(text, &replay->line);
 
-	if (read == TRACE_OK && replay->line.kind == TRACE_EVENT) {
-		evrec_event_release(replay->line.event);
-	}
 	if (read != TRACE_OK || replay->line.kind != TRACE_HEADER) {
 		return error_set(err, EVREC_EINVALID, "trace: the first line is none of a trace");
 	}
@@ -26,58 +36,114 @@ static int begin(evrec_replay *replay, evrec_str text, evrec_error *err)
 		return error_set(err, EVREC_EINVALID, "trace: has version %u, and this evrec reads version %d",
 		                 replay->line.version, TRACE_VERSION);
 	}
-	replay->known = mem_zalloc(TRACE_IDS * sizeof(*replay->known));
-	replay->begun = replay->known != NULL;
-	return replay->begun ? 0 : error_set(err, EVREC_ENOMEM, "no memory");
+	/* Room for one more, so that forget_oldest evicts, which counts bytes, and not the cache. */
+	replay->definitions = lru_new(&definition_type, DEFINITIONS + 1);
+	return replay->definitions != NULL ? 0 : error_set(err, EVREC_ENOMEM, "no memory");
 }
 
-/* False: no memory. */
-static bool take_line(evrec_replay *replay)
+static enum trace_read occur(evrec_replay *replay, struct known *known)
 {
-	const struct trace_line *line = &replay->line;
-	struct known *known = &replay->known[line->id == 0 ? 0 : line->id - 1];
+	return replay_occur(replay, known, replay->line.t, replay->line.at) ? TRACE_OK : TRACE_NO_MEMORY;
+}
+
+/* Reads the definition of the line, and makes *known stand for its event. */
+static enum trace_read fill(evrec_replay *replay, struct known *known)
+{
+	const enum trace_read read = trace_read_definition(&replay->line);
 	struct trace_keys keys;
+
+	if (read != TRACE_OK) {
+		return read;
+	}
+	keys = trace_line_keys(&replay->line);
+	return replay_know(replay, known, replay->line.event, &keys) ? TRACE_OK : TRACE_NO_MEMORY;
+}
+
+/* Forgets definitions until their bounds hold. */
+static void forget_oldest(evrec_replay *replay)
+{
+	struct lru *definitions = replay->definitions;
+
+	while (lru_len(definitions) > DEFINITIONS ||
+	       (replay->definitions_bytes > DEFINITIONS_BYTES && lru_len(definitions) > TRACE_IDS)) {
+		void *oldest = lru_oldest(definitions);
+
+		replay->definitions_bytes -= lru_key(definitions, oldest).len;
+		lru_remove(definitions, oldest);
+	}
+}
+
+/* Lets the id stand for the event of this line, which occurs. */
+static enum trace_read define(evrec_replay *replay, struct trace_line *line)
+{
+	struct key key = key_of(line->definition, (evrec_str){ NULL, 0 });
+	enum trace_read read;
+	struct known *known;
+	bool fresh = false;
+
+	known = lru_put(replay->definitions, &key, &fresh);
+	if (known == NULL) {
+		return TRACE_NO_MEMORY;
+	}
+	if (fresh) {
+		read = fill(replay, known);
+		if (read != TRACE_OK) {
+			lru_remove(replay->definitions, known);
+			return read;
+		}
+		replay->definitions_bytes += line->definition.len;
+		forget_oldest(replay);
+	}
+	replay->ids[line->id - 1] = lru_handle(known);
+	return occur(replay, known);
+}
+
+static enum trace_read occur_again(evrec_replay *replay, const struct trace_line *line)
+{
+	struct known *known = lru_at(replay->definitions, replay->ids[line->id - 1]);
+
+	if (known == NULL) {
+		return TRACE_MALFORMED;
+	}
+	lru_use(replay->definitions, known);
+	return occur(replay, known);
+}
+
+static enum trace_read take_line(evrec_replay *replay)
+{
+	struct trace_line *line = &replay->line;
 
 	switch (line->kind) {
 	case TRACE_EVENT:
-		keys = trace_line_keys(line);
-		return replay_know(replay, known, line->event, &keys) && replay_occur(replay, known, line->t, line->at);
+		return define(replay, line);
 	case TRACE_AGAIN:
-		if (known->event != NULL) {
-			return replay_occur(replay, known, line->t, line->at);
-		}
-		replay->trace.malformed++;
-		return true;
+		return occur_again(replay, line);
 	case TRACE_GAP:
 		replay->trace.lost += line->lost;
 		replay->trace.gaps++;
-		return true;
+		return TRACE_OK;
 	case TRACE_END:
 		replay->trace.full = true;
-		return true;
+		return TRACE_OK;
 	case TRACE_HEADER:
 		break;
 	}
-	replay->trace.malformed++;
-	return true;
+	return TRACE_MALFORMED;
 }
 
 static int read_line(evrec_replay *replay, evrec_str text, evrec_error *err)
 {
 	enum trace_read read;
 
-	if (!replay->begun) {
+	if (replay->definitions == NULL) {
 		return begin(replay, text, err);
 	}
 	read = trace_read_line(text, &replay->line);
-	if (read == TRACE_MALFORMED) {
-		replay->trace.malformed++;
-		return 0;
+	if (read == TRACE_OK) {
+		read = take_line(replay);
 	}
-	if (read == TRACE_NO_MEMORY || !take_line(replay)) {
-		return error_set(err, EVREC_ENOMEM, "no memory");
-	}
-	return 0;
+	replay->trace.malformed += read == TRACE_MALFORMED;
+	return read != TRACE_NO_MEMORY ? 0 : error_set(err, EVREC_ENOMEM, "no memory");
 }
 
 /* Keeps the beginning of a line until the rest comes. */

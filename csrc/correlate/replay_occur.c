@@ -43,9 +43,9 @@ bool replay_know(evrec_replay *replay, struct known *known, evrec_event *event, 
 {
 	replay_forget(known);
 	known->event = event;
-	known->fields = *evrec_event_fields(event);
 	known->keys = mem_zalloc(replay->variants_len * sizeof(*known->keys));
-	if (known->keys == NULL || !keys_make(&known->keys[0], &known->fields) || !keep_chosen(known, chosen)) {
+	if (known->keys == NULL || !keys_make(&known->keys[0], evrec_event_fields(event)) ||
+	    !keep_chosen(known, chosen)) {
 		replay_forget(known);
 		return false;
 	}
@@ -86,6 +86,7 @@ static void begin_group(const evrec_replay *replay, struct replay_group *group, 
 
 bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t at)
 {
+	evrec_fields event = *evrec_event_fields(known->event);
 	struct observed observed;
 	struct replay_group *group;
 	bool fresh = false;
@@ -97,10 +98,9 @@ bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t 
 	if (fresh) {
 		begin_group(replay, group, known, t);
 	}
-	known->fields.first = known->fields.last = at;
+	event.first = event.last = at;
 	for (size_t i = 0; i < replay->variants_len; i++) {
-		if (!variant_observe(&replay->variants[i], &known->fields, &known->keys[i], &known->chosen, t,
-		                     &observed)) {
+		if (!variant_observe(&replay->variants[i], &event, &known->keys[i], &known->chosen, t, &observed)) {
 			return false;
 		}
 		tally_up(&group->tallies[i], &observed, t);

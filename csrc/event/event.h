@@ -89,6 +89,11 @@ enum json_fault {
 /* Likewise, and sets *fault. */
 evrec_event *event_from_json_or_fault(evrec_str json, enum json_fault *fault);
 
+/*
+ * Likewise from the object at *at, moves *at behind it, and needs neither a name nor a namespace. NULL: no memory, or
+ * jansson has to read the text (see json_scan_event).
+ */
+evrec_event *event_scan(const char **at, const char *end);
 /* Reads an event from jansson's object in the same way, but needs neither a name nor a namespace. NULL: no memory. */
 struct json_t;
 evrec_event *event_from_object(const struct json_t *object);

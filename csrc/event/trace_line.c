@@ -159,7 +159,7 @@ void trace_put_identity(struct buf *out, const evrec_fields *event, const struct
 	static const evrec_visitor visitor = { visit_object,  visit_array,   visit_end, visit_string,
 		                               visit_integer, visit_boolean, visit_null };
 
-	(void)evrec_fields_visit(event, EVREC_CORE_V1, NULL, &visitor, out);
+	out->failed = !evrec_fields_visit(event, EVREC_CORE_V1, NULL, &visitor, out) || out->failed;
 	if (keys->aggregate.data != NULL) {
 		put_part(out, 'a', keys->aggregate);
 		put_part(out, 'l', keys->local);
@@ -249,17 +249,46 @@ static void read_keys(const json_t *keys, struct trace_line *line)
 	(void)buf_cstr(&line->keys);
 }
 
-static enum trace_read read_definition(const json_t *root, struct trace_line *line)
+/* Reads a definition without keys whose event can be scanned. */
+static bool scan_definition(struct trace_line *line)
+{
+	const char *at = line->definition.data, *end = at + line->definition.len;
+	evrec_event *event = SKIP(&at, end, ",\"event\":") ? event_scan(&at, end) : NULL;
+
+	if (event == NULL || end - at != 1 || *at != '}') {
+		evrec_event_release(event);
+		return false;
+	}
+	read_keys(NULL, line);
+	line->event = event;
+	return true;
+}
+
+static enum trace_read parse_definition(const json_t *root, struct trace_line *line)
 {
 	const json_t *event = json_object_get(root, "event");
 
-	line->kind = TRACE_EVENT;
 	if (!json_is_object(event)) {
 		return TRACE_MALFORMED;
 	}
 	read_keys(json_object_get(root, "keys"), line);
 	line->event = line->keys.failed ? NULL : event_from_object(event);
 	return line->event != NULL ? TRACE_OK : TRACE_NO_MEMORY;
+}
+
+enum trace_read trace_read_definition(struct trace_line *line)
+{
+	enum trace_read result;
+	json_t *root;
+
+	if (scan_definition(line)) {
+		return TRACE_OK;
+	}
+	json_init();
+	root = json_loadb(line->text.data, line->text.len, JSON_ALLOW_NUL, NULL);
+	result = parse_definition(root, line);
+	json_decref(root);
+	return result;
 }
 
 static enum trace_read read_rare(const json_t *root, struct trace_line *line)
@@ -283,20 +312,18 @@ static enum trace_read read_rare(const json_t *root, struct trace_line *line)
 enum trace_read trace_read_line(evrec_str text, struct trace_line *line)
 {
 	const char *at = text.data, *end = text.data + text.len;
-	enum trace_read result = TRACE_MALFORMED;
-	bool occurrence;
+	enum trace_read result;
 	json_t *root;
 
-	occurrence = read_occurrence(&at, end, line);
-	if (occurrence && end - at == 1 && *at == '}') {
-		line->kind = TRACE_AGAIN;
+	if (read_occurrence(&at, end, line)) {
+		line->kind = end - at == 1 && *at == '}' ? TRACE_AGAIN : TRACE_EVENT;
+		line->text = text;
+		line->definition = (evrec_str){ at, (size_t)(end - at) };
 		return TRACE_OK;
 	}
 	json_init();
 	root = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
-	if (json_is_object(root)) {
-		result = occurrence ? read_definition(root, line) : read_rare(root, line);
-	}
+	result = json_is_object(root) ? read_rare(root, line) : TRACE_MALFORMED;
 	json_decref(root);
 	return result;
 }

@@ -10,8 +10,8 @@
  *
  * Times are seconds since 1970 with nine fractional digits, by the broadcaster's clock. `at` after `t` is when the event
  * happened, if that is another time. An id is used again for another event once TRACE_IDS others were used since, so that
- * the memory of writers and readers is bounded. The event is JSON of core/v1 without name and times. `keys` has what
- * key_func ("aggregate", "local") and spam_key_func ("spam") returned, if they were set and did not choose the default.
+ * a writer and a reader need not know more events than these. The event is JSON of core/v1 without name and times.
+ * `keys` has what key_func ("aggregate", "local") and spam_key_func ("spam") returned, if they were set and did not choose the default.
  */
 #ifndef EVREC_TRACE_LINE_H
 #define EVREC_TRACE_LINE_H
@@ -21,7 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 #define TRACE_VERSION 1
-#define TRACE_IDS 4096 /* the events that a writer and a reader know at a time */
+#define TRACE_IDS 4096 /* the ids; a writer knows as many events at a time, a reader at least as many */
 #define TRACE_START "{\"evrec_trace\":"
 
 /* Keys that functions chose for an event; a key without data is the default's. Borrowed. */
@@ -50,10 +50,14 @@ enum trace_kind { TRACE_HEADER, TRACE_EVENT, TRACE_AGAIN, TRACE_GAP, TRACE_END }
 /* A line that was read. All zero before the first one. */
 struct trace_line {
 	enum trace_kind kind;
-	unsigned version;   /* of TRACE_HEADER, the only thing that is read of it */
-	unsigned id;        /* of TRACE_EVENT and TRACE_AGAIN: 1 to TRACE_IDS */
-	int64_t t, at;      /* likewise */
-	evrec_event *event; /* of TRACE_EVENT: the caller's to release */
+	unsigned version; /* of TRACE_HEADER, the only thing that is read of it */
+	unsigned id;      /* of TRACE_EVENT and TRACE_AGAIN: 1 to TRACE_IDS */
+	int64_t t, at;    /* likewise */
+	/* Of TRACE_EVENT; both borrow from the line that was read. */
+	evrec_str text;       /* the whole line */
+	evrec_str definition; /* its bytes behind the times: lines with equal ones have equal events and keys */
+	/* Set by trace_read_definition. */
+	evrec_event *event; /* the caller's to release */
 	struct buf keys;    /* the bytes of the keys, behind one another */
 	bool has_aggregate, has_spam;
 	size_t aggregate_len, local_len, spam_len;
@@ -61,9 +65,11 @@ struct trace_line {
 };
 
 enum trace_read { TRACE_OK, TRACE_MALFORMED, TRACE_NO_MEMORY };
-/* Reads a line without its newline. The buffer of `line` is used again. */
+/* Reads a line without its newline, but no definition: a reader may know its event already. */
 enum trace_read trace_read_line(evrec_str text, struct trace_line *line);
-/* The keys of a line; they borrow from its buffer. */
+/* Reads the definition of a TRACE_EVENT. The buffer of `line` is used again. */
+enum trace_read trace_read_definition(struct trace_line *line);
+/* The keys of a definition; they borrow from the buffer of `line`. */
 struct trace_keys trace_line_keys(const struct trace_line *line);
 
 #pragma GCC visibility pop

@@ -1,5 +1,10 @@
 #include "event/schema.h"
 
+#include "base/lru.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+
 /* `ok` is false after a function of the visitor returned false: then nothing more is visited. */
 struct visit {
 	const evrec_visitor *visitor;
@@ -70,15 +75,102 @@ static void visit_object(struct visit *v, const char *key, const evrec_field *ta
 	end(v);
 }
 
+/* ---- maps: of keys that are equal once their bytes that are no UTF-8 are replaced, the last one counts ---- */
+
+#define FEW 16 /* keys that are compared each with each */
+
+static COLD bool are_equal_if_cleaned(evrec_str a, evrec_str b)
+{
+	struct buf one = { 0 }, two = { 0 };
+	bool equal;
+
+	utf8_clean(&one, a);
+	utf8_clean(&two, b);
+	equal = !one.failed && !two.failed && str_eq(buf_str(&one), buf_str(&two));
+	buf_free(&one);
+	buf_free(&two);
+	return equal;
+}
+
+static bool are_equal(evrec_str a, evrec_str b)
+{
+	return str_eq(a, b) || ((!utf8_valid(a) || !utf8_valid(b)) && are_equal_if_cleaned(a, b));
+}
+
+static bool counts(const evrec_map *map, size_t i)
+{
+	bool last = true;
+
+	for (size_t j = i + 1; j < map->len && last; j++) {
+		last = !are_equal(map->pairs[i].key, map->pairs[j].key);
+	}
+	return last;
+}
+
+/* One of many keys: those that are equal have the same hash. */
+struct hashed {
+	uint64_t hash;
+	size_t at; /* in the map */
+};
+
+static uint64_t hash_of(evrec_str key)
+{
+	struct buf clean = { 0 };
+	uint64_t hash;
+
+	if (utf8_valid(key)) {
+		return lru_hash(key);
+	}
+	utf8_clean(&clean, key);
+	hash = lru_hash(buf_str(&clean));
+	buf_free(&clean);
+	return hash;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct hashed *x = a, *y = b;
+
+	if (x->hash != y->hash) {
+		return x->hash < y->hash ? -1 : 1;
+	}
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Sets hides[i] if pair i does not count. False: no memory. */
+static bool find_hidden(const evrec_map *map, bool *hides)
+{
+	struct hashed *keys = mem_alloc(map->len * sizeof(*keys));
+
+	if (keys == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < map->len; i++) {
+		keys[i] = (struct hashed){ hash_of(map->pairs[i].key), i };
+	}
+	qsort(keys, map->len, sizeof(*keys), compare);
+	for (size_t i = 0; i < map->len; i++) {
+		for (size_t j = i + 1; j < map->len && keys[j].hash == keys[i].hash && !hides[keys[i].at]; j++) {
+			hides[keys[i].at] = are_equal(map->pairs[keys[i].at].key, map->pairs[keys[j].at].key);
+		}
+	}
+	mem_free(keys);
+	return true;
+}
+
 static void visit_map(struct visit *v, const char *key, const evrec_map *map)
 {
-	size_t i;
+	bool *hides = map->len > FEW ? mem_zalloc(map->len * sizeof(*hides)) : NULL;
 
 	begin(v, key);
-	for (i = 0; v->ok && i < map->len; i++) {
-		v->ok = v->visitor->string(v->ctx, map->pairs[i].key, map->pairs[i].value);
+	v->ok = v->ok && (map->len <= FEW || (hides != NULL && find_hidden(map, hides)));
+	for (size_t i = 0; v->ok && i < map->len; i++) {
+		if (hides == NULL ? counts(map, i) : !hides[i]) {
+			v->ok = v->visitor->string(v->ctx, map->pairs[i].key, map->pairs[i].value);
+		}
 	}
 	end(v);
+	mem_free(hides);
 }
 
 static void visit_owners(struct visit *v, const char *key, const evrec_field *table, const evrec_fields *fields)

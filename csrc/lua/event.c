@@ -186,7 +186,9 @@ static int event_to_table(lua_State *L)
 	const evrec_event *event = check_event(L);
 	struct builder b = { L, 0 };
 
-	(void)evrec_fields_visit(evrec_event_fields(event), check_api(L), NULL, &visitor, &b);
+	if (!evrec_fields_visit(evrec_event_fields(event), check_api(L), NULL, &visitor, &b)) {
+		return luaL_error(L, "no memory");
+	}
 	return 1;
 }
 
@@ -227,7 +229,9 @@ static int event_index(lua_State *L)
 	lua_settop(L, 2);
 	key = lua_tostring(L, 2);
 	if (strlen(key) == lua_rawlen(L, 2)) {
-		(void)evrec_fields_visit(evrec_event_fields(event), EVREC_CORE_V1, key, &visitor, &b);
+		if (!evrec_fields_visit(evrec_event_fields(event), EVREC_CORE_V1, key, &visitor, &b)) {
+			return luaL_error(L, "no memory");
+		}
 	}
 	return lua_gettop(L) - 2;
 }

@@ -34,12 +34,12 @@ static void choose(const struct share_event *e, size_t sink, struct chosen *chos
 	if (sink < e->event->sinks && k->has_aggregate) {
 		chosen->keys = CHOICE_MADE;
 		chosen->aggregate_key =
-			(struct buf){ (char *)(uintptr_t)k->aggregate.data, k->aggregate.len, 0, false };
-		chosen->local_key = (struct buf){ (char *)(uintptr_t)k->local.data, k->local.len, 0, false };
+			(struct buf){ .data = (char *)(uintptr_t)k->aggregate.data, .len = k->aggregate.len };
+		chosen->local_key = (struct buf){ .data = (char *)(uintptr_t)k->local.data, .len = k->local.len };
 	}
 	if (sink < e->event->sinks && k->has_spam) {
 		chosen->spam_key = CHOICE_MADE;
-		chosen->spam = (struct buf){ (char *)(uintptr_t)k->spam.data, k->spam.len, 0, false };
+		chosen->spam = (struct buf){ .data = (char *)(uintptr_t)k->spam.data, .len = k->spam.len };
 	}
 }
 

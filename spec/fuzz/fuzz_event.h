@@ -318,11 +318,15 @@ static inline void check_json_of(const evrec_fields *f, const json_t *json, cons
 	expect_no_more(&m);
 }
 
+/* Parses the text, which is the one that jansson writes. */
 static inline json_t *parse_json(const char *text, size_t len)
 {
 	json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	char *again = json_dumps(json, JSON_COMPACT);
 
 	CHECK(text != NULL && text[len] == '\0' && strlen(text) == len && json_is_object(json));
+	CHECK(strcmp(again, text) == 0);
+	free(again);
 	return json;
 }
 

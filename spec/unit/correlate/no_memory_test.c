@@ -65,7 +65,8 @@ static bool count(void *ctx, const evrec_replayed_group *group)
 
 #define TRACE                                                                                                          \
 	"{\"evrec_trace\":1}\n{\"id\":1,\"t\":1,\"event\":{\"involvedObject\":{\"kind\":\"Pod\",\"name\":\"a\"},"      \
-	"\"reason\":\"R\"},\"keys\":{\"spam\":\"x\"}}\n{\"id\":1,\"t\":2}\n{\"id\""
+	"\"reason\":\"R\"},\"keys\":{\"aggregate\":\"y\",\"local\":\"z\",\"spam\":\"x\"}}\n{\"id\":1,\"t\":2}\n{"      \
+	"\"id\""
 
 static void replay(void)
 {

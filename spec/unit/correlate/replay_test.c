@@ -153,30 +153,145 @@ static void test_other_files_are_refused(void **state)
 	}
 }
 
+static void feed(evrec_replay *r, const char *lines)
+{
+	assert_int_equal(evrec_replay_feed(r, str_from(lines), NULL), 0);
+}
+
+static evrec_replayed_trace trace_of(const evrec_replay *r)
+{
+	evrec_replayed_trace trace;
+
+	evrec_replay_get_trace(r, &trace);
+	return trace;
+}
+
 /* An id that no line defines, a line that a crash has cut, and a second header. */
 static void test_damage_is_counted(void **state)
 {
 	evrec_replay *r = plain_replay();
-	evrec_replayed_trace trace;
 
 	(void)state;
-	assert_int_equal(evrec_replay_feed(r, EVREC_STR(HEADER "{\"id\":2,\"t\":1}\nnonsense\n" HEADER), NULL), 0);
-	assert_int_equal(evrec_replay_feed(r, EVREC_STR("{\"id\":1,\"t\":1," POD "}\n{\"id\":1,\"t\":2}\n"), NULL), 0);
-	assert_int_equal(evrec_replay_feed(r, EVREC_STR("{\"lost\":3,\"from\":1,\"to\":2}\n{\"id\":1,\"t"), NULL), 0);
+	feed(r, HEADER "{\"id\":2,\"t\":1}\nnonsense\n" HEADER);
+	feed(r, "{\"id\":1,\"t\":1," POD "}\n{\"id\":1,\"t\":2}\n");
+	feed(r, "{\"lost\":3,\"from\":1,\"to\":2}\n{\"id\":1,\"t");
 	assert_int_equal(evrec_replay_end(r, NULL), 0);
-	evrec_replay_get_trace(r, &trace);
-	assert_int_equal(trace.occurrences, 2);
-	assert_int_equal(trace.lost, 3);
-	assert_int_equal(trace.malformed, 4);
+	assert_int_equal(trace_of(r).occurrences, 2);
+	assert_int_equal(trace_of(r).lost, 3);
+	assert_int_equal(trace_of(r).malformed, 4);
 	evrec_replay_free(r);
+}
+
+/* A definition whose message is the number, with zeros up to `digits`. */
+static void feed_definition(evrec_replay *r, unsigned id, unsigned message, int digits)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "{\"id\":%u,\"t\":1,\"event\":{\"reason\":\"R\",\"message\":\"%0*u\"}}\n", id, digits,
+	           message);
+	feed(r, buf_cstr(&line));
+	buf_free(&line);
+}
+
+/* An id keeps its event until another definition of it can be read. */
+static void test_definitions_that_cannot_be_read_change_no_id(void **state)
+{
+	evrec_replay *r = plain_replay();
+
+	(void)state;
+	feed(r, HEADER "{\"id\":1,\"t\":1," POD "}\n");
+	feed(r, "{\"id\":1,\"t\":1,\"event\":3}\n{\"id\":1,\"t\":1,\"event\":3}\n{\"id\":1,\"t\":2}\n");
+	assert_int_equal(trace_of(r).malformed, 2);
+	assert_int_equal(trace_of(r).occurrences, 2);
+	evrec_replay_free(r);
+}
+
+/* A definition that is told again, by any id, is the same event. */
+static void test_definitions_are_the_same_by_any_id(void **state)
+{
+	evrec_replay *r = plain_replay();
+	evrec_replayed_variant variant;
+
+	(void)state;
+	feed(r, HEADER "{\"id\":1,\"t\":1," POD "}\n{\"id\":2,\"t\":1," POD "}\n{\"id\":1,\"t\":2}\n");
+	evrec_replay_get_variant(r, 0, &variant);
+	assert_int_equal(variant.tally.created, 1);
+	assert_int_equal(variant.tally.patched, 2);
+	evrec_replay_free(r);
+}
+
+/* The same event with a spam key of its own has a token of its own. */
+static void test_definitions_with_other_keys_are_others(void **state)
+{
+	evrec_replay_variant options;
+	evrec_replayed_variant variant;
+	evrec_replay *r;
+
+	(void)state;
+	evrec_replay_variant_init(&options);
+	options.correlator.burst_size = 1;
+	r = evrec_replay_new(&options, 1, NULL);
+	assert_non_null(r);
+	feed(r, HEADER "{\"id\":1,\"t\":1," POD "}\n{\"id\":2,\"t\":1," POD "}\n");
+	feed(r, "{\"id\":3,\"t\":1," POD ",\"keys\":{\"spam\":\"x\"}}\n{\"id\":3,\"t\":1}\n{\"id\":1,\"t\":1}\n");
+	evrec_replay_get_variant(r, 0, &variant);
+	assert_int_equal(variant.tally.created, 1);
+	assert_int_equal(variant.tally.patched, 1);
+	assert_int_equal(variant.tally.rate_limited, 3);
+	evrec_replay_free(r);
+}
+
+/* An event is forgotten once `kept` others have occurred since it did, and not before. Then its id stands for nothing. */
+static void check_kept(unsigned kept, int digits)
+{
+	evrec_replay *r = plain_replay();
+	unsigned message = 1;
+
+	feed(r, HEADER);
+	feed_definition(r, 1, 0, digits);
+	for (; message < kept; message++) {
+		feed_definition(r, 2, message, digits);
+	}
+	feed(r, "{\"id\":1,\"t\":2}\n");
+	for (; message < 2 * kept - 1; message++) {
+		feed_definition(r, 2, message, digits);
+	}
+	feed(r, "{\"id\":1,\"t\":3}\n");
+	assert_int_equal(trace_of(r).malformed, 0);
+	for (; message < 3 * kept - 1; message++) {
+		feed_definition(r, 2, message, digits);
+	}
+	feed(r, "{\"id\":1,\"t\":4}\n");
+	assert_int_equal(trace_of(r).malformed, 1);
+	evrec_replay_free(r);
+}
+
+static void test_many_definitions_are_forgotten(void **state)
+{
+	(void)state;
+	check_kept(131072, 1);
+}
+
+/* The texts of 4,096 of these have more than 64 MiB, but a writer may have an id for each. */
+static void test_long_definitions_are_forgotten(void **state)
+{
+	(void)state;
+	check_kept(4096, 20000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_variant_has_its_tokens), cmocka_unit_test(test_series_have_heartbeats),
-		cmocka_unit_test(test_options_are_checked),         cmocka_unit_test(test_other_files_are_refused),
+		cmocka_unit_test(test_each_variant_has_its_tokens),
+		cmocka_unit_test(test_series_have_heartbeats),
+		cmocka_unit_test(test_options_are_checked),
+		cmocka_unit_test(test_other_files_are_refused),
 		cmocka_unit_test(test_damage_is_counted),
+		cmocka_unit_test(test_definitions_that_cannot_be_read_change_no_id),
+		cmocka_unit_test(test_definitions_are_the_same_by_any_id),
+		cmocka_unit_test(test_definitions_with_other_keys_are_others),
+		cmocka_unit_test(test_many_definitions_are_forgotten),
+		cmocka_unit_test(test_long_definitions_are_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("correlate: replay", tests, NULL, NULL);

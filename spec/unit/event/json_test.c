@@ -309,6 +309,42 @@ static void test_values_of_other_types_are_ignored(void **state)
 	evrec_event_release(event);
 }
 
+/* Of equal keys the last one counts, also if they are many; keys that are no UTF-8 are equal once they are cleaned. */
+static void test_repeated_keys_count_once(void **state)
+{
+	evrec_pair pairs[42];
+	char keys[42][16], values[42][16];
+	evrec_fields fields;
+	struct buf text = { 0 };
+	json_t *json, *labels;
+
+	(void)state;
+	for (int i = 0; i < 42; i++) {
+		(void)snprintf(keys[i], sizeof(keys[i]), "%s%d", i % 21 == 20 ? (i < 21 ? "\377" : "\376") : "k",
+		               i % 21);
+		(void)snprintf(values[i], sizeof(values[i]), "%d", i);
+		pairs[i] = (evrec_pair){ str_from(keys[i]), str_from(values[i]) };
+	}
+	for (size_t n = 1; n <= 42; n++) {
+		evrec_fields_init(&fields);
+		fields.labels = (evrec_map){ pairs, n };
+		buf_clear(&text);
+		json_event(&text, &fields, EVREC_CORE_V1);
+		assert_false(text.failed);
+		json = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+		assert_non_null(json);
+		labels = json_object_get(json_object_get(json, "metadata"), "labels");
+		assert_int_equal(json_object_size(labels), n < 21 ? n : 21);
+		for (size_t i = n < 21 ? 0 : n - 21; i < n; i++) {
+			const char *key = i % 21 == 20 ? "\357\277\27520" : keys[i];
+
+			assert_string_equal(json_string_value(json_object_get(labels, key)), values[i]);
+		}
+		json_decref(json);
+	}
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_objects_without_essential_fields_are_left_out),
 		cmocka_unit_test(test_every_row_is_written_and_read_back),
 		cmocka_unit_test(test_values_of_other_types_are_ignored),
+		cmocka_unit_test(test_repeated_keys_count_once),
 	};
 
 	return cmocka_run_group_tests_name("event: JSON", tests, NULL, NULL);

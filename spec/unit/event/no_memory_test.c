@@ -58,6 +58,29 @@ static void check_read_back(const char *text, size_t len)
 	evrec_event_release(event);
 }
 
+/* A text that is read by way of jansson's tree. */
+static void read_tree(void)
+{
+	evrec_event *event = event_from_json(
+		EVREC_STR("{\"metadata\":{\"name\":\"\\u0061\",\"namespace\":\"b\",\"labels\":{\"c\":\"d\"}}}"));
+
+	alloc_failure_check(event != NULL);
+	if (event != NULL) {
+		assert_true(str_eq(evrec_event_fields(event)->name, EVREC_STR("a")));
+	}
+	evrec_event_release(event);
+}
+
+/* The note is no UTF-8, which takes memory. */
+static void write_patch(const evrec_fields *fields)
+{
+	char patch[512];
+	const size_t len = evrec_fields_write_patch(fields, patch, sizeof(patch));
+
+	alloc_failure_check(len != 0);
+	assert_true(len == 0 || (patch[0] == '{' && patch[len - 1] == '}'));
+}
+
 static void with_event(evrec_event *event)
 {
 	size_t len = 0;
@@ -73,6 +96,8 @@ static void with_event(evrec_event *event)
 	check_object_text(text, len);
 	text = evrec_fields_patch(evrec_event_fields(event), &len);
 	check_object_text(text, len);
+	write_patch(evrec_event_fields(event));
+	read_tree();
 	evrec_event_release(event);
 }
 

@@ -1,0 +1,21 @@
+/*
+ * json_scan.h - reads the JSON of an event without a tree of it. Pure. Any thread.
+ */
+#ifndef EVREC_JSON_SCAN_H
+#define EVREC_JSON_SCAN_H
+
+#include "event/json_room.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Reads the object at *at, sets all fields of *event as a reading by jansson does, and moves *at behind the object and
+ * the white space that follows it. Strings lie in the text or in `room`. False: jansson has to read the text, as it is
+ * no JSON, there is no memory, or it has what events seldom have: \u escapes, fractions, a field twice, a map of more
+ * than 64 pairs, values nested deeply.
+ */
+bool json_scan_event(const char **at, const char *end, struct json_room *room, evrec_fields *event);
+
+#pragma GCC visibility pop
+
+#endif
