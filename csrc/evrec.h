@@ -277,7 +277,8 @@ const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref);
 /*
  * client-go's CorrelatorOptions. A callback sets its results and returns true, or returns false: then the default is
  * used. So it is if a string's data is NULL. The strings belong to the callback, and must be valid until a callback of
- * this correlator is called again.
+ * this correlator is called again. Each event takes a token; of a sink with a min_interval (evrec_otlp.h), each event that
+ * is written at once.
  */
 typedef struct evrec_correlator_options {
 	size_t lru_cache_size; /* 4096 entries in each of the three caches */

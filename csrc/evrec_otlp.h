@@ -56,7 +56,7 @@ typedef struct evrec_otlp_options {
 	int64_t batch_delay;
 	/*
 	 * 60 s, in ns; 0: none. Between two records of one event: occurrences meanwhile are counted, and told by the next
-	 * record. With series, a beginning, a heartbeat and an end do not wait.
+	 * record; they take no token of the correlator's. With series, a beginning, a heartbeat and an end do not wait.
 	 */
 	int64_t min_interval;
 	/*

@@ -20,7 +20,7 @@ int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, 
                        const struct origin *origin, struct observed *observed);
 /*
  * `n` occurrences of the entry with this handle, which came over this connection (struct origin), are acknowledged: they
- * will not be recorded again. `limited`: they had no token.
+ * will not be recorded again. `limited`: they needed a token, and had none.
  */
 void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited,
                             uint32_t n);
@@ -38,7 +38,9 @@ void correlator_recover(evrec_correlator *correlator, const evrec_fields *event,
 
 /*
  * From now on the writes of an event are at least `ns` apart: correlator_observe sets observed->due, as event_log_schedule
- * says, of each occurrence that is not skipped. Before the first event. Without it observed->due is left as it is.
+ * says, of each occurrence that is not skipped. Only an occurrence that is to be written at once needs a token: one that is
+ * due later adds to a write whose times are bounded already. Before the first event. Without it each occurrence needs a token,
+ * as in client-go, and observed->due is left as it is.
  */
 void correlator_set_min_interval(evrec_correlator *correlator, int64_t ns);
 /* As event_log_released, and event_log_refused. */

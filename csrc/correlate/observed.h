@@ -19,7 +19,7 @@ struct observed {
 	/* Handles of the event's entries: */
 	uint64_t handle;    /* in the event log */
 	uint64_t aggregate; /* in the aggregator */
-	uint64_t bucket;    /* in the spam filter */
+	uint64_t bucket;    /* in the spam filter; 0: the occurrence needed no token */
 	bool patch, skip;
 	bool repeated; /* another process has recorded it again, and it is counted already */
 	enum evrec_why why;

@@ -2,7 +2,7 @@
 
 #define ORIGINS_MAX 64 /* processes of one event; of more, the one that was noted first is forgotten */
 
-enum { WITH_TOKEN, LIMITED, KINDS };
+enum { UNLIMITED, LIMITED, KINDS };
 
 struct mark {
 	uint64_t process, connection;
@@ -56,7 +56,7 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 		return false;
 	}
 	come_by(mark, from->connection);
-	/* Occurrences that had a token come first, so that the event is written with its count. */
+	/* Occurrences that were not limited come first, so that the event is written with its count. */
 	for (int kind = 0; kind < KINDS; kind++) {
 		if (mark->before[kind] != 0) {
 			mark->before[kind]--;
@@ -84,7 +84,7 @@ uint32_t origins_expected(const struct origins *origins)
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
-		sum = add(sum, add(origins->marks[i].before[WITH_TOKEN], origins->marks[i].before[LIMITED]));
+		sum = add(sum, add(origins->marks[i].before[UNLIMITED], origins->marks[i].before[LIMITED]));
 	}
 	return sum;
 }
@@ -139,7 +139,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 
 static bool is_empty(const struct mark *mark)
 {
-	return (mark->n[WITH_TOKEN] | mark->n[LIMITED] | mark->before[WITH_TOKEN] | mark->before[LIMITED]) == 0;
+	return (mark->n[UNLIMITED] | mark->n[LIMITED] | mark->before[UNLIMITED] | mark->before[LIMITED]) == 0;
 }
 
 uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
@@ -176,7 +176,7 @@ void origins_save(const struct origins *origins, struct buf *out)
 	for (uint32_t i = 0; i < len; i++) {
 		const struct mark *mark = &origins->marks[i];
 		const struct saved saved = { mark->process,
-			                     { add(mark->n[WITH_TOKEN], mark->before[WITH_TOKEN]),
+			                     { add(mark->n[UNLIMITED], mark->before[UNLIMITED]),
 			                       add(mark->n[LIMITED], mark->before[LIMITED]) } };
 
 		buf_put(out, &saved, sizeof(saved));

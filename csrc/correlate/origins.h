@@ -22,8 +22,8 @@ struct origin {
 struct origins; /* NULL: none */
 
 /*
- * True: the occurrence is counted already, and from now on belongs to the present connection; *limited is whether it had no
- * token.
+ * True: the occurrence is counted already, and from now on belongs to the present connection; *limited is whether it lacked
+ * a token.
  */
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited);
 /*

@@ -8,7 +8,8 @@
 struct suppression {
 	uint64_t count;
 	int64_t first_time, last_time;
-	uint64_t aggregate, bucket; /* the correlator's entries of the latest occurrence; 0: not known */
+	uint64_t aggregate; /* the correlator's entry of the latest occurrence; 0: not known */
+	uint64_t bucket;    /* of the latest one that needed a token; 0: none did */
 	size_t message_len;
 	char message[MESSAGE_MAX];
 };
@@ -63,7 +64,7 @@ HOT void suppressed_add(struct suppressed *s, enum evrec_stage stage, enum evrec
 
 	if (entry != NULL) {
 		entry->aggregate = o->aggregate;
-		entry->bucket = o->bucket;
+		entry->bucket = o->bucket != 0 ? o->bucket : entry->bucket;
 	}
 }
 

@@ -178,7 +178,7 @@ static void test_an_aggregate_is_one_event(void **state)
 	evrec_correlator_free(p.c);
 }
 
-/* A new event without a token was not written: the next one with a token is written at once. */
+/* It was not written: the next one with a token is written at once. An occurrence that is due later needs no token. */
 static void test_an_occurrence_without_a_token_takes_no_time(void **state)
 {
 	evrec_correlator_options options;
@@ -194,10 +194,15 @@ static void test_an_occurrence_without_a_token_takes_no_time(void **state)
 	assert_true(p.o.skip);
 	check_due(&p, "a", T0 + 11 * S, 0);
 	assert_false(p.o.skip);
-	check_due(&p, "a", T0 + 12 * S, 0);
+	check_due(&p, "a", T0 + 12 * S, T0 + 71 * S);
+	assert_false(p.o.skip);
+	see(&p, "a", "first", T0 + 140 * S);
+	assert_false(p.o.skip);
+	check_due(&p, "a", T0 + 141 * S, 0);
 	assert_true(p.o.skip);
-	check_due(&p, "a", T0 + 22 * S, T0 + 71 * S);
-	assert_int_equal(p.o.count, 4);
+	check_due(&p, "a", T0 + 151 * S, 0);
+	assert_false(p.o.skip);
+	assert_int_equal(p.o.count, 5);
 	evrec_correlator_free(p.c);
 }
 

@@ -4,6 +4,8 @@
 
 #include "sink/sink.h"
 
+#define OCCURRENCES 40 /* more than there are tokens */
+
 static void start_side(struct side *side, evrec_broadcaster_options options)
 {
 	const evrec_recorder_options source = { .component = EVREC_STR("c") };
@@ -38,11 +40,11 @@ static void test_handles_of_one_broadcaster_have_one_interval(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		start_side(&sides[i], options);
 	}
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < OCCURRENCES; i++) {
 		assert_int_equal(side_record(&sides[i % 2], "m"), 0);
 		checked_poll(sides[i % 2].b);
 	}
-	check_side(&sides[0], 1, 0, 5);
+	check_side(&sides[0], 1, 0, OCCURRENCES - 1);
 	assert_int_equal(checked_flush(sides[1].b, SOON), 0);
 	check_side(&sides[0], 1, 1, 0);
 	side_close(&sides[0]);
@@ -61,11 +63,11 @@ static void test_processes_that_share_have_one_interval(void **state)
 		evrec_broadcaster_poll(f.sides[i].b);
 	}
 	sharing_fixture_poll(&f, 4);
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < OCCURRENCES; i++) {
 		assert_int_equal(side_record(&f.sides[i % 2], "m"), 0);
 		sharing_fixture_poll(&f, 6);
 	}
-	check_side(&f.sides[0], 1, 0, 5);
+	check_side(&f.sides[0], 1, 0, OCCURRENCES - 1);
 	assert_int_equal(evrec_broadcaster_flush(f.sides[0].b, SOON, NULL), 0);
 	check_side(&f.sides[0], 1, 1, 0);
 	assert_int_equal(side_record(&f.sides[1], "m"), 0);

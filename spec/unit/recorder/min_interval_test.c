@@ -196,22 +196,83 @@ static void test_an_aggregate_is_written_once_in_the_interval(void **state)
 	assert_string_equal(f->last_note, "(combined from similar events): m20");
 }
 
-/* An occurrence without a token is told by the next one that has a token. */
-static void test_the_rate_limit_holds_as_ever(void **state)
+static bool check_tokens(void *ctx, const evrec_suppressed *suppressed)
+{
+	assert_int_equal(suppressed->stage, EVREC_STAGE_AGGREGATED);
+	assert_int_equal(suppressed->count, 11);
+	assert_int_equal(suppressed->spam_kind, EVREC_KEY_DEFAULT);
+	assert_true(suppressed->tokens == 10);
+	++*(unsigned *)ctx;
+	return true;
+}
+
+/* The first occurrence of the aggregate took a token, as the nine events before; those that follow took none. */
+static void test_explain_has_the_tokens_of_an_aggregate(void **state)
+{
+	struct recorder_fixture *f = *state;
+	unsigned calls = 0;
+	char note[16];
+
+	evrec_watch_free(start_with(f, 20, 4096));
+	for (int i = 1; i <= 20; i++) {
+		(void)snprintf(note, sizeof(note), "m%d", i);
+		assert_int_equal(recorder_fixture_record(f, "a", "R", note), 0);
+		checked_poll(f->b);
+	}
+	evrec_broadcaster_explain(f->b, 1, NULL, check_tokens, &calls);
+	assert_int_equal(calls, 1);
+}
+
+/* Only a write that would be made at once needs a token. Occurrences without one begin no interval, and are told later. */
+static void test_a_token_is_for_a_write(void **state)
 {
 	struct recorder_fixture *f = *state;
 
-	evrec_watch_free(start_with(f, 5, 4096));
+	evrec_watch_free(start_with(f, 2, 4096));
 	record(f, "a", 1);
 	checked_poll(f->b);
 	record(f, "a", 9);
-	assert_int_equal(stats_check_equations(f->b).rate_limited, 5);
 	poll_at(f, INTERVAL);
-	check(f, 1, 1, 5, 0);
-	poll_at(f, 300 * S);
+	check(f, 1, 1, 10, 0);
+	poll_at(f, 130 * S);
 	record(f, "a", 1);
 	checked_poll(f->b);
 	check(f, 1, 2, 11, 0);
+	assert_int_equal(stats_check_equations(f->b).rate_limited, 0);
+	for (int64_t second = 200; second < 203; second++) {
+		poll_at(f, second * S);
+		record(f, "a", 1);
+		checked_poll(f->b);
+		check(f, 1, 2, 11, 0);
+	}
+	assert_int_equal(stats_check_equations(f->b).rate_limited, 3);
+	/* The next token comes after 300 s. */
+	poll_at(f, 300 * S);
+	record(f, "a", 1);
+	checked_poll(f->b);
+	check(f, 1, 3, 15, 0);
+}
+
+static void test_a_loop_is_told_to_its_last_occurrence(void **state)
+{
+	struct recorder_fixture *f = *state;
+	unsigned writes = 0;
+
+	evrec_watch_free(start_with(f, 25, 4096));
+	for (int32_t second = 0; second < 591; second++) {
+		evrec_clock_set(f->clock, T0 + second * S);
+		record(f, "a", 1);
+		checked_poll(f->b);
+		if (f->creates + f->patches != writes) {
+			assert_int_equal(second % 60, 0);
+			assert_int_equal(f->last_count, second + 1);
+			writes++;
+		}
+	}
+	assert_int_equal(writes, 10);
+	assert_int_equal(checked_shutdown(f->b, S), 0);
+	check(f, 1, 10, 591, 0);
+	assert_int_equal(stats_check_equations(f->b).rate_limited, 0);
 }
 
 /* Occurrences fold into the write that is tried again, and are pending. It begins an interval with the last of them. */
@@ -310,7 +371,9 @@ int main(void)
 		RECORDER_TEST(test_a_shutdown_writes_what_is_counted),
 		RECORDER_TEST(test_a_stopped_watch_writes_what_is_counted),
 		RECORDER_TEST(test_an_aggregate_is_written_once_in_the_interval),
-		RECORDER_TEST(test_the_rate_limit_holds_as_ever),
+		RECORDER_TEST(test_explain_has_the_tokens_of_an_aggregate),
+		RECORDER_TEST(test_a_token_is_for_a_write),
+		RECORDER_TEST(test_a_loop_is_told_to_its_last_occurrence),
 		RECORDER_TEST(test_an_outage_ends_with_one_write),
 		RECORDER_TEST(test_after_an_event_without_room_the_next_is_not_deferred),
 		RECORDER_TEST(test_deferred_writes_have_a_bound),
