@@ -588,16 +588,17 @@ typedef struct evrec_store_options {
 } evrec_store_options;
 void evrec_store_options_init(evrec_store_options *options); /* sets the defaults. Any thread */
 /*
- * Keeps events in the file `path` (SQLite, WAL), which evrec_source_store reads: one row an event, as it is now. Made by
- * the first write, with mode 0600; it may not be a link or another user's, nor lie on a network file system. Several
- * processes may write and read it at once. A written event survives a kill of the process; a crash of the machine may
- * cost the last writes. If another process writes for long, or the disk is full, writes are retried, and on_error gets
- * the name "store"; so it does if the file is damaged, no store, or one of a newer version. Events are deleted after
- * writes and in the waits of the sink's thread, some hundred at a time.
+ * Keeps events in the file `path` (SQLite, WAL), which evrec_source_store reads: one row an event, as it is now. Made
+ * by the first write, with mode 0600, which an empty file at `path` gets, too; it may not be a link or another
+ * user's, nor lie on a network file system. Several processes may write and read it at once. A written event survives
+ * a kill of the process; a crash of the machine may cost the last writes. If another process writes for long, or the
+ * disk is full, writes are retried, and on_error gets the name "store"; so it does if the file is damaged, no store,
+ * or one of a newer version. Events are deleted after writes and in the waits of the sink's thread, some hundred at a
+ * time.
  *
  * Occurrences and suppressions are written with the next events, or about a second later, and expire as events do. If
- * more than 1 MiB of them waits, their number alone is kept, as suppressions of the stage "lost". Beside the file lie `path`-wal, up to 32 MiB, and
- * `path`-shm.
+ * more than 1 MiB of them waits, their number alone is kept, as suppressions of the stage "lost". Beside the file lie
+ * `path`-wal, up to 32 MiB, and `path`-shm.
  */
 evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_options *options, evrec_error *err);
 

@@ -27,6 +27,9 @@ static void set_new_style(const struct write *w, evrec_fields *fields)
 		fields->event_time = fields->first;
 	}
 	set_series(w, fields);
+	if (fields->series_count == 0) {
+		fields->event_time = w->last; /* the same, but for a fraction that a spool's text lacks */
+	}
 	fields->component = fields->host = (evrec_str){ NULL, 0 };
 	fields->first = fields->last = EVREC_UNSET;
 	fields->count = 0;

@@ -118,6 +118,7 @@ static bool import_note(struct reader *r, uint32_t note, const struct journal_sl
 		.count = slot->count,
 		.maybe_received = slot->maybe_received,
 		.last = slot->last,
+		.time = slot->changes.last,
 	};
 
 	if (slot->answered != 0) {

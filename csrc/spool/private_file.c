@@ -80,11 +80,25 @@ int private_file_open(const char *path, evrec_error *err)
 	return -1;
 }
 
+static bool is_unprotected(const struct stat *st)
+{
+	return st->st_uid == geteuid() && (st->st_mode & 07777) != MODE;
+}
+
 void private_file_protect(int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) != MODE) {
+	if (fstat(fd, &st) == 0 && is_unprotected(&st)) {
 		(void)fchmod(fd, MODE);
+	}
+}
+
+void private_file_protect_path(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_unprotected(&st)) {
+		(void)fchmodat(AT_FDCWD, path, MODE, AT_SYMLINK_NOFOLLOW);
 	}
 }

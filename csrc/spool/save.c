@@ -44,19 +44,22 @@ void spooler_rollback(struct spooler *sp)
 	}
 }
 
-/* `row.row` as in outbox_row. */
-static bool put_row(struct spooler *sp, const struct outbox_row *row, evrec_str item, const struct spool_moment *now,
+/* `text` is the row's item, serialized. */
+static bool put_row(struct spooler *sp, const struct outbox_row *row, evrec_str text, const struct spool_moment *now,
                     evrec_error *err)
 {
+	struct spool_changes changes;
 	struct spool_row line = {
 		.verb = row->verb,
 		.count = row->count,
 		.maybe_received = row->maybe_received,
 		.last = spool_moment_before(now->wall, time_since(now->monotonic, row->last)),
-		.item = item,
+		.item = text,
 	};
 	struct spool *spool;
 
+	sp->codec.get_changes(row->item, NULL, &changes);
+	line.time = changes.last;
 	spool = spooler_file_of(sp, row->row, &line.seq);
 	/* In a damaged file of another process the row stays as it is. */
 	return (row->row > 0 && spool_is_damaged(spool)) || spool_put(spool, &line, err);
@@ -148,6 +151,7 @@ static bool put(struct spooler *sp, const struct entry *entry, const struct spoo
 		.count = entry->count,
 		.maybe_received = entry->maybe_received,
 		.last = entry->last,
+		.item = entry->item,
 	};
 
 	sp->next_number += entry->row == 0;

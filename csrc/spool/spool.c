@@ -1,7 +1,7 @@
 #include "spool/spool_inner.h"
 
 static const char *const sources[SPOOL_STATEMENTS] = {
-	[SPOOL_PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[SPOOL_PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[SPOOL_FORGET] = "DELETE FROM writes WHERE seq = ?1",
 	[SPOOL_READ] = "SELECT * FROM writes WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3",
 	[SPOOL_MARK] = "UPDATE writes SET arrived = count WHERE arrived = 0 AND seq > ?1 AND seq <= ?2",
@@ -73,6 +73,7 @@ bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *er
 	(void)sqlite3_bind_int64(put, 4, row->maybe_received);
 	(void)sqlite3_bind_int64(put, 5, row->last);
 	(void)sqlite3_bind_text64(put, 6, row->item.data, row->item.len, SQLITE_STATIC, SQLITE_UTF8);
+	(void)sqlite3_bind_int64(put, 7, row->time);
 	return finish(spool, put, err);
 }
 
@@ -103,6 +104,7 @@ static struct spool_row row_of(sqlite3_stmt *statement)
 		.maybe_received = (uint32_t)sqlite3_column_int64(statement, 3),
 		.last = sqlite3_column_int64(statement, 4),
 		.item = { (const char *)sqlite3_column_text(statement, 5), (size_t)sqlite3_column_bytes(statement, 5) },
+		.time = sqlite3_column_int64(statement, 6),
 	};
 }
 

@@ -22,8 +22,9 @@ struct spool_row {
 	enum verb verb;
 	uint32_t count;          /* occurrences in it */
 	uint32_t maybe_received; /* how many of them were in a try that may have arrived; 0: there was no such try */
-	int64_t last;   /* when the last one happened: ns of the wall clock, which goes on between two processes */
+	int64_t last;   /* when the last one was recorded: ns of the wall clock, which goes on between two processes */
 	evrec_str item; /* UTF-8 */
+	int64_t time; /* of the last one, as the item says, in ns; EVREC_UNSET: the item's text has it, as in version 1 */
 };
 
 struct spool *spool_new(evrec_str path); /* no I/O; NULL: no memory */

@@ -10,7 +10,7 @@
 
 #define APPLICATION 0x65767263 /* "evrc" */
 #define APPLICATION_AT 68      /* in the file's header */
-#define VERSION 1
+#define VERSION 2
 #define PATH_SHOWN 160
 
 static const char schema[] = "PRAGMA application_id = 0x65767263;"
@@ -23,6 +23,10 @@ static const char schema[] = "PRAGMA application_id = 0x65767263;"
 			     "  last INTEGER NOT NULL,"
 			     "  event TEXT NOT NULL"
 			     ")";
+/* The text of an event has its time in whole seconds. */
+static const char from_version_1[] = "ALTER TABLE writes ADD COLUMN time INTEGER NOT NULL DEFAULT -9223372036854775808;"
+				     "PRAGMA user_version = 2";
+_Static_assert(EVREC_UNSET + INT64_MAX == -1, "the time of rows of version 1 is not set");
 
 /* With "./" before a relative path, as SQLite has a meaning of its own for names such as ":memory:". NULL: no memory. */
 static char *join_path(evrec_str path, evrec_str suffix)
@@ -130,7 +134,7 @@ static bool ask(struct spool *spool, const char *sql, int64_t *number, evrec_err
 	return ok;
 }
 
-/* Makes the tables of a new file; refuses a file that is not a spool of this version. */
+/* Makes the tables of a new file, and brings a file of version 1 to this version; refuses another file. */
 static bool check_contents(struct spool *spool, evrec_error *err)
 {
 	int64_t application, version, tables;
@@ -141,11 +145,14 @@ static bool check_contents(struct spool *spool, evrec_error *err)
 		return false;
 	}
 	if (application == 0 && version == 0 && tables == 0) {
-		return spool_run(spool, schema, err);
+		return spool_run(spool, schema, err) && spool_run(spool, from_version_1, err);
 	}
 	if (application != APPLICATION) {
 		(void)error_set(err, EVREC_ESYSTEM, "%.*s is not a spool of evrec", spool->shown, spool->path);
 		return false;
+	}
+	if (version == 1) {
+		return spool_run(spool, from_version_1, err);
 	}
 	if (version != VERSION) {
 		(void)error_set(err, EVREC_ESYSTEM, "%.*s: a spool of version %d, this evrec writes version %d",

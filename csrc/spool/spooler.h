@@ -63,6 +63,7 @@ struct spool_codec {
 	bool (*pack)(const void *item, const void *follow_up,
 	             struct buf *out);    /* as bytes, for this build of evrec alone */
 	void *(*unpack)(evrec_str bytes); /* without its changes. NULL: no memory, or the bytes are none of an item */
+	/* Also for a row, whose text may lack the fraction of `last`: */
 	void (*get_changes)(const void *item, const void *follow_up, struct spool_changes *changes);
 	void (*set_changes)(void *item, const struct spool_changes *changes); /* of a parsed item */
 	void (*free)(void *item);                                             /* likewise */

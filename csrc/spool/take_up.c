@@ -15,6 +15,16 @@ struct batch {
 	bool full;      /* the next row finds no room now */
 };
 
+/* Of the item, which its text has in whole seconds. */
+static void set_time(const struct spool_codec *codec, void *item, int64_t time)
+{
+	struct spool_changes changes;
+
+	codec->get_changes(item, NULL, &changes);
+	changes.last = time;
+	codec->set_changes(item, &changes);
+}
+
 static void parse(struct batch *batch, const struct spool_row *row, struct outbox_saved *saved)
 {
 	const struct spool_moment *now = &batch->now;
@@ -30,6 +40,9 @@ static void parse(struct batch *batch, const struct spool_row *row, struct outbo
 	/* The outbox counts by these two, so a file with other numbers in it is not believed. */
 	if (row->count != 0 && row->maybe_received <= row->count) {
 		saved->item = batch->sp->codec.parse(row->item, &saved->important);
+	}
+	if (saved->item != NULL && row->time != EVREC_UNSET) {
+		set_time(&batch->sp->codec, saved->item, row->time);
 	}
 }
 

@@ -212,7 +212,17 @@ static bool check_file(struct store_db *d, enum store_access access, evrec_error
 	}
 	d->device = st.st_dev;
 	d->inode = st.st_ino;
-	return access == STORE_READ ? check_readable(d, "", err) : private_file_check(d->full, err);
+	if (access == STORE_READ) {
+		return check_readable(d, "", err);
+	}
+	if (!private_file_check(d->full, err)) {
+		return false;
+	}
+	/* An empty file becomes a store here, as private as one that is made. SQLite gives its mode to -wal and -shm. */
+	if (st.st_size == 0) {
+		private_file_protect_path(d->full);
+	}
+	return true;
 }
 
 /* False, with *err: there is none, and it cannot be made. */

@@ -274,6 +274,79 @@ static void test_a_batch_that_a_process_could_not_send_is_sent_by_the_next_one(v
 	http_server_stop(&second.server);
 }
 
+/* ---- a process leaves records in a spool: at its end, or killed, in rows or in the journal alone ---- */
+
+#define FIRST (T0 + 123456789)
+#define SECOND (FIRST + EVREC_SECOND + 1)
+
+enum leaves { AT_THE_END, IN_ROWS, IN_THE_JOURNAL, LEAVES };
+
+static const char *spool_of(void *state, enum leaves how, bool series)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "spool-%d-%d", (int)how, series);
+	return tmpdir_path(state, name);
+}
+
+static void open_spooled(struct life *life, const char *spool, bool series, int64_t now)
+{
+	prepare(life, "");
+	life->clock = evrec_clock_fake(now);
+	life->options.clock = life->clock;
+	life->sink.common.spool = str_from(spool);
+	life->sink.common.correlate = series ? EVREC_CORRELATE_SERIES : EVREC_CORRELATE_RECORD;
+}
+
+static void leave(const char *spool, enum leaves how, bool series)
+{
+	struct life life;
+
+	open_spooled(&life, spool, series, FIRST);
+	life.sink.batch_delay = how == IN_ROWS ? 0 : life.sink.batch_delay;
+	life.sink.common.spool_after = 0;
+	life.sink.common.spool_journal = how == IN_THE_JOURNAL;
+	begin(&life);
+	record(&life, "web-0");
+	checked_poll(life.b);
+	evrec_clock_set(life.clock, SECOND);
+	record(&life, "web-0");
+	record(&life, "web-1");
+	evrec_clock_set(life.clock, SECOND + EVREC_SECOND);
+	checked_poll(life.b);
+	if (how == AT_THE_END) {
+		(void)evrec_broadcaster_shutdown(life.b, 0, NULL);
+	}
+	(void)kill(getpid(), SIGKILL);
+}
+
+static void test_a_record_from_a_spool_has_the_time_of_its_event(void **state)
+{
+	for (int i = 0; i < 2 * LEAVES; i++) {
+		const pid_t child = fork();
+
+		if (child == 0) {
+			leave(spool_of(*state, (enum leaves)(i / 2), i % 2 != 0), (enum leaves)(i / 2), i % 2 != 0);
+		}
+		assert_true(WIFSIGNALED(unit_wait(child)));
+	}
+	for (int i = 0; i < 2 * LEAVES; i++) {
+		struct life life;
+
+		open_spooled(&life, spool_of(*state, (enum leaves)(i / 2), i % 2 != 0), i % 2 != 0,
+		             T0 + 100 * EVREC_SECOND);
+		http_server_start(&life.server, TURNS({ TURN_KEEP, TAKEN }));
+		begin(&life);
+		assert_int_equal(checked_flush(life.b, SOON), 0);
+		assert_int_equal(http_server_requests(&life.server), 1);
+		assert_int_equal(records_in(&life, 0), 2);
+		http_server_check_saw(&life.server, 0, "\"k8s.event.count\",\"value\":{\"intValue\":\"2\"}");
+		assert_int_equal(count(life.server.requests[0], "\"timeUnixNano\":\"1700000001123456790\""), 2);
+		end(&life);
+		http_server_stop(&life.server);
+	}
+}
+
 /* An event's note and a receiver's answer may hold it. */
 static void test_no_line_tells_the_value_of_a_header(void **state)
 {
@@ -305,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		/* First: TSan takes threads that have ended before a fork for leaks of the child. */
 		cmocka_unit_test(test_exit_does_not_wait_for_the_batch),
+		TMPDIR_TEST(test_a_record_from_a_spool_has_the_time_of_its_event),
 		cmocka_unit_test(test_a_flush_does_not_wait_for_the_batch),
 		cmocka_unit_test(test_a_freed_broadcaster_does_not_wait_for_the_batch),
 		cmocka_unit_test(test_a_later_record_has_the_count),

@@ -52,8 +52,9 @@ static bool serialize(const void *item, struct buf *out)
 
 static void test_thread_that_returns_late_spools_nothing(void **state)
 {
-	const struct spool_codec codec = { .serialize = serialize, .parse = fake_write_parse };
+	struct spool_codec codec = fake_write_codec;
 
+	codec.serialize = serialize;
 	sender_fixture_open_spooled(&f, false, evrec_clock_real(),
 	                            spooler_new(str_from(tmpdir_path(*state, "spool")), SPOOL_AT_END, &codec));
 	f.protocol->hangs = true;

@@ -91,8 +91,7 @@ static void test_damaged_page_stops_one_file(void **state)
 /* A row that cannot be parsed is reported, and stays in the file. */
 static void test_unreadable_row_stays_in_the_file(void **state)
 {
-	const struct spool_codec broken = { .serialize = fake_write_serialize, .parse = fake_write_parse };
-	struct spooler *spooler = spooler_new(str_from(tmpdir_path(*state, "spool")), SPOOL_AT_END, &broken);
+	struct spooler *spooler = spooler_new(str_from(tmpdir_path(*state, "spool")), SPOOL_AT_END, &fake_write_codec);
 	struct sender_fixture f;
 
 	sender_fixture_open_spooled(&f, true, evrec_clock_real(), spooler);

@@ -127,18 +127,18 @@ static bool padded_serialize(const void *item, struct buf *out)
 	return ok && !out->failed;
 }
 
-static const struct spool_codec padded_codec = { .serialize = padded_serialize, .parse = fake_write_parse };
-
 /* An event too large for the disk does not stop smaller ones behind it. */
 static void test_large_event_does_not_stop_smaller_ones(void **state)
 {
 	const char *path = tmpdir_path(*state, "spool");
 	const evrec_limits limits = limits_without_age(100);
+	struct spool_codec codec = fake_write_codec;
 	struct entry *entry;
 	struct sender_fixture f;
 
-	sender_fixture_open_limited(&f, true, evrec_clock_real(),
-	                            spooler_new(str_from(path), SPOOL_AT_END, &padded_codec), &limits);
+	codec.serialize = padded_serialize;
+	sender_fixture_open_limited(&f, true, evrec_clock_real(), spooler_new(str_from(path), SPOOL_AT_END, &codec),
+	                            &limits);
 	f.protocol->silent = true;
 	for (unsigned id = 1; id <= 50; id++) {
 		struct fake_write draft = { .count = 1, .important = true, .size = id == 1 || id == 20 ? 200000 : 0 };

@@ -25,9 +25,10 @@ static void *crowding_parse(evrec_str text, bool *important)
 
 static void open_crowding(struct sender_fixture *f, const char *path, size_t max_pending)
 {
-	const struct spool_codec codec = { .serialize = fake_write_serialize, .parse = crowding_parse };
 	const evrec_limits limits = limits_without_age(max_pending);
+	struct spool_codec codec = fake_write_codec;
 
+	codec.parse = crowding_parse;
 	sender_fixture_open_limited(f, true, evrec_clock_real(), spooler_new(str_from(path), SPOOL_AT_END, &codec),
 	                            &limits);
 }
@@ -131,12 +132,13 @@ static void *last_parse(evrec_str text, bool *important)
 /* No write is pending whose answer would wake the thread. */
 static void test_thread_wakes_for_a_row_refused_for_memory(void **state)
 {
-	const struct spool_codec codec = { .serialize = fake_write_serialize, .parse = last_parse };
 	const char *path = tmpdir_path(*state, "spool");
+	struct spool_codec codec = fake_write_codec;
 	int64_t deadline = unit_mono() + SOON;
 	evrec_clock *clock;
 	struct sender_fixture f;
 
+	codec.parse = last_parse;
 	spool_rows(path);
 	evrec_set_allocator(limited_realloc, NULL);
 	clock = evrec_clock_fake(T0);

@@ -83,9 +83,9 @@ static void test_other_files_are_refused(void **state)
 	spool_file_check_refused(path, "is not a spool of evrec");
 	assert_int_equal(unlink(path), 0);
 	spool_free(spool_file_open(path));
-	spool_file_exec(path, "PRAGMA user_version = 2");
-	spool_file_check_refused(path, "a spool of version 2, this evrec writes version 1");
-	spool_file_exec(path, "PRAGMA user_version = 1; DROP TABLE writes");
+	spool_file_exec(path, "PRAGMA user_version = 3");
+	spool_file_check_refused(path, "a spool of version 3, this evrec writes version 2");
+	spool_file_exec(path, "PRAGMA user_version = 2; DROP TABLE writes");
 	spool_file_check_refused(path, "no such table: writes");
 	assert_int_equal(unlink(path), 0);
 	/* An empty file becomes a spool. */
@@ -93,6 +93,44 @@ static void test_other_files_are_refused(void **state)
 	spool = spool_file_open(path);
 	assert_rows(spool, 0, 1, "");
 	spool_free(spool);
+}
+
+static bool describe_time(void *ctx, const struct spool_row *row)
+{
+	if (row->time == EVREC_UNSET) {
+		buf_put_str(ctx, EVREC_STR("unset "));
+	} else {
+		buf_printf(ctx, "%lld ", (long long)row->time);
+	}
+	return true;
+}
+
+static void test_a_file_of_version_1_is_read_and_written(void **state)
+{
+	const char *path = tmpdir_path(*state, "spool");
+	const struct spool_row row = {
+		.verb = VERB_CREATE, .count = 1, .item = EVREC_STR("b"), .time = 1700000000123456789
+	};
+	struct buf times = { 0 };
+	struct spool *spool;
+
+	spool_file_exec(path,
+	                "PRAGMA application_id = 0x65767263; PRAGMA user_version = 1;"
+	                "CREATE TABLE writes (seq INTEGER PRIMARY KEY, verb TEXT NOT NULL, count INTEGER NOT NULL,"
+	                "  arrived INTEGER NOT NULL, last INTEGER NOT NULL, event TEXT NOT NULL);"
+	                "INSERT INTO writes VALUES (1, 'PATCH', 3, 0, 1700000000000000000, 'a')");
+	for (int opens = 0; opens < 2; opens++) {
+		spool = spool_file_open(path);
+		if (opens == 0) {
+			assert_true(spool_begin(spool, NULL));
+			assert_true(spool_put(spool, &row, NULL) && spool_commit(spool, NULL));
+		}
+		assert_true(spool_read(spool, 0, INT64_MAX, 10, describe_time, &times, NULL));
+		assert_rows(spool, 0, 10, "1 PATCH 3/3 a; 2 POST 1/1 b; ");
+		spool_free(spool);
+	}
+	assert_string_equal(buf_cstr(&times), "unset 1700000000123456789 unset 1700000000123456789 ");
+	buf_free(&times);
 }
 
 static int open_in_child(const char *path)
@@ -216,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_rows_are_kept_in_order),
 		TMPDIR_TEST(test_other_files_are_refused),
+		TMPDIR_TEST(test_a_file_of_version_1_is_read_and_written),
 		TMPDIR_TEST(test_one_process_at_a_time_has_the_spool),
 		TMPDIR_TEST(test_transaction_of_a_killed_process_is_rolled_back),
 		TMPDIR_TEST(test_full_disk_fails_the_transaction),

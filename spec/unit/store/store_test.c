@@ -25,6 +25,32 @@ static void test_file_is_made_by_the_first_write_and_private(void **state)
 	store_free(store);
 }
 
+static void test_an_empty_file_is_private_before_it_becomes_a_store(void **state)
+{
+	const char *const names[] = { "events.db", "events.db-wal", "events.db-shm" };
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store = store_fixture_open(path);
+	const evrec_fields event = store_event("a.1", "web-0", T0);
+	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_int_equal(close(fd), 0);
+	store_fixture_put(store, &event);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(stat(tmpdir_path(*state, names[i]), &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+	}
+	/* A store whose owner lets others read it stays so. */
+	assert_int_equal(chmod(path, 0640), 0);
+	store_close(store);
+	store_fixture_put(store, &event);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	store_free(store);
+}
+
 static void test_an_event_is_one_row_with_a_new_number_for_each_change(void **state)
 {
 	const char *path = tmpdir_path(*state, "events.db");
@@ -274,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_file_is_made_by_the_first_write_and_private),
+		TMPDIR_TEST(test_an_empty_file_is_private_before_it_becomes_a_store),
 		TMPDIR_TEST(test_an_event_is_one_row_with_a_new_number_for_each_change),
 		TMPDIR_TEST(test_rollback_leaves_nothing),
 		TMPDIR_TEST(test_changed_facets_and_objects_leave_nothing_behind),
