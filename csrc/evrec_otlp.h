@@ -6,7 +6,8 @@
  *   options.endpoint = EVREC_STR("http://collector:4318/v1/logs");
  *   evrec_sink *sink = evrec_sink_otlp(&options, &err);
  *
- * Each write of the sink is a log record: the first one of an event, and each later one with the event's count by then.
+ * Each write of the sink is a log record: the first one of an event (`created` in its stats), and each later one
+ * (`patched`) with the event's count by then.
  * Several writes go in one request. Limits, spool, state file, series and throttle are those of evrec.h's other sinks.
  *
  * Answers (OTLP 1.x, "OTLP/HTTP Response"):
@@ -14,7 +15,8 @@
  *   2xx                             written. If it rejects n records of the batch (a partial success), the last n of the
  *                                   batch are dropped, _REJECTED, as a receiver does not say which
  *   429, 502, 503, 504, no answer   retried as one batch, after Retry-After if the server says so
- *   413, 400 for a body too large   the batch is sent again in halves; a single record is dropped, _REJECTED
+ *   413, 400 for a body too large   the batch is sent again in halves; a single record is dropped, _REJECTED. So even if
+ *                                   the answer is cut
  *   any other                       dropped: 401 and 403 as _FORBIDDEN, else as _REJECTED. Redirects are not followed
  *
  * Ownership, errors and threads are those of evrec.h.
@@ -48,8 +50,8 @@ typedef struct evrec_otlp_options {
 	/*
 	 * A request carries at most batch_max records (512; 1 to 65536), and ends before the record with which its body, not
 	 * compressed, would exceed batch_bytes (1 MiB; 1 KiB to 16 MiB); a longer record goes alone. It is sent once batch_max
-	 * writes wait, or half as many as max_pending, or the first of them has waited for batch_delay (1 s, in ns; 0 to an
-	 * hour), or half of max_age. evrec_broadcaster_flush, _shutdown and the end of the process do not wait for the delay.
+	 * writes wait, or half of max_pending or of max_pending_bytes is taken, or the first of them has waited for batch_delay
+	 * (1 s, in ns; 0 to an hour), or half of max_age. evrec_broadcaster_flush, _shutdown and the end of the process do not wait for the delay.
 	 * A spool's spool_after begins when the delay is over.
 	 */
 	size_t batch_max, batch_bytes;

@@ -48,16 +48,19 @@ struct http_request {
 };
 
 struct http_response {
-	int status;             /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
-	bool unsent;            /* status 0, and the server has surely not received the request */
-	bool timed_out;         /* status 0 */
+	int status;     /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
+	bool unsent;    /* status 0, and the server has surely not received the request */
+	bool timed_out; /* status 0 */
+	int cut_status; /* status 0: that of an answer that was cut, with what had come of its body; 0: none had come */
+	bool cut_early; /* that came before the request's body was sent to its end: the server has surely not got it all */
 	bool unauthorized;      /* status 0: the connection broke after another request on it was answered by 401 */
 	bool old_credentials;   /* other ones have taken the place of those that it was sent with */
 	bool sent_again;        /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
 	int64_t retry_after;    /* ns, of the Retry-After header; 0: not said */
 	evrec_str content_type; /* of the answer, borrowed like the body; unset: not said */
-	evrec_str body; /* of the answer, or of that 401: its first max_answer bytes; borrowed until `done` returns */
-	bool body_cut;  /* there was more of it */
+	/* Of the answer, be it cut, or of that 401: its first max_answer bytes; borrowed until `done` returns. */
+	evrec_str body;
+	bool body_cut;     /* there was more of it */
 	char message[256]; /* of status 0: UTF-8, for people */
 };
 

@@ -52,6 +52,7 @@ struct transfer {
 	const char *content_type; /* that `headers` has; NULL: there are none */
 	void *ctx;
 	char *sent; /* the request's body */
+	size_t sent_len;
 	struct buf body;
 	CURLcode result;
 	int port;         /* local, of the connection that it was sent on */

@@ -261,6 +261,7 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 {
 	t->ctx = request->ctx;
 	t->sent = request->body;
+	t->sent_len = request->body_len;
 	t->starts = 0;
 	t->port = 0;
 	t->breaks = t->client->guard.breaks;
@@ -294,10 +295,36 @@ bool transfer_is_lost(const struct transfer *t)
 	}
 }
 
+/* Of the request's body. Of one that libcurl sent twice there may be more. */
+static size_t bytes_sent(const struct transfer *t)
+{
+	curl_off_t sent = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return (size_t)sent;
+}
+
+/* The body, and what its header says of it. */
+static void read_body(const struct transfer *t, struct http_response *response)
+{
+	struct curl_header *header;
+
+	response->body = buf_str(&t->body);
+	response->body_cut = t->received > t->body.len;
+	if (curl_easy_header(t->easy, "Content-Type", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+		response->content_type = str_from(header->value);
+	}
+}
+
 static void read_failure(const struct transfer *t, struct http_response *response)
 {
 	const struct http_client *client = t->client;
 
+	response->cut_status = t->starts == 0 ? 0 : (int)status_of(t);
+	if (response->cut_status != 0) {
+		response->cut_early = bytes_sent(t) < t->sent_len;
+		read_body(t, response);
+	}
 	response->unsent = t->starts == 0;
 	response->timed_out = t->result == CURLE_OPERATION_TIMEDOUT;
 	if (t->received > RECEIVED_MAX) {
@@ -340,11 +367,7 @@ static void read_answer(struct transfer *t, struct http_response *response)
 	if (t->result != CURLE_OK) {
 		buf_clear(&t->body);
 	}
-	response->body = buf_str(&t->body);
-	response->body_cut = t->received > t->body.len;
-	if (curl_easy_header(t->easy, "Content-Type", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
-		response->content_type = str_from(header->value);
-	}
+	read_body(t, response);
 	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
 		response->retry_after = retry_after_parse(str_from(header->value), evrec_clock_now(evrec_clock_real()));
 	}

@@ -201,6 +201,7 @@ void otlp_answer_read(struct otlp_answer *answer, enum otlp_encoding asked, evre
 	read_func *readers[2];
 
 	answer->rejected = 0;
+	answer->web_page = success && is_type(content_type, "text/html");
 	answer->message[0] = '\0';
 	if (body.len == 0) {
 		return;

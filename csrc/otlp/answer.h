@@ -10,14 +10,16 @@
 
 struct otlp_answer {
 	int status;          /* 0: there was no whole answer */
+	bool cut_early;      /* the answer was cut, and came before the batch had been sent to its end */
 	bool timed_out;      /* status 0 */
 	int64_t retry_after; /* ns; 0: the receiver did not say */
 	int64_t rejected;    /* of a 2xx: the records that the receiver refused */
+	bool web_page;       /* of a 2xx: it has a page for people, as servers have that know nothing of OTLP */
 	char message[256];   /* for people: UTF-8 on one line, without spaces at the ends; may be empty */
 };
 
 /*
- * Fills `rejected` and `message` from the body of an answer with a status other than 0; the caller has set the other
+ * Fills `rejected`, `web_page` and `message` from the body of an answer with a status other than 0; the caller has set the other
  * fields, and begun with an all-zero answer. Reads an ExportLogsServiceResponse of a 2xx, else a google.rpc.Status, or the
  * first line of a text. `content_type` is the header's value; unset: not known, then the body has the encoding of the
  * request, `asked`, as OTLP demands. A 2xx whose body cannot be read took all: there are receivers that answer "ok".

@@ -1,8 +1,8 @@
 /*
  * record.h - a write as a log record of OpenTelemetry: which field of an event becomes which attribute. Pure. Any thread.
  *
- * The names are those of the OpenTelemetry collector's k8s_events receiver, so that dashboards and queries made for it find
- * evrec's records:
+ * The names are those of the OpenTelemetry collector's k8s_events receiver, so that most dashboards and queries made for it
+ * find evrec's records:
  *
  *   resource     k8s.object.kind, .name, .uid, .fieldpath, .api_version, .resource_version   regarding
  *                k8s.namespace.name                     its namespace
@@ -19,7 +19,8 @@
  *
  * An unset field has no attribute, a time before 1970 is left out. The receiver also has k8s.event.uid, which an API server
  * assigns: evrec's events have none. The receiver has no names for the related object, the labels and the annotations, and
- * so they are left out. Its start_time has the form of Go's time.String, which tells the collector's time zone.
+ * so they are left out. In 0.145 it has the namespace in the record's attributes, and no reporting_controller and
+ * reporting_instance; its start_time is when the API server made the event, in the form of Go's time.String.
  */
 #ifndef EVREC_OTLP_RECORD_H
 #define EVREC_OTLP_RECORD_H

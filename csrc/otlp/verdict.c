@@ -72,15 +72,25 @@ static void rejected(struct otlp_verdict *verdict, const struct otlp_answer *ans
 /* OTLP: a receiver that rejects nothing may still say something. One record takes the message along. */
 static void warned(struct otlp_verdict *verdict, const struct otlp_answer *answer)
 {
+	struct outcome *outcome = &verdict->outcome;
+
 	verdict->affected = 1;
-	verdict->outcome.problem = "warning";
-	(void)snprintf(verdict->outcome.message, sizeof(verdict->outcome.message), "the receiver warns: %s",
-	               answer->message);
+	outcome->problem = "warning";
+	if (answer->web_page) {
+		(void)snprintf(outcome->message, sizeof(outcome->message),
+		               "POST: %d with a web page (text/html): is the endpoint one of a receiver?",
+		               answer->status);
+	} else {
+		(void)snprintf(outcome->message, sizeof(outcome->message), "the receiver warns: %s", answer->message);
+	}
 }
 
 /* A receiver that reads no more than so many bytes of a body may say so by a 400, as Go's MaxBytesReader does. */
-static bool is_too_large(const struct otlp_answer *answer)
+bool otlp_says_too_large(const struct otlp_answer *answer)
 {
+	if (answer->status == 400 && answer->cut_early) {
+		return true;
+	}
 	return answer->status == 413 || (answer->status == 400 && (strcasestr(answer->message, "too large") != NULL ||
 	                                                           strcasestr(answer->message, "larger than") != NULL));
 }
@@ -94,12 +104,12 @@ void otlp_verdict(const struct otlp_answer *answer, size_t n, struct otlp_verdic
 	if (is_success(answer->status)) {
 		if (answer->rejected > 0) {
 			rejected(verdict, answer, n);
-		} else if (answer->message[0] != '\0') {
+		} else if (answer->web_page || answer->message[0] != '\0') {
 			warned(verdict, answer);
 		}
 		return;
 	}
-	if (is_too_large(answer) && n > 1) {
+	if (otlp_says_too_large(answer) && n > 1) {
 		verdict->split = true;
 		return;
 	}

@@ -35,6 +35,13 @@ struct otlp_verdict {
  */
 void otlp_verdict(const struct otlp_answer *answer, size_t n, struct otlp_verdict *verdict);
 
+/*
+ * True: the answer says that the body was too large, by a 413, or by a 400 with a text that says so. This much is sure also
+ * of an answer that was cut: a receiver that reads no more of a body may break the connection. A 400 that was cut early may
+ * lack its text; the batch was not taken, and halves of it get a whole answer at last.
+ */
+bool otlp_says_too_large(const struct otlp_answer *answer);
+
 /* The result of the request that was answered like this. */
 enum request_result otlp_result(const struct otlp_answer *answer);
 

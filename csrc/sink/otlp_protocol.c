@@ -17,7 +17,8 @@ struct sent {
 	struct sent *next;      /* in `free` or `going_on` */
 	struct entry **entries; /* room for max_batch */
 	struct otlp_parts parts;
-	size_t limit; /* bytes of a part; batch_bytes when the batch was begun, as its halves are halves of what it had */
+	size_t limit;   /* bytes of a part; once a part was split it stays, as halves are halves of what the part had */
+	bool split;     /* a part was too large */
 	size_t records; /* of the part that was sent */
 	size_t bytes;   /* of its body, before gzip */
 };
@@ -30,13 +31,15 @@ struct otlp {
 	enum otlp_encoding encoding;
 	fields_func *fields;
 	char *path;             /* of each request */
-	size_t batch_bytes;     /* the option, or half of what a receiver found too large */
+	size_t batch_bytes;     /* of the first part of a batch: batch_bytes_max, or less after a part was too large */
+	size_t batch_bytes_max; /* the option */
 	uint64_t failed;        /* requests, ever: the number of the latest */
 	struct sender *sender;  /* the one that runs a send or a step */
 	struct sent *requests;  /* OTLP_MAX_IN_FLIGHT of them */
 	struct entry **entries; /* their entries */
 	struct sent *free;      /* those of them that are not under way */
 	struct sent *going_on;  /* those that have a part to be sent */
+	bool told_web_page;     /* that answers are web pages */
 	evrec_error unresolved; /* of resolved.h, to be told */
 };
 
@@ -83,13 +86,25 @@ static void end(struct otlp *o, struct sent *sent, const struct otlp_answer *ans
 	sender_request_ended(o->sender, otlp_result(answer), answer->retry_after);
 }
 
-static void lower_batch_bytes(struct otlp *o, size_t bytes)
+/*
+ * A receiver may refuse a body for its size, or for one record in it. So the first part of a batch that is too large lowers
+ * batch_bytes, and its halves do not; and after a part that was taken the next one may have twice the bytes. Halves that are
+ * taken show nothing: if the receiver has a limit, each batch would be sent twice.
+ */
+static void adapt_batch_bytes(struct otlp *o, struct sent *sent, bool too_large, bool taken)
 {
-	if (bytes < BYTES_MIN) {
-		bytes = BYTES_MIN;
+	const size_t half = sent->bytes / 2 < BYTES_MIN ? BYTES_MIN : sent->bytes / 2;
+	const size_t twice = sent->limit < o->batch_bytes_max / 2 ? 2 * sent->limit : o->batch_bytes_max;
+
+	if (sent->split) {
+		return;
 	}
-	if (bytes < o->batch_bytes) {
-		o->batch_bytes = bytes;
+	if (too_large) {
+		o->batch_bytes = half < o->batch_bytes ? half : o->batch_bytes;
+		sent->split = true;
+	} else if (taken) {
+		o->batch_bytes = twice > o->batch_bytes ? twice : o->batch_bytes;
+		sent->limit = o->batch_bytes;
 	}
 }
 
@@ -99,8 +114,8 @@ static bool answered(struct otlp *o, struct sent *sent, const struct otlp_answer
 	struct otlp_verdict verdict;
 
 	otlp_verdict(answer, sent->records, &verdict);
+	adapt_batch_bytes(o, sent, verdict.split, otlp_result(answer) == REQUEST_SUCCEEDED);
 	if (verdict.split) {
-		lower_batch_bytes(o, sent->bytes / 2);
 		otlp_parts_halve(&sent->parts);
 		return true;
 	}
@@ -135,6 +150,22 @@ static void add_hints(const struct otlp *o, struct otlp_answer *answer)
 	}
 }
 
+/* Reads an answer whose status is set, and returns true; if that is 0, one that was cut, if enough of it has come. */
+static bool read_answer(const struct otlp *o, const struct http_response *response, struct otlp_answer *answer)
+{
+	struct otlp_answer cut = { .status = response->cut_status, .cut_early = response->cut_early };
+
+	if (answer->status != 0) {
+		otlp_answer_read(answer, o->encoding, response->content_type, response->body);
+		return true;
+	}
+	otlp_answer_read(&cut, o->encoding, response->content_type, response->body);
+	if (otlp_says_too_large(&cut)) {
+		*answer = cut;
+	}
+	return answer->status != 0;
+}
+
 static void on_done(void *owner, void *ctx, const struct http_response *response)
 {
 	struct otlp *o = owner;
@@ -146,11 +177,11 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 		.retry_after = response->retry_after,
 	};
 
-	if (response->status == 0) {
+	if (!read_answer(o, response, &answer)) {
 		otlp_answer_text(&answer, str_from(response->message));
-	} else {
-		otlp_answer_read(&answer, o->encoding, response->content_type, response->body);
 	}
+	answer.web_page = answer.web_page && !o->told_web_page;
+	o->told_web_page = o->told_web_page || answer.web_page;
 	http_client_hide_secrets(o->client, answer.message);
 	add_hints(o, &answer);
 	if (answered(o, sent, &answer)) {
@@ -223,6 +254,7 @@ static void otlp_send(struct protocol *p, struct sender *s, struct entry *const 
 	memcpy(sent->entries, entries, n * sizeof(*entries));
 	otlp_parts_begin(&sent->parts, n);
 	sent->limit = o->batch_bytes;
+	sent->split = false;
 	send_part(o, sent);
 }
 
@@ -340,7 +372,7 @@ struct protocol *otlp_protocol_new(const evrec_otlp_options *options, fields_fun
 		                     .append_only = true };
 	o->encoding = options->encoding == EVREC_OTLP_JSON ? OTLP_JSON : OTLP_PROTOBUF;
 	o->fields = fields;
-	o->batch_bytes = options->batch_bytes;
+	o->batch_bytes = o->batch_bytes_max = options->batch_bytes;
 	if (!make_requests(o) || !make_path(o, options->endpoint) || !make_batch(o, options)) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 	} else {

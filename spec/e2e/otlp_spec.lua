@@ -34,6 +34,14 @@ local function otlp(options)
 	return evrec.sink.otlp(options)
 end
 
+-- A sink of an endpoint with TLS, with the client certificate.
+local function otlp_by_tls(endpoint, options)
+	local dir = collector.dir
+	options.endpoint, options.ca_file = collector.endpoint(endpoint), dir .. "/server-ca.crt"
+	options.client_certificate, options.client_key = dir .. "/client.crt", dir .. "/client.key"
+	return otlp(options)
+end
+
 local function record(recorder, n, first)
 	for i = first or 1, (first or 1) + n - 1 do
 		assert(recorder:event(fixtures.pod("web-" .. i), "Warning", "BackOff", "it failed"))
@@ -78,9 +86,8 @@ describe("the connection", function()
 	local function log() return cluster.read(collector.dir .. "/collector.log") end
 
 	it("is HTTP/2 by ALPN on TLS, with a client certificate", function()
-		local from, dir, logged = collector.mark(), collector.dir, #log()
-		local broadcaster, recorder = broadcaster_to(otlp { endpoint = collector.endpoint "TLS",
-			ca_file = dir .. "/server-ca.crt", client_certificate = dir .. "/client.crt", client_key = dir .. "/client.key" })
+		local from, logged = collector.mark(), #log()
+		local broadcaster, recorder = broadcaster_to(otlp_by_tls("TLS", {}))
 		record(recorder, 100)
 		assert.truthy((broadcaster:flush(30)))
 		check_pods(collector.received(from), 100)
@@ -137,17 +144,25 @@ describe("the connection", function()
 end)
 
 describe("a collector that takes short bodies alone (400)", function()
+	local function check(sink)
+		local from = collector.mark()
+		local broadcaster, recorder = broadcaster_to(sink)
+		record(recorder, 512)
+		assert.truthy((broadcaster:flush(30)))
+		local records, requests = collector.received(from)
+		check_pods(records, 512)
+		assert.truthy(#requests > 4)
+		assert.equal(0, broadcaster:stats().retries)
+		assert.equal("", all_errors())
+	end
+
 	for _, compression in ipairs { "gzip", "none" } do
 		it("gets a batch in parts, each record once: " .. compression, function()
-			local from = collector.mark()
-			local broadcaster, recorder = broadcaster_to(otlp { endpoint = collector.endpoint "SMALL",
-				compression = compression })
-			record(recorder, 512)
-			assert.truthy((broadcaster:flush(30)))
-			local records, requests = collector.received(from)
-			check_pods(records, 512)
-			assert.truthy(#requests > 4)
-			assert.equal("", all_errors())
+			check(otlp { endpoint = collector.endpoint "SMALL", compression = compression })
+		end)
+
+		it("gets a batch in parts by HTTP/2 on TLS, too: " .. compression, function()
+			check(otlp_by_tls("SMALL_TLS", { compression = compression }))
 		end)
 	end
 end)
@@ -176,7 +191,7 @@ describe("an event that happens again", function()
 
 	it("is a series, which begins and ends with a record", function()
 		local from = collector.mark()
-		local clock = evrec.fake_clock(1700000000)
+		local clock = evrec.fake_clock(1700000000.5)
 		local broadcaster = evrec.broadcaster { clock = clock, on_error = false, drive = "poll" }
 		broadcasters[1] = broadcaster
 		broadcaster:start_recording_to_sink(otlp { correlate = "series", min_interval = 3600, batch = { delay = 0 } })
@@ -202,9 +217,10 @@ describe("an event that happens again", function()
 		clock:advance(7200) -- finished
 		local told = {}
 		for i, one in ipairs(sent(3)) do
-			told[i] = one.attributes["k8s.event.count"]
+			assert.equal("2023-11-14T22:13:20.500000Z", one.attributes["k8s.event.start_time"])
+			told[i] = ("%d %s"):format(one.attributes["k8s.event.count"], one.attributes["k8s.event.series.state"])
 		end
-		assert.same({ 1, 2, 42 }, told)
+		assert.same({ "1 nil", "2 Ongoing", "42 Finished" }, told)
 	end)
 end)
 
@@ -302,6 +318,64 @@ describe("a server in front of the collector", function()
 		assert.equal(1, broadcaster:stats().sinks[1].dropped.rejected)
 		assert.truthy(fixtures.has(all_errors(), "not for "))
 		assert.falsy(fixtures.has(all_errors() .. tostring(message), "s3cret"))
+	end)
+end)
+
+describe("a sink for the cluster and one for a collector", function()
+	local namespace, from, broadcaster, recorder
+
+	before_each(function()
+		from, namespace = collector.mark(), cluster.namespace()
+		broadcaster = broadcaster_to()
+	end)
+	after_each(function() cluster.delete_namespace(namespace) end)
+
+	local function happens(i)
+		local pod = fixtures.pod("web-" .. i)
+		pod.namespace = namespace
+		assert(recorder:event(pod, "Warning", "BackOff", "it failed"))
+	end
+
+	it("have correlators of their own", function()
+		broadcaster:start_recording_to_sink(evrec.sink.kubernetes {}, { correlator = { burst_size = 3 } })
+		broadcaster:start_recording_to_sink(otlp {}, { correlator = { burst_size = 10 } })
+		recorder = broadcaster:new_recorder { component = "spec" }
+		for _ = 1, 12 do
+			happens(1)
+		end
+		assert.truthy((broadcaster:flush(30)))
+		local sinks = broadcaster:stats().sinks
+		assert.same({ 9, 2 }, { sinks[1].rate_limited, sinks[2].rate_limited })
+		assert.equal(3, cluster.events(namespace)[1].count)
+		local highest = 0
+		for _, one in ipairs((collector.received(from))) do
+			highest = math.max(highest, one.attributes["k8s.event.count"])
+		end
+		assert.equal(10, highest)
+	end)
+
+	it("go on without each other: a dead API server costs the collector nothing", function()
+		if not cluster.dir then
+			return pending "skipped: `make e2e` starts an API server that may be killed"
+		end
+		local is_dead = true
+		cluster.control "kill"
+		finally(function() return is_dead and cluster.control "restart" end)
+		broadcaster:start_recording_to_sink(evrec.sink.kubernetes {})
+		broadcaster:start_recording_to_sink(otlp {})
+		recorder = broadcaster:new_recorder { component = "spec" }
+		for i = 1, 200 do
+			happens(i)
+		end
+		fixtures.flush_until(broadcaster, function() return broadcaster:stats().sinks[2].pending == 0 end)
+		check_pods(collector.received(from), 200)
+		local to_cluster, to_collector = broadcaster:stats().sinks[1], broadcaster:stats().sinks[2]
+		assert.same({ 200, 0 }, { to_collector.created, to_collector.retries })
+		assert.equal(200, to_cluster.pending)
+		cluster.control "restart"
+		is_dead = false
+		fixtures.flush_until(broadcaster, function() return broadcaster:stats().pending == 0 end)
+		assert.equal(200, cluster.count(namespace))
 	end)
 end)
 

@@ -35,7 +35,7 @@ static void check_success(const struct otlp_answer *answer, const struct otlp_ve
 	CHECK(!v->split);
 	if (answer->rejected == 0) {
 		CHECK(v->outcome.verdict == VERDICT_WRITTEN);
-		CHECK(v->affected == (answer->message[0] == '\0' ? 0 : 1));
+		CHECK(v->affected == (answer->web_page || answer->message[0] != '\0' ? 1 : 0));
 		return;
 	}
 	CHECK(v->outcome.verdict == VERDICT_DROP);

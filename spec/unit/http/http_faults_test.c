@@ -51,6 +51,32 @@ static void test_incomplete_answer_is_none(void **state)
 	time_out_after("HTTP/1.1 200 OK\r\n");
 }
 
+static void check_cut(enum turn_kind kind, const char *reply, size_t len, int status, bool early)
+{
+	const struct http_turn turn = { kind, reply };
+	struct http_fixture f;
+
+	http_fixture_open(&f, &turn, 1);
+	assert_true(http_fixture_send_sized(&f, "POST", "/", len, NULL));
+	http_fixture_run_until(&f, 1);
+	check_failure(&f, false);
+	assert_int_equal(f.response.cut_status, status);
+	assert_int_equal(f.response.cut_early, early);
+	assert_string_equal(f.body, status == 0 ? "" : "short");
+	http_fixture_close(&f);
+}
+
+#define CUT "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\nshort"
+#define LARGE ((size_t)32 * 1024 * 1024) /* more than the system takes of a body that nobody reads */
+
+static void test_what_has_come_of_an_answer_is_told(void **state)
+{
+	(void)state;
+	check_cut(TURN_REPLY, CUT, 5, 400, false);
+	check_cut(TURN_EARLY, CUT, LARGE, 400, true);
+	check_cut(TURN_REPLY, NULL, 5, 0, false);
+}
+
 static void test_refused_connection_means_unsent(void **state)
 {
 	struct http_fixture f;
@@ -106,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_incomplete_answer_is_none),
+		cmocka_unit_test(test_what_has_come_of_an_answer_is_told),
 		cmocka_unit_test(test_refused_connection_means_unsent),
 		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
 		cmocka_unit_test(test_folded_first_header_is_harmless),

@@ -50,6 +50,19 @@ static void a_success_that_cannot_be_read_took_all(void **state)
 	check(read_as(200, OTLP_PROTOBUF, PROTOBUF, EVREC_STR("\x0A\x05")), 0, "");
 }
 
+static void a_web_page_is_one_of_a_success_alone(void **state)
+{
+	const evrec_str html = EVREC_STR("text/html; charset=utf-8"), page = EVREC_STR("<html>");
+
+	(void)state;
+	check(read_as(200, OTLP_JSON, html, page), 0, "");
+	assert_true(read_as(200, OTLP_JSON, html, page).web_page);
+	assert_true(read_as(200, OTLP_JSON, EVREC_STR("Text/HTML"), EVREC_STR("")).web_page);
+	assert_false(read_as(404, OTLP_JSON, html, page).web_page);
+	assert_false(read_as(200, OTLP_JSON, TEXT, page).web_page);
+	assert_false(read_as(200, OTLP_JSON, UNKNOWN, page).web_page);
+}
+
 static void a_partial_success_says_how_many_and_why(void **state)
 {
 	static const char json[] = "{\"partialSuccess\":{\"rejectedLogRecords\":\"3\",\"errorMessage\":\"too old\"}}";
@@ -181,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_success_that_says_nothing_took_all),
 		cmocka_unit_test(a_success_that_cannot_be_read_took_all),
+		cmocka_unit_test(a_web_page_is_one_of_a_success_alone),
 		cmocka_unit_test(a_partial_success_says_how_many_and_why),
 		cmocka_unit_test(a_number_that_is_none_rejects_nothing),
 		cmocka_unit_test(an_error_is_a_status_with_a_message),

@@ -214,6 +214,39 @@ static void test_records_of_an_event_are_a_minimum_interval_apart(void **state)
 	http_server_stop(&life.server);
 }
 
+/* Half of max_age ends the wait for a batch; and a record that the receiver refuses until then is dropped. */
+static void test_a_record_is_dropped_at_max_age(void **state)
+{
+	const int64_t deadline = unit_mono() + SOON;
+	struct life life;
+
+	(void)state;
+	prepare(&life, "");
+	life.clock = evrec_clock_fake(T0);
+	life.options.clock = life.clock;
+	life.sink.common.limits.max_age = 10 * EVREC_SECOND;
+	http_server_start(&life.server, TURNS({ TURN_REPLY, HTTP_REPLY("503 Unavailable", "", "") }));
+	begin(&life);
+	record(&life, "web-0");
+	record(&life, "web-0");
+	evrec_clock_set(life.clock, T0 + 5 * EVREC_SECOND - 1);
+	checked_poll(life.b);
+	assert_int_equal(http_server_requests(&life.server), 0);
+	evrec_clock_set(life.clock, T0 + 5 * EVREC_SECOND);
+	do {
+		assert_true(unit_mono() < deadline);
+		checked_poll(life.b);
+		(void)usleep(1000);
+	} while (http_server_requests(&life.server) == 0);
+	assert_int_equal(stats_check_equations(life.b).pending, 2);
+	evrec_clock_set(life.clock, T0 + 10 * EVREC_SECOND + 1);
+	poll_until_sent(&life);
+	assert_int_equal(stats_check_equations(life.b).dropped[EVREC_CAUSE_EXPIRED], 2);
+	assert_int_equal(http_server_requests(&life.server), 1);
+	end(&life);
+	http_server_stop(&life.server);
+}
+
 static void test_a_series_is_told_as_it_begins_and_ends(void **state)
 {
 	struct life life;
@@ -383,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_a_freed_broadcaster_does_not_wait_for_the_batch),
 		cmocka_unit_test(test_a_later_record_has_the_count),
 		cmocka_unit_test(test_records_of_an_event_are_a_minimum_interval_apart),
+		cmocka_unit_test(test_a_record_is_dropped_at_max_age),
 		cmocka_unit_test(test_a_series_is_told_as_it_begins_and_ends),
 		TMPDIR_TEST(test_a_batch_that_a_process_could_not_send_is_sent_by_the_next_one),
 		cmocka_unit_test(test_no_line_tells_the_value_of_a_header),

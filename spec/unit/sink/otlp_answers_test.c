@@ -243,6 +243,62 @@ static void test_a_batch_that_is_too_large_is_sent_in_halves(void **state)
 	otlp_fixture_close(&f);
 }
 
+#define CUT(status, type, body) "HTTP/1.1 " status "\r\nContent-Length: 100\r\nContent-Type: " type "\r\n\r\n" body
+
+/* A receiver may break the connection rather than read a body to its end. */
+static void test_an_answer_that_is_cut_may_say_too_large(void **state)
+{
+	static const char *const answers[] = {
+		CUT("413 Too Large", "text/plain", ""),
+		CUT("400 Bad Request", "text/plain", "http: request body too large"),
+		CUT("400 Bad Request", "application/json", "{\"code\":3,\"message\":\"http: request body too large"),
+		CUT("400 Bad Request", "application/x-protobuf", "\010\003\022\060http: request body too large"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct otlp_fixture f;
+
+		otlp_fixture_open(&f, TURNS({ TURN_REPLY, answers[i] }, { TURN_KEEP, OTLP_TAKEN }));
+		otlp_fixture_submit(&f, 1, 4);
+		otlp_fixture_exchange(&f, 0);
+		check_names(&f, 1, "n1:1 n2:1");
+		check_names(&f, 2, "n3:1 n4:1");
+		WRITTEN(1, 2, 3, 4);
+		assert_int_equal(otlp_fixture_stats(&f).retries, 0);
+		otlp_fixture_check_silent(&f);
+		otlp_fixture_close(&f);
+	}
+	check_retried(CUT("400 Bad Request", "text/plain", "no"), TURN_REPLY, "transport", 0);
+	check_retried(CUT("200 OK", "text/plain", "too large"), TURN_REPLY, "transport", 0);
+}
+
+/* As a server does that knows nothing of OTLP. */
+static void test_a_web_page_is_told_once(void **state)
+{
+	static const char page[] =
+		"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
+	struct otlp_fixture f;
+
+	(void)state;
+	otlp_fixture_open(&f, TURNS({ TURN_KEEP, page }, { TURN_KEEP, OTLP_TAKEN }, { TURN_KEEP, page }));
+	otlp_fixture_submit(&f, 1, 4);
+	otlp_fixture_exchange(&f, 0);
+	WRITTEN(1, 2, 3, 4);
+	otlp_fixture_check_message(&f, "warning", "POST: 200 with a web page (text/html)");
+	/* Another message in between would let an equal one pass. */
+	outbox_report(f.ob, "test", "another");
+	otlp_fixture_check_message(&f, "test", "another");
+	for (unsigned batch = 1; batch <= 2; batch++) {
+		otlp_fixture_submit(&f, 4 * batch + 1, 4 * batch + 4);
+		otlp_fixture_exchange(&f, 0);
+	}
+	assert_int_equal(http_server_requests(&f.server), 3);
+	assert_int_equal(otlp_fixture_stats(&f).created, 12);
+	otlp_fixture_check_silent(&f);
+	otlp_fixture_close(&f);
+}
+
 static void test_a_single_record_that_is_too_large_is_dropped(void **state)
 {
 	struct otlp_fixture f;
@@ -307,6 +363,60 @@ static void test_later_batches_are_not_as_large_as_one_that_was_too_large(void *
 	otlp_fixture_close(&f);
 }
 
+#define TOO_LARGE                                                                                                      \
+	{                                                                                                              \
+		TURN_REPLY, OTLP_ANSWER("400 Bad Request", "the log is too large")                                     \
+	}
+
+/* The receiver refuses each body with the first record in it. Then the record is dropped, and later batches are as before. */
+static void test_one_record_that_is_refused_costs_later_batches_little(void **state)
+{
+	struct otlp_fixture f;
+	size_t before;
+
+	(void)state;
+	otlp_fixture_prepare(&f);
+	f.options.batch_max = 512;
+	http_server_start(&f.server, TURNS(TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE,
+	                                   TOO_LARGE, TOO_LARGE, TOO_LARGE, { TURN_KEEP, OTLP_TAKEN }));
+	otlp_fixture_open_sender(&f, true);
+	otlp_fixture_submit(&f, 1, 512);
+	otlp_fixture_exchange(&f, 0);
+	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 1);
+	assert_int_equal(otlp_fixture_stats(&f).created, 511);
+	before = http_server_requests(&f.server);
+	assert_int_equal(before, 10 + 9);
+	for (unsigned burst = 1; burst <= 2; burst++) {
+		otlp_fixture_submit(&f, burst * 512 + 1, (burst + 1) * 512);
+		otlp_fixture_exchange(&f, 0);
+	}
+	assert_int_equal(otlp_fixture_stats(&f).created, 511 + 2 * 512);
+	assert_in_range(http_server_requests(&f.server) - before, 2, 5);
+	otlp_fixture_close(&f);
+}
+
+/* The first record is refused in a batch of two. The parts of the next batch grow. */
+static void test_the_size_of_parts_grows_within_a_batch(void **state)
+{
+	struct otlp_fixture f;
+
+	(void)state;
+	otlp_fixture_prepare(&f);
+	f.options.batch_max = 512;
+	http_server_start(&f.server, TURNS(TOO_LARGE, TOO_LARGE, { TURN_KEEP, OTLP_TAKEN }));
+	otlp_fixture_open_sender(&f, true);
+	otlp_fixture_submit(&f, 1, 2);
+	otlp_fixture_flush(&f, 0);
+	DROPPED(1);
+	WRITTEN(2);
+	assert_int_equal(http_server_requests(&f.server), 3);
+	otlp_fixture_submit(&f, 3, 500);
+	otlp_fixture_flush(&f, 0);
+	assert_int_equal(otlp_fixture_stats(&f).created, 499);
+	assert_in_range(http_server_requests(&f.server), 3 + 5, 3 + 12);
+	otlp_fixture_close(&f);
+}
+
 static void test_a_batch_ends_at_its_bytes(void **state)
 {
 	struct fake_write draft = { .count = 1 };
@@ -353,9 +463,13 @@ int main(void)
 		cmocka_unit_test(test_a_404_without_a_path_asks_for_the_path),
 		cmocka_unit_test(test_an_answer_that_is_no_http_asks_for_the_port),
 		cmocka_unit_test(test_a_batch_that_is_too_large_is_sent_in_halves),
+		cmocka_unit_test(test_an_answer_that_is_cut_may_say_too_large),
+		cmocka_unit_test(test_a_web_page_is_told_once),
 		cmocka_unit_test(test_a_single_record_that_is_too_large_is_dropped),
 		cmocka_unit_test(test_a_part_that_is_refused_ends_its_batch),
 		cmocka_unit_test(test_later_batches_are_not_as_large_as_one_that_was_too_large),
+		cmocka_unit_test(test_one_record_that_is_refused_costs_later_batches_little),
+		cmocka_unit_test(test_the_size_of_parts_grows_within_a_batch),
 		cmocka_unit_test(test_a_batch_ends_at_its_bytes),
 	};
 

@@ -3,11 +3,12 @@
 #include "http_server.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* One request from `fd`, NUL-terminated, to be freed; NULL if the client is gone. */
-static char *read_request(int fd)
+/* One request from `fd`, or at least its head, NUL-terminated, to be freed; NULL if the client is gone. */
+static char *read_request(int fd, bool head)
 {
 	size_t len = 0, cap = 2 * 1024 * 1024;
 	char *text = calloc(1, cap);
@@ -24,7 +25,7 @@ static char *read_request(int fd)
 		body = strstr(text, "\r\n\r\n");
 		length = strstr(text, "Content-Length: ");
 		if (body != NULL &&
-		    (length == NULL || len - (size_t)(body + 4 - text) >= strtoul(length + 16, NULL, 10))) {
+		    (head || length == NULL || len - (size_t)(body + 4 - text) >= strtoul(length + 16, NULL, 10))) {
 			return text;
 		}
 	}
@@ -41,19 +42,27 @@ static void flood(int fd)
 	}
 }
 
+static void await_close(int fd)
+{
+	struct pollfd closed = { .fd = fd, .events = POLLRDHUP };
+
+	(void)poll(&closed, 1, (int)(SOON / 1000000));
+}
+
 /* True if the connection is kept. */
 static bool take_turn(struct http_server *server, int fd)
 {
 	struct linger hard = { 1, 0 };
-	const struct http_turn *turn;
-	char *request = read_request(fd);
+	/* No other thread changes the number. */
+	const struct http_turn *turn =
+		&server->turns[server->requests_len < server->turns_len ? server->requests_len : server->turns_len - 1];
+	char *request = read_request(fd, turn->kind == TURN_EARLY);
 	char byte;
 
 	if (request == NULL) {
 		return false;
 	}
 	pthread_mutex_lock(&server->lock);
-	turn = &server->turns[server->requests_len < server->turns_len ? server->requests_len : server->turns_len - 1];
 	free(server->requests[server->requests_len % HTTP_SERVER_REQUESTS]);
 	server->requests[server->requests_len++ % HTTP_SERVER_REQUESTS] = request;
 	pthread_mutex_unlock(&server->lock);
@@ -69,6 +78,10 @@ static bool take_turn(struct http_server *server, int fd)
 		return false;
 	case TURN_MUTE:
 		(void)recv(fd, &byte, 1, 0);
+		return false;
+	case TURN_EARLY:
+		(void)shutdown(fd, SHUT_WR);
+		await_close(fd);
 		return false;
 	default:
 		return turn->kind == TURN_KEEP;

@@ -15,6 +15,7 @@ enum turn_kind {
 	TURN_RESET, /* sends the reply and resets the connection */
 	TURN_FLOOD, /* sends the reply and 100 MB after it */
 	TURN_MUTE,  /* sends the reply and waits until the client closes the connection */
+	TURN_EARLY, /* sends the reply once it has a request's head, and ends its direction; reads no more */
 };
 
 struct http_turn {
