@@ -192,13 +192,25 @@ typedef struct evrec_fields {
 /* Unsets every field. An all-zero struct is different: its times are 1970. Any thread. */
 void evrec_fields_init(evrec_fields *fields);
 
-/* An immutable event, counted, in one block of memory with all its strings. Any thread. */
+/* An immutable event, in one block of memory with all its strings. Counted if evrec_event_new made it. Any thread. */
 typedef struct evrec_event evrec_event;
 
 evrec_event *evrec_event_new(const evrec_fields *fields); /* a copy, the caller's; NULL: no memory */
 evrec_event *evrec_event_retain(evrec_event *event);
 void evrec_event_release(evrec_event *event);                     /* NULL is fine */
 const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as long as the event */
+
+/*
+ * An event in memory of the caller's, such as a userdata. evrec_event_room returns the bytes that the fields take as an
+ * event: SIZE_MAX if that is over 4 GiB. evrec_event_place makes the event in that many bytes at `memory`, which is
+ * aligned as malloc's blocks are. It lasts as long as its memory, which must stay where it is. It is not counted: to
+ * retain or release it does nothing. evrec_event_size and evrec_event_copy do the same for the fields of an event, in
+ * less time.
+ */
+size_t evrec_event_room(const evrec_fields *fields);
+evrec_event *evrec_event_place(void *memory, const evrec_fields *fields);
+size_t evrec_event_size(const evrec_event *event);
+evrec_event *evrec_event_copy(void *memory, const evrec_event *event);
 
 enum evrec_api { EVREC_CORE_V1, EVREC_EVENTS_V1 };
 /* Reads an apiVersion, "v1" or "events.k8s.io/v1"; false: neither. Any thread. */
@@ -394,7 +406,7 @@ typedef struct evrec_limits {
 	/*
 	 * The memory of the writes and their events, in bytes, checked when a new write is made: a waiting write may
 	 * grow later, by a longer message. 0, the default: 4 KiB for each of max_pending, at least 1 MiB. An ordinary
-	 * write takes 1.5 KB, and then max_pending is reached first.
+	 * write takes 0.7 KB, and then max_pending is reached first.
 	 */
 	size_t max_pending_bytes;
 	int64_t max_age; /* 3600 s, in ns, from a write's last occurrence until it is dropped, _EXPIRED; 0: no bound */
@@ -602,7 +614,7 @@ void evrec_store_options_init(evrec_store_options *options); /* sets the default
  */
 evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_options *options, evrec_error *err);
 
-/* The result of a write. Zeroed before the sink is called. */
+/* The result of a write. A sink's function gets it empty and sets members; a string that it sets ends with a NUL. */
 typedef struct evrec_answer {
 	int status;                /* of HTTP; 0: no answer */
 	bool unsent;               /* with a status of 0: the server has certainly not received the write */
@@ -616,7 +628,8 @@ typedef struct evrec_answer {
 
 /*
  * client-go's EventSink. evrec_broadcaster_poll, flush and shutdown call the functions, on the broadcaster's thread.
- * `patch` may be NULL: then `create` gets the event again, with its new count.
+ * `patch` may be NULL: then `create` gets the event again, with its new count. The event is borrowed for the call; a
+ * copy of it is evrec_event_new(evrec_event_fields(event)).
  */
 typedef struct evrec_sink_ops {
 	const char *name; /* the kind of sink, static; NULL: "custom" */

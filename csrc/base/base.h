@@ -25,6 +25,8 @@ void *mem_alloc(size_t size);                /* NULL: no memory */
 void *mem_zalloc(size_t size);               /* zeroed */
 void *mem_realloc(void *block, size_t size); /* NULL: no memory, and the old block stays valid */
 void mem_free(void *block);
+/* Writes to each page of a block, so that its user meets no page faults. The block's content is lost. */
+void mem_touch(void *block, size_t size);
 
 /* Fills `err` (may be NULL) and returns `code`. The message is cut to fit, on a character boundary. */
 int error_set(evrec_error *err, int code, const char *format, ...) COLD __attribute__((format(printf, 3, 4)));

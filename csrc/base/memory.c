@@ -38,6 +38,15 @@ void *mem_zalloc(size_t size)
 	return block;
 }
 
+#define PAGE 4096
+
+void mem_touch(void *block, size_t size)
+{
+	for (size_t at = 0; at < size; at += PAGE) {
+		((volatile char *)block)[at] = 0;
+	}
+}
+
 void mem_free(void *block)
 {
 	if (block == NULL) {

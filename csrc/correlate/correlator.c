@@ -278,6 +278,19 @@ HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const 
 	return 0;
 }
 
+/* Of this event, which may have those that are there. False: no memory. */
+static bool make_keys(struct keys *keys, const evrec_fields *event)
+{
+	switch (keys_match(keys, event)) {
+	case KEYS_MATCH:
+		return true;
+	case KEYS_OF_OTHER_NOTE:
+		return keys_change_note(keys, event);
+	default:
+		return keys_make(keys, event);
+	}
+}
+
 int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, int64_t now, evrec_correlation *result)
 {
 	struct observed observed;
@@ -286,7 +299,7 @@ int evrec_correlator_correlate(evrec_correlator *c, const evrec_fields *event, i
 	if (c->mode == BUSY) {
 		return EVREC_EINVALID; /* the outer call still needs c->keys */
 	}
-	if (!keys_are_of(&c->keys, event) && !keys_make(&c->keys, event)) {
+	if (!make_keys(&c->keys, event)) {
 		return EVREC_ENOMEM;
 	}
 	code = correlator_observe(c, event, &c->keys, now, NULL, &observed);

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "base/utf8.h"
 
+#include <stdatomic.h>
+
 #pragma GCC visibility push(hidden)
 
 /* The most bytes that a recorder accepts. */
@@ -57,13 +59,18 @@ int64_t event_last(const evrec_fields *event);
 /* Who reports the event, by the fields of events.k8s.io/v1, else by the source of core/v1. Borrowed. Any thread. */
 evrec_str event_controller(const evrec_fields *event);
 evrec_str event_instance(const evrec_fields *event);
-size_t event_size(const evrec_event *event); /* the bytes of its block of memory */
-/*
- * Appends these bytes as they are, and makes an event of them again, in this or another process of the same build of
- * evrec. Allocates nothing but the room in `out`. NULL: no memory, or the bytes are none of an event.
- */
-void event_put_block(struct buf *out, const evrec_event *event);
-evrec_event *event_from_block(evrec_str bytes);
+
+struct packed;
+
+struct evrec_event {
+	atomic_uint refs; /* 0: it is not counted */
+	/*
+	 * Has the strings and arrays of `fields`, which lie there; its numbers may be others. NULL: they lie in several
+	 * places.
+	 */
+	const struct packed *packed;
+	evrec_fields fields;
+};
 
 /* Sets jansson up, once in a process, so that no child is forked in the middle of it. Before any use of jansson. */
 void json_init(void);

@@ -1,13 +1,7 @@
 #include "event/event.h"
+#include "event/packed.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
-
-struct evrec_event {
-	atomic_uint refs;
-	size_t size; /* bytes of the block, which holds everything that the fields point to */
-	evrec_fields fields;
-};
 
 struct evrec_prepared_ref {
 	atomic_uint refs;
@@ -40,36 +34,12 @@ evrec_str event_instance(const evrec_fields *event)
 	return event->instance.len != 0 ? event->instance : event->host;
 }
 
-/*
- * An event or a reference has one block of memory, with everything that it points to behind it. room_of... counts the
- * bytes, and pack... copies them into the block and sets the pointers. Strings are NUL-terminated in the block; the
- * empty string is a literal.
- */
-#define REFERENCE_AT(at)                                                                                               \
-	(at) + offsetof(evrec_reference, kind), (at) + offsetof(evrec_reference, api_version),                         \
-		(at) + offsetof(evrec_reference, name), (at) + offsetof(evrec_reference, ns),                          \
-		(at) + offsetof(evrec_reference, uid), (at) + offsetof(evrec_reference, resource_version),             \
-		(at) + offsetof(evrec_reference, field_path)
-
-static const size_t reference_strings[] = { REFERENCE_AT(0) };
-static const size_t owner_strings[] = { offsetof(evrec_owner, kind), offsetof(evrec_owner, api_version),
-	                                offsetof(evrec_owner, name), offsetof(evrec_owner, uid) };
-static const size_t pair_strings[] = { offsetof(evrec_pair, key), offsetof(evrec_pair, value) };
-static const size_t event_strings[] = {
-	offsetof(evrec_fields, name),
-	offsetof(evrec_fields, ns),
-	offsetof(evrec_fields, type),
-	offsetof(evrec_fields, reason),
-	offsetof(evrec_fields, action),
-	offsetof(evrec_fields, note),
-	offsetof(evrec_fields, component),
-	offsetof(evrec_fields, host),
-	offsetof(evrec_fields, controller),
-	offsetof(evrec_fields, instance),
-	offsetof(evrec_fields, resource_version),
-	offsetof(evrec_fields, series_state),
-	REFERENCE_AT(offsetof(evrec_fields, regarding)),
-	REFERENCE_AT(offsetof(evrec_fields, related)),
+/* A reference has one block of memory, with its strings behind it, each with a NUL. */
+static const size_t reference_strings[] = {
+	offsetof(evrec_reference, kind),      offsetof(evrec_reference, api_version),
+	offsetof(evrec_reference, name),      offsetof(evrec_reference, ns),
+	offsetof(evrec_reference, uid),       offsetof(evrec_reference, resource_version),
+	offsetof(evrec_reference, field_path)
 };
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -104,183 +74,85 @@ static char *pack(char *block, void *in, const size_t *strings, size_t n)
 	return block;
 }
 
-/* The bytes that an array of `n` structs takes in a block, with all their strings. */
-static size_t room_of_all(const void *array, size_t n, size_t size, const size_t *strings, size_t strings_len)
+/* The bytes of an event. A packed one has 32 bits for lengths. SIZE_MAX: no memory is as large. */
+static size_t size_of(const struct packing *packing)
 {
-	size_t i, room = n * size;
-
-	for (i = 0; i < n; i++) {
-		room += room_of((const char *)array + i * size, strings, strings_len);
-	}
-	return room;
+	return packing->size > UINT32_MAX ? SIZE_MAX : sizeof(evrec_event) + packing->size;
 }
 
-static void *pack_array(char **block, const void *array, size_t size)
+size_t evrec_event_room(const evrec_fields *fields)
 {
-	void *copy = *block;
+	const struct packing packing = packed_plan(fields, NULL);
 
-	if (size != 0) {
-		memcpy(copy, array, size);
-		*block += size;
+	return size_of(&packing);
+}
+
+static evrec_event *place(void *memory, unsigned refs, const struct packing *packing)
+{
+	evrec_event *event = memory;
+
+	atomic_init(&event->refs, refs);
+	event->packed = packed_make(event + 1, packing);
+	packed_get_fields(event->packed, &event->fields);
+	return event;
+}
+
+size_t evrec_event_size(const evrec_event *event)
+{
+	return event->packed == NULL ? evrec_event_room(&event->fields) : sizeof(*event) + packed_size(event->packed);
+}
+
+evrec_event *evrec_event_copy(void *memory, const evrec_event *event)
+{
+	const evrec_fields *fields = &event->fields;
+	evrec_event *copy = memory;
+
+	if (event->packed == NULL) {
+		return evrec_event_place(memory, fields);
 	}
+	atomic_init(&copy->refs, 0);
+	copy->packed = packed_copy(copy + 1, event->packed);
+	packed_get_fields(copy->packed, &copy->fields);
+	copy->fields.first = fields->first;
+	copy->fields.last = fields->last;
+	copy->fields.event_time = fields->event_time;
+	copy->fields.count = fields->count;
+	copy->fields.series_count = fields->series_count;
+	copy->fields.series_last = fields->series_last;
 	return copy;
 }
 
-static char *pack_all(char *block, void *array, size_t n, size_t size, const size_t *strings, size_t strings_len)
+evrec_event *evrec_event_place(void *memory, const evrec_fields *fields)
 {
-	size_t i;
+	const struct packing packing = packed_plan(fields, NULL);
 
-	for (i = 0; i < n; i++) {
-		block = pack(block, (char *)array + i * size, strings, strings_len);
-	}
-	return block;
-}
-
-static size_t room_of_event(const evrec_fields *f)
-{
-	size_t room = room_of(f, event_strings, COUNT(event_strings));
-
-	room += room_of_all(f->labels.pairs, f->labels.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
-	room += room_of_all(f->annotations.pairs, f->annotations.len, sizeof(evrec_pair), pair_strings,
-	                    COUNT(pair_strings));
-	return room + room_of_all(f->owners, f->owners_len, sizeof(evrec_owner), owner_strings, COUNT(owner_strings));
-}
-
-static void pack_event(char *block, evrec_fields *f)
-{
-	evrec_pair *labels, *annotations;
-	evrec_owner *owners;
-
-	/* Arrays come first, since they must be aligned: their sizes are multiples of a pointer's. */
-	labels = pack_array(&block, f->labels.pairs, f->labels.len * sizeof(evrec_pair));
-	annotations = pack_array(&block, f->annotations.pairs, f->annotations.len * sizeof(evrec_pair));
-	owners = pack_array(&block, f->owners, f->owners_len * sizeof(evrec_owner));
-	block = pack(block, f, event_strings, COUNT(event_strings));
-	block = pack_all(block, labels, f->labels.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
-	block = pack_all(block, annotations, f->annotations.len, sizeof(evrec_pair), pair_strings, COUNT(pair_strings));
-	(void)pack_all(block, owners, f->owners_len, sizeof(evrec_owner), owner_strings, COUNT(owner_strings));
-	f->labels.pairs = labels;
-	f->annotations.pairs = annotations;
-	f->owners = owners;
+	return place(memory, 0, &packing);
 }
 
 evrec_event *evrec_event_new(const evrec_fields *fields)
 {
-	const size_t size = sizeof(evrec_event) + room_of_event(fields);
-	evrec_event *event = mem_alloc(size);
+	const struct packing packing = packed_plan(fields, NULL);
+	void *memory = mem_alloc(size_of(&packing));
 
-	if (event == NULL) {
-		return NULL;
-	}
-	atomic_init(&event->refs, 1);
-	event->size = size;
-	event->fields = *fields;
-	pack_event((char *)(event + 1), &event->fields);
-	return event;
+	return memory == NULL ? NULL : place(memory, 1, &packing);
 }
 
-size_t event_size(const evrec_event *event)
+static bool is_counted(evrec_event *event)
 {
-	return event->size;
-}
-
-/* The block behind its address, to which its pointers are relative. */
-void event_put_block(struct buf *out, const evrec_event *event)
-{
-	const uintptr_t address = (uintptr_t)event;
-
-	buf_put(out, &address, sizeof(address));
-	buf_put(out, event, event->size);
-}
-
-/* Sets *pointer, which was to `len` bytes of the block at `was`, to the same bytes of this one. */
-static bool move(const evrec_event *event, uintptr_t was, const void *pointer, size_t len)
-{
-	const char *to;
-	uintptr_t at;
-
-	memcpy(&at, pointer, sizeof(at));
-	at -= was;
-	if (at > event->size || len > event->size - at) {
-		return false;
-	}
-	to = (const char *)event + at;
-	memcpy((void *)(uintptr_t)pointer, &to, sizeof(to));
-	return true;
-}
-
-static bool move_strings(const evrec_event *event, uintptr_t was, void *in, const size_t *strings, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		evrec_str *s = (evrec_str *)(void *)((char *)in + strings[i]);
-
-		if (s->len == 0) {
-			s->data = "";
-		} else if (!move(event, was, &s->data, s->len)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool move_array(const evrec_event *event, uintptr_t was, const void *pointer, size_t n, size_t size,
-                       const size_t *strings, size_t strings_len)
-{
-	char *array;
-
-	if (n > event->size / size || !move(event, was, pointer, n * size)) {
-		return false;
-	}
-	memcpy(&array, pointer, sizeof(array));
-	for (size_t i = 0; i < n; i++) {
-		if (!move_strings(event, was, array + i * size, strings, strings_len)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool move_event(evrec_event *event, uintptr_t was)
-{
-	evrec_fields *f = &event->fields;
-
-	return move_strings(event, was, f, event_strings, COUNT(event_strings)) &&
-	       move_array(event, was, &f->labels.pairs, f->labels.len, sizeof(evrec_pair), pair_strings,
-	                  COUNT(pair_strings)) &&
-	       move_array(event, was, &f->annotations.pairs, f->annotations.len, sizeof(evrec_pair), pair_strings,
-	                  COUNT(pair_strings)) &&
-	       move_array(event, was, &f->owners, f->owners_len, sizeof(evrec_owner), owner_strings,
-	                  COUNT(owner_strings));
-}
-
-evrec_event *event_from_block(evrec_str bytes)
-{
-	const size_t size = bytes.len - sizeof(uintptr_t);
-	evrec_event *event;
-	uintptr_t was;
-
-	if (bytes.len < sizeof(was) + sizeof(*event) || (event = mem_alloc(size)) == NULL) {
-		return NULL;
-	}
-	memcpy(&was, bytes.data, sizeof(was));
-	memcpy(event, bytes.data + sizeof(was), size);
-	atomic_init(&event->refs, 1);
-	if (event->size != size || !move_event(event, was)) {
-		mem_free(event);
-		return NULL;
-	}
-	return event;
+	return atomic_load_explicit(&event->refs, memory_order_relaxed) != 0;
 }
 
 evrec_event *evrec_event_retain(evrec_event *event)
 {
-	atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+	if (is_counted(event)) {
+		atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+	}
 	return event;
 }
 
 void evrec_event_release(evrec_event *event)
 {
-	if (event != NULL && atomic_fetch_sub(&event->refs, 1) == 1) {
+	if (event != NULL && is_counted(event) && atomic_fetch_sub(&event->refs, 1) == 1) {
 		mem_free(event);
 	}
 }

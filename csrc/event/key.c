@@ -63,79 +63,152 @@ static inline bool is_same(evrec_str a, evrec_str b)
 	return a.len == b.len && bytes_equal(a.data, b.data, a.len);
 }
 
-HOT bool keys_are_of_same_object(const struct keys *keys, const evrec_fields *e)
+HOT enum keys_match keys_match_of_object(const struct keys *keys, const evrec_fields *e)
 {
 	const evrec_str *at = keys->at;
 
 	/* Not is_same, whose code would be 12 cache lines instead of 4: in nginx it is seldom in the processor's cache. */
-	return keys->made && str_eq(at[NOTE], e->note) && str_eq(at[REASON], e->reason) && str_eq(at[TYPE], e->type);
+	if (!keys->made || !str_eq(at[REASON], e->reason) || !str_eq(at[TYPE], e->type)) {
+		return KEYS_DIFFER;
+	}
+	return str_eq(at[NOTE], e->note) ? KEYS_MATCH : KEYS_OF_OTHER_NOTE;
 }
 
-bool keys_are_of_same_source(const struct keys *keys, const evrec_fields *e)
+enum keys_match keys_match_of_source(const struct keys *keys, const evrec_fields *e)
 {
 	const evrec_reference *r = &e->regarding;
 	const evrec_str *at = keys->at;
 
 	/* The fields in which events differ most often come first. */
-	return keys->made && is_same(at[NOTE], e->note) && is_same(at[NAME], r->name) && is_same(at[UID], r->uid) &&
-	       is_same(at[REASON], e->reason) && is_same(at[TYPE], e->type) && is_same(at[KIND], r->kind) &&
-	       is_same(at[NAMESPACE], r->ns) && is_same(at[API_VERSION], r->api_version) &&
-	       is_same(at[FIELD_PATH], r->field_path);
+	if (!keys->made || !is_same(at[NAME], r->name) || !is_same(at[UID], r->uid) ||
+	    !is_same(at[REASON], e->reason) || !is_same(at[TYPE], e->type) || !is_same(at[KIND], r->kind) ||
+	    !is_same(at[NAMESPACE], r->ns) || !is_same(at[API_VERSION], r->api_version) ||
+	    !is_same(at[FIELD_PATH], r->field_path)) {
+		return KEYS_DIFFER;
+	}
+	return is_same(at[NOTE], e->note) ? KEYS_MATCH : KEYS_OF_OTHER_NOTE;
 }
 
-bool keys_are_of(const struct keys *keys, const evrec_fields *e)
+enum keys_match keys_match(const struct keys *keys, const evrec_fields *e)
 {
+	const enum keys_match match = keys_match_of_source(keys, e);
 	const evrec_str *at = keys->at;
 
-	return keys_are_of_same_source(keys, e) && is_same(at[COMPONENT], e->component) && is_same(at[HOST], e->host) &&
-	       is_same(at[CONTROLLER], e->controller) && is_same(at[INSTANCE], e->instance);
+	if (match != KEYS_DIFFER && is_same(at[COMPONENT], e->component) && is_same(at[HOST], e->host) &&
+	    is_same(at[CONTROLLER], e->controller) && is_same(at[INSTANCE], e->instance)) {
+		return match;
+	}
+	return KEYS_DIFFER;
+}
+
+/* The bytes of the three keys in one text. */
+struct places {
+	evrec_str head, aggregate, own;
+};
+
+static size_t size_of_text(const evrec_str parts[KEY_PARTS])
+{
+	size_t size = (KEY_PARTS + 1) * sizeof(part_len) + 2 + parts[REASON].len;
+
+	for (size_t i = 0; i < KEY_PARTS; i++) {
+		size += parts[i].len;
+	}
+	return size;
+}
+
+/* Writes the text, and sets `at` to its parts. */
+static inline struct places put_text(char *to, const evrec_str parts[KEY_PARTS], evrec_str at[KEY_PARTS])
+{
+	struct places places;
+	char *p = to, *start = to;
+	evrec_str again;
+	size_t i;
+
+	for (i = 0; i <= TYPE; i++) {
+		p = put_part(p, parts[i], &at[i]);
+	}
+	places.head = between(start, p);
+	start = p;
+	*p++ = 'a';
+	for (; i <= INSTANCE; i++) {
+		p = put_part(p, parts[i], &at[i]);
+	}
+	places.aggregate = between(start, p);
+	start = p;
+	*p++ = 'e';
+	p = put_part(p, parts[FIELD_PATH], &at[FIELD_PATH]);
+	p = put_part(p, parts[REASON], &again);
+	p = put_part(p, parts[NOTE], &at[NOTE]);
+	places.own = between(start, p);
+	return places;
 }
 
 bool keys_make(struct keys *keys, const evrec_fields *event)
 {
-	evrec_str parts[KEY_PARTS], again, head, aggregate, own;
-	size_t i, size = (KEY_PARTS + 1) * sizeof(part_len) + 2;
-	char *p, *start;
+	evrec_str parts[KEY_PARTS];
+	struct places places;
 	uint64_t hash;
+	size_t size;
 
 	parts_of(parts, event);
-	for (i = 0; i < KEY_PARTS; i++) {
-		size += parts[i].len;
-	}
+	size = size_of_text(parts);
 	keys->made = false;
 	buf_clear(&keys->text);
-	if (!buf_reserve(&keys->text, size + parts[REASON].len)) {
+	if (!buf_reserve(&keys->text, size)) {
 		return false;
 	}
-	p = start = keys->text.data;
-	for (i = 0; i <= TYPE; i++) {
-		p = put_part(p, parts[i], &keys->at[i]);
-	}
-	head = between(start, p);
-	start = p;
-	*p++ = 'a';
-	for (; i <= INSTANCE; i++) {
-		p = put_part(p, parts[i], &keys->at[i]);
-	}
-	aggregate = between(start, p);
-	start = p;
-	*p++ = 'e';
-	p = put_part(p, parts[FIELD_PATH], &keys->at[FIELD_PATH]);
-	p = put_part(p, parts[REASON], &again);
-	p = put_part(p, parts[NOTE], &keys->at[NOTE]);
-	own = between(start, p);
-	hash = lru_hash(head);
-	keys->spam = (struct key){ head, { NULL, 0 }, hash, 0, 0 };
-	keys->aggregate = (struct key){ head, aggregate, key_hash(hash, lru_hash(aggregate)), 0, 0 };
+	places = put_text(keys->text.data, parts, keys->at);
+	keys->text.len = size;
+	hash = lru_hash(places.head);
+	keys->spam = (struct key){ places.head, { NULL, 0 }, hash, 0, 0 };
+	keys->aggregate =
+		(struct key){ places.head, places.aggregate, key_hash(hash, lru_hash(places.aggregate)), 0, 0 };
 	keys->suppressed = keys->aggregate;
-	keys->event = (struct key){ head, own, key_hash(hash, lru_hash(own)), 0, 0 };
+	keys->event = (struct key){ places.head, places.own, key_hash(hash, lru_hash(places.own)), 0, 0 };
 	keys->made = true;
 	return true;
+}
+
+bool keys_change_note(struct keys *keys, const evrec_fields *event)
+{
+	const evrec_str head = keys->event.head, tail = keys->event.tail;
+	const size_t old = keys->at[NOTE].len, size = keys->text.len - old + event->note.len;
+
+	if (size > keys->text.cap) {
+		return keys_make(keys, event); /* whose text lies elsewhere */
+	}
+	(void)put_part(keys->text.data + keys->text.len - old - sizeof(part_len), event->note, &keys->at[NOTE]);
+	keys->text.len = size;
+	keys->event.tail = (evrec_str){ tail.data, tail.len - old + event->note.len };
+	keys->event =
+		(struct key){ head, keys->event.tail, key_hash(keys->spam.hash, lru_hash(keys->event.tail)), 0, 0 };
+	return true;
+}
+
+size_t keys_text_size(const evrec_fields *event)
+{
+	evrec_str parts[KEY_PARTS];
+
+	parts_of(parts, event);
+	return size_of_text(parts);
+}
+
+void keys_put_text(char *to, const evrec_fields *event)
+{
+	evrec_str parts[KEY_PARTS], at[KEY_PARTS];
+
+	parts_of(parts, event);
+	(void)put_text(to, parts, at);
 }
 
 void keys_free(struct keys *keys)
 {
 	buf_free(&keys->text);
+}
+
+evrec_str keys_note(const struct keys *keys)
+{
+	return keys->at[NOTE];
 }
 
 bool key_series(struct key *key, struct buf *out, const evrec_fields *e, bool note)
@@ -169,7 +242,7 @@ bool key_series(struct key *key, struct buf *out, const evrec_fields *e, bool no
 }
 
 /* Takes the first part off `rest`. */
-static evrec_str split(evrec_str *rest)
+static inline evrec_str split(evrec_str *rest)
 {
 	evrec_str part;
 	part_len len;
@@ -180,20 +253,81 @@ static evrec_str split(evrec_str *rest)
 	return part;
 }
 
+static inline void skip_tag(evrec_str *rest)
+{
+	*rest = (evrec_str){ rest->data + 1, rest->len - 1 };
+}
+
+/* Takes the parts of the head and of the aggregate key off `rest`. */
+static inline void split_aggregate(evrec_str *rest, evrec_fields *e)
+{
+	e->component = split(rest);
+	e->host = split(rest);
+	e->regarding.kind = split(rest);
+	e->regarding.ns = split(rest);
+	e->regarding.name = split(rest);
+	e->regarding.uid = split(rest);
+	e->regarding.api_version = split(rest);
+	e->type = split(rest);
+	skip_tag(rest);
+	e->reason = split(rest);
+	e->controller = split(rest);
+	e->instance = split(rest);
+}
+
+void keys_read_text(evrec_str text, evrec_fields *e)
+{
+	split_aggregate(&text, e);
+	skip_tag(&text);
+	e->regarding.field_path = split(&text);
+	(void)split(&text);
+	e->note = split(&text);
+}
+
+static bool check_parts(evrec_str *rest, size_t n)
+{
+	part_len len;
+
+	for (; n > 0; n--) {
+		if (rest->len < sizeof(len)) {
+			return false;
+		}
+		memcpy(&len, rest->data, sizeof(len));
+		if (rest->len - sizeof(len) < len) {
+			return false;
+		}
+		(void)split(rest);
+	}
+	return true;
+}
+
+static bool check_tag(evrec_str *rest, char tag)
+{
+	if (rest->len == 0 || rest->data[0] != tag) {
+		return false;
+	}
+	skip_tag(rest);
+	return true;
+}
+
+bool keys_check_text(evrec_str text)
+{
+	return check_parts(&text, TYPE + 1) && check_tag(&text, 'a') && check_parts(&text, INSTANCE - TYPE) &&
+	       check_tag(&text, 'e') && check_parts(&text, 3) && text.len == 0;
+}
+
 void keys_split_aggregate(evrec_str text, evrec_suppressed *what)
 {
-	what->component = split(&text);
-	what->host = split(&text);
-	what->regarding.kind = split(&text);
-	what->regarding.ns = split(&text);
-	what->regarding.name = split(&text);
-	what->regarding.uid = split(&text);
-	what->regarding.api_version = split(&text);
-	what->type = split(&text);
-	text = (evrec_str){ text.data + 1, text.len - 1 };
-	what->reason = split(&text);
-	what->controller = split(&text);
-	what->instance = split(&text);
+	evrec_fields event = { .regarding = what->regarding };
+
+	split_aggregate(&text, &event);
+	what->component = event.component;
+	what->host = event.host;
+	what->regarding = event.regarding;
+	what->type = event.type;
+	what->reason = event.reason;
+	what->controller = event.controller;
+	what->instance = event.instance;
 }
 
 static const part_len no_part_is_so_long = UINT32_MAX;

@@ -56,9 +56,8 @@ struct drop_call {
 static void call_on_drop(lua_State *L, void *arg)
 {
 	const struct drop_call *call = arg;
-	evrec_event **slot = event_push(L);
 
-	*slot = evrec_event_retain((evrec_event *)call->event);
+	event_push_copy(L, call->event);
 	lua_pushstring(L, call->why);
 	lua_call(L, 2, 0);
 }

@@ -96,7 +96,7 @@ static void ask(lua_State *L, void *arg)
 	const int function = lua_gettop(L);
 	int i;
 
-	event_push_copy(L, q->event);
+	event_push(L, q->event);
 	lua_call(L, 1, q->answers);
 	for (i = 0; i < q->answers; i++) {
 		if (lua_type(L, function + i) != LUA_TSTRING) {

@@ -19,8 +19,6 @@
  * compat_setuservalue   pops a table, and makes it the user value of the userdata at `index`
  * compat_getuservalue   pushes the user value, which must have been set
  * compat_rawget         lua_rawget, which returns the value's type
- * compat_gc_owed        tells the collector, unless it is stopped, of kilobytes that Lua did not allocate, so that it
- *                       collects earlier. Does nothing on LuaJIT, where each call would begin a new cycle
  * compat_cpcall         calls f(lightuserdata) protected, without results. Returns false if f raises, and leaves the
  *                       error on the stack. Needs three free stack slots. Allocates nothing outside of the protection
  */
@@ -73,18 +71,6 @@ static inline void lua_rawsetp(lua_State *L, int index, const void *p)
 }
 
 #endif
-
-static inline void compat_gc_owed(lua_State *L, int kilobytes)
-{
-#if LUA_VERSION_NUM >= 503
-	if (lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
-		(void)lua_gc(L, LUA_GCSTEP, kilobytes);
-	}
-#else
-	(void)L;
-	(void)kilobytes;
-#endif
-}
 
 static inline bool compat_cpcall(lua_State *L, lua_CFunction f, void *ud)
 {

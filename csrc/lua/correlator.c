@@ -6,11 +6,18 @@
 
 #define NAME "evrec.correlator"
 
+/* The event of a correlation until its userdata is made. Lives as long as the call of correlator_correlate. */
+struct loan {
+	const evrec_fields *fields; /* the core's, or those of `copy`; NULL: there was no memory for the copy */
+	evrec_event *copy;          /* owned; NULL while the fields are the core's */
+};
+
 struct correlator {
 	struct hooks hooks; /* first, so that callbacks get the address of the userdata */
 	struct host host;
 	evrec_correlator *correlator;
 	evrec_clock *clock;
+	struct loan *loan; /* the one whose fields are the core's; NULL: there is none */
 };
 
 #define AT(member) offsetof(evrec_correlator_options, member)
@@ -96,77 +103,115 @@ static int push_core_failure(lua_State *L, int code)
 	return push_failure(L, &err);
 }
 
-/* A correlation in memory that no later call of the correlator changes. */
-struct result {
-	evrec_event **event;
-	char **patch; /* the slot holds NULL: no patch */
-	size_t patch_len;
-	bool skip;
-	enum evrec_why why;
-};
-
-/* Copies the correlation, which borrows memory of the correlator until its next call. False: no memory. */
-static bool take_result(struct result *r, const evrec_correlation *correlation)
-{
-	*r->event = evrec_event_new(&correlation->event);
-	r->patch_len = 0;
-	if (correlation->patch) {
-		*r->patch = evrec_fields_patch(&correlation->event, &r->patch_len);
-	}
-	r->skip = correlation->skip;
-	r->why = correlation->why;
-	return *r->event != NULL && (*r->patch != NULL || !correlation->patch);
-}
-
-/* Pushes { event =, patch =, skip =, why = }. The userdata of the event is at stack index `event`. */
-static void push_result(lua_State *L, const struct result *r, int event)
-{
-	lua_createtable(L, 0, 4);
-	lua_pushvalue(L, event);
-	lua_setfield(L, -2, "event");
-	if (*r->patch != NULL) {
-		lua_pushlstring(L, *r->patch, r->patch_len);
-		lua_setfield(L, -2, "patch");
-		evrec_free(*r->patch);
-		*r->patch = NULL;
-	}
-	lua_pushboolean(L, r->skip);
-	lua_setfield(L, -2, "skip");
-	lua_pushstring(L, evrec_why_name(r->why));
-	lua_setfield(L, -2, "why");
-}
-
 /*
- * Makes the userdata that will own the result before it correlates: making them may run a finalizer, which may
- * correlate another event and so change this correlation.
+ * Copies the event that the core lent. Must be called before each call of the core, which may change or free that
+ * event: making its userdata may run a finalizer of the script, and the finalizer may use the correlator. So the core
+ * lends one event at most.
  */
+static void end_loan(struct correlator *c)
+{
+	struct loan *loan = c->loan;
+
+	if (loan != NULL) {
+		loan->copy = evrec_event_new(loan->fields);
+		loan->fields = loan->copy == NULL ? NULL : evrec_event_fields(loan->copy);
+		c->loan = NULL;
+	}
+}
+
+/* Lua: (struct loan *) -> userdata for the event; nil if the fields are NULL */
+static int allocate(lua_State *L)
+{
+	const struct loan *loan = lua_touserdata(L, 1);
+
+	if (loan->fields == NULL) {
+		return 0; /* lua_pcall ran a finalizer before it called this function */
+	}
+	(void)event_allocate(L, loan->fields);
+	return 1;
+}
+
+/* Pushes the event of a correlation. The function `allocate` and its argument, `loan`, are at the top of the stack. */
+static void push_event(lua_State *L, struct correlator *c, struct loan *loan)
+{
+	bool copied;
+	int status;
+
+	c->loan = loan;
+	status = lua_pcall(L, 1, 1, 0);
+	c->loan = NULL;
+	copied = status == 0 && loan->fields != NULL;
+	if (copied) {
+		/* A copy that end_loan made meanwhile needs as much room as the core's fields. */
+		event_complete(L, lua_touserdata(L, -1), loan->fields);
+	}
+	evrec_event_release(loan->copy);
+	if (status != 0) {
+		lua_error(L);
+	}
+	if (!copied) {
+		luaL_error(L, NAME ": no memory");
+	}
+}
+
+static char *long_patch(const void *event, size_t *len)
+{
+	return evrec_fields_patch(event, len);
+}
+
+/* Most patches are shorter, and are written without memory of their own. */
+#define PATCH_SIZE 2048
+
+/* Pushes the patch of the event at the top of the stack. */
+static void push_patch(lua_State *L)
+{
+	const evrec_fields *event = evrec_event_fields(lua_touserdata(L, -1));
+	char patch[PATCH_SIZE];
+	const size_t len = evrec_fields_write_patch(event, patch, sizeof(patch));
+
+	if (len != 0) {
+		lua_pushlstring(L, patch, len);
+	} else {
+		box_push_text(L, long_patch, event);
+	}
+}
+
+/* Lua: correlator:correlate(event) -> { event =, patch =, skip =, why = }; nil, message, name */
 static int correlator_correlate(lua_State *L)
 {
 	struct correlator *c = check_correlator(L);
 	const evrec_fields *event;
-	evrec_correlation correlation;
-	struct result result;
+	evrec_correlation result;
+	struct loan loan = { &result.event, NULL };
 	lua_State *outer;
 	evrec_error err;
-	int code, index;
+	int code;
 
 	event = check_event(L, &err);
 	if (event == NULL) {
 		return push_failure(L, &err);
 	}
-	result.event = event_push(L);
-	index = lua_gettop(L);
-	result.patch = box_push_owner(L);
+	/* All but this runs before the core is called, as it may run finalizers. */
+	lua_createtable(L, 0, 4);
+	lua_pushcfunction(L, allocate);
+	lua_pushlightuserdata(L, &loan);
+	end_loan(c);
 	outer = host_enter(&c->host, L);
-	code = evrec_correlator_correlate(c->correlator, event, evrec_clock_now(c->clock), &correlation);
+	code = evrec_correlator_correlate(c->correlator, event, evrec_clock_now(c->clock), &result);
 	host_leave(&c->host, outer);
 	if (code != 0) {
 		return push_core_failure(L, code);
 	}
-	if (!take_result(&result, &correlation)) {
-		return luaL_error(L, NAME ": no memory");
+	push_event(L, c, &loan);
+	if (result.patch) {
+		push_patch(L);
+		lua_setfield(L, -3, "patch");
 	}
-	push_result(L, &result, index);
+	lua_setfield(L, -2, "event");
+	lua_pushboolean(L, result.skip);
+	lua_setfield(L, -2, "skip");
+	lua_pushstring(L, evrec_why_name(result.why));
+	lua_setfield(L, -2, "why");
 	return 1;
 }
 
@@ -181,6 +226,7 @@ static int correlator_update_state(lua_State *L)
 	if (event == NULL) {
 		return push_failure(L, &err);
 	}
+	end_loan(c);
 	code = evrec_correlator_update_state(c->correlator, event);
 	if (code != 0) {
 		return push_core_failure(L, code);
@@ -218,6 +264,7 @@ static int correlator_gc(lua_State *L)
 {
 	struct correlator *c = lua_touserdata(L, 1);
 
+	end_loan(c);
 	evrec_correlator_free(c->correlator);
 	c->correlator = NULL;
 	evrec_clock_release(c->clock);

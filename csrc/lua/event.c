@@ -5,23 +5,57 @@
 
 #include "lua/seconds.h"
 
-evrec_event **event_push(lua_State *L)
+void *event_allocate(lua_State *L, const evrec_fields *fields)
 {
-	evrec_event **slot = box_new(L, &event_type, sizeof(*slot));
-
-	/* An event takes about fifty times the memory of its userdata, and Lua counts only the latter. */
-	compat_gc_owed(L, 1);
-	return slot;
+	return compat_newuserdata(L, evrec_event_room(fields));
 }
 
-void event_push_copy(lua_State *L, const evrec_fields *fields)
+void event_set_type(lua_State *L)
 {
-	evrec_event **slot = event_push(L);
+	box_push_metatable(L, &event_type);
+	lua_setmetatable(L, -2);
+}
 
-	*slot = evrec_event_new(fields);
-	if (*slot == NULL) {
-		luaL_error(L, "evrec.event: no memory");
-	}
+void event_complete(lua_State *L, void *memory, const evrec_fields *fields)
+{
+	(void)evrec_event_place(memory, fields);
+	event_set_type(L);
+}
+
+void event_push(lua_State *L, const evrec_fields *fields)
+{
+	event_complete(L, event_allocate(L, fields), fields);
+}
+
+void event_push_copy(lua_State *L, const evrec_event *event)
+{
+	(void)evrec_event_copy(compat_newuserdata(L, evrec_event_size(event)), event);
+	event_set_type(L);
+}
+
+static int owner_gc(lua_State *L)
+{
+	evrec_event **owner = lua_touserdata(L, 1);
+
+	evrec_event_release(*owner);
+	*owner = NULL;
+	return 0;
+}
+
+static const luaL_Reg owner_metamethods[] = { { "__gc", owner_gc }, { NULL, NULL } };
+
+const struct box_type event_owner_type = { "evrec.event.owner", NULL, owner_metamethods };
+
+evrec_event **event_push_owner(lua_State *L)
+{
+	return box_new(L, &event_owner_type, sizeof(evrec_event *));
+}
+
+void event_push_owned(lua_State *L, evrec_event **owner)
+{
+	event_push_copy(L, *owner);
+	evrec_event_release(*owner);
+	*owner = NULL;
 }
 
 int event_new(lua_State *L)
@@ -31,25 +65,25 @@ int event_new(lua_State *L)
 	lua_settop(L, 1);
 	if (box_test(L, 1, &event_type) == NULL) {
 		event_read(L, 1, &fields);
-		event_push_copy(L, &fields);
+		event_push(L, &fields);
 	}
 	return 1;
 }
 
 const evrec_fields *event_at(lua_State *L, int index, evrec_error *err)
 {
-	evrec_event **slot;
 	int status;
 
 	index = lua_absindex(L, index);
+	if (box_test(L, index, &event_type) != NULL) {
+		lua_pushvalue(L, index);
+		return evrec_event_fields(lua_touserdata(L, index));
+	}
 	lua_pushcfunction(L, event_new);
 	lua_pushvalue(L, index);
 	status = lua_pcall(L, 1, 1, 0);
 	if (status == 0) {
-		slot = lua_touserdata(L, -1);
-		if (*slot != NULL) {
-			return evrec_event_fields(*slot);
-		}
+		return evrec_event_fields(lua_touserdata(L, -1));
 	}
 	err->code = status == LUA_ERRMEM ? EVREC_ENOMEM : EVREC_EINVALID;
 	(void)snprintf(err->message, sizeof(err->message), "%s",
@@ -147,14 +181,9 @@ static const evrec_visitor visitor = {
 	begin_table, begin_table, end_table, put_string, put_integer, put_boolean, skip_null,
 };
 
-static evrec_event *check_event(lua_State *L)
+static const evrec_event *check_event(lua_State *L)
 {
-	evrec_event **slot = box_check(L, 1, &event_type);
-
-	if (*slot == NULL) {
-		luaL_error(L, "evrec.event: was collected");
-	}
-	return *slot;
+	return box_check(L, 1, &event_type);
 }
 
 static enum evrec_api check_api(lua_State *L)
@@ -271,15 +300,6 @@ static int event_tostring(lua_State *L)
 	return 1;
 }
 
-static int event_gc(lua_State *L)
-{
-	evrec_event **slot = lua_touserdata(L, 1);
-
-	evrec_event_release(*slot);
-	*slot = NULL;
-	return 0;
-}
-
 static const luaL_Reg methods[] = {
 	{ "to_table", event_to_table },
 	{ "to_json", event_to_json },
@@ -289,7 +309,6 @@ static const luaL_Reg metamethods[] = {
 	{ "__index", event_index },
 	{ "__newindex", event_newindex },
 	{ "__tostring", event_tostring },
-	{ "__gc", event_gc },
 	{ NULL, NULL },
 };
 

@@ -8,12 +8,27 @@
 
 #pragma GCC visibility push(hidden)
 
-extern const struct box_type event_type;
+extern const struct box_type event_type, event_owner_type;
 
-/* Pushes a userdata without an event. The caller puts an event into the returned slot, which then owns it. */
-evrec_event **event_push(lua_State *L);
-/* Pushes an event with a copy of `fields`. Raises if there is no memory. */
-void event_push_copy(lua_State *L, const evrec_fields *fields);
+/*
+ * Push an event, which is the userdata itself: it owns nothing else, so it needs no finalizer. They raise if there is
+ * no memory, and may run finalizers of the script, which must not free what is copied. event_allocate pushes the
+ * userdata without its event, which event_complete puts there.
+ */
+void event_push(lua_State *L, const evrec_fields *fields);
+void event_push_copy(lua_State *L, const evrec_event *event);
+void *event_allocate(lua_State *L, const evrec_fields *fields);
+void event_complete(lua_State *L, void *memory, const evrec_fields *fields);
+/* Makes an event of the userdata at the top of the stack, which has one in its memory. */
+void event_set_type(lua_State *L);
+
+/*
+ * Pushes a userdata that owns a counted event of the core while event_push copies it. The caller puts the event into
+ * the returned slot, which holds NULL until then.
+ */
+evrec_event **event_push_owner(lua_State *L);
+/* Pushes a copy of the event, and releases the event itself. The owner is still on the stack. */
+void event_push_owned(lua_State *L, evrec_event **owner);
 
 /* Lua: evrec.event(table) -> event; raises on misuse, and the message names the field */
 int event_new(lua_State *L);

@@ -83,8 +83,9 @@ static int is_broadcaster(lua_State *L)
 int luaopen_evrec_core(lua_State *L)
 {
 	static const struct box_type *const types[] = {
-		&reference_type, &event_type, &clock_type,       &correlator_type, &broadcaster_type, &watch_type,
-		&sink_type,      &hooks_type, &explanation_type, &source_type,     &reader_type,      &replay_type,
+		&reference_type,   &event_type,  &event_owner_type, &clock_type, &correlator_type,
+		&broadcaster_type, &watch_type,  &sink_type,        &hooks_type, &explanation_type,
+		&source_type,      &reader_type, &replay_type,
 	};
 	size_t i;
 

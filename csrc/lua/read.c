@@ -276,7 +276,7 @@ static int reader_next(lua_State *L)
 {
 	evrec_reader **box = box_check(L, 1, &reader_type);
 	const int64_t timeout = seconds_check(L, 2, "reader:next", "timeout", EVREC_UNSET);
-	evrec_event **event = event_push(L);
+	evrec_event **owner = event_push_owner(L);
 	evrec_found found;
 	evrec_error err;
 	/* A finalizer may have closed the reader while the userdata was made. */
@@ -290,8 +290,10 @@ static int reader_next(lua_State *L)
 		return 1;
 	}
 	if (result == EVREC_READ_EVENT) {
-		*event = evrec_event_retain(found.event);
+		*owner = evrec_event_retain(found.event);
 		lua_pushlstring(L, found.json.data, found.json.len);
+		event_push_owned(L, owner);
+		lua_insert(L, -2);
 		lua_pushboolean(L, found.deleted);
 		return 3;
 	}

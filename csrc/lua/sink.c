@@ -19,7 +19,7 @@ struct sink {
 /* ---- the functions of a sink in Lua, called by the core ---- */
 
 struct write {
-	evrec_event *event;
+	const evrec_event *event;
 	const evrec_str *patch; /* NULL: the function gets the event alone */
 	evrec_answer *answer;
 };
@@ -78,10 +78,9 @@ static void call_sink(lua_State *L, void *arg)
 {
 	const struct write *write = arg;
 	const int function = lua_gettop(L);
-	evrec_event **slot = event_push(L);
 	int results;
 
-	*slot = evrec_event_retain(write->event);
+	event_push_copy(L, write->event);
 	if (write->patch != NULL) {
 		lua_pushlstring(L, write->patch->data, write->patch->len);
 	}
@@ -108,7 +107,7 @@ static void run(struct hooks *hooks, const char *name, const struct write *write
 
 static void lua_create(void *ctx, const evrec_event *event, evrec_answer *answer)
 {
-	struct write write = { (evrec_event *)event, NULL, answer };
+	struct write write = { event, NULL, answer };
 
 	run(ctx, "create", &write);
 }
@@ -116,7 +115,7 @@ static void lua_create(void *ctx, const evrec_event *event, evrec_answer *answer
 static void lua_patch(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *answer)
 {
 	struct hooks *hooks = ctx;
-	struct write write = { (evrec_event *)event, hooks->patch ? &patch : NULL, answer };
+	struct write write = { event, hooks->patch ? &patch : NULL, answer };
 
 	run(hooks, hooks->patch ? "patch" : hooks->update ? "update" : "create", &write);
 }

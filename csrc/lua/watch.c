@@ -20,6 +20,7 @@ struct watch {
 	struct broadcaster
 		*b; /* the user value holds it; __gc must not use it, for it may have been collected before */
 	evrec_watch *watch;
+	evrec_event *oldest; /* of a queue: taken out of it, and not yet returned by next; owned; or NULL */
 	enum kind kind;
 };
 
@@ -171,9 +172,7 @@ int watch_new_sink(lua_State *L)
 
 static void call_watcher(lua_State *L, void *arg)
 {
-	evrec_event **slot = event_push(L);
-
-	*slot = evrec_event_retain(arg);
+	event_push_copy(L, arg);
 	lua_call(L, 1, 0);
 }
 
@@ -266,26 +265,41 @@ static struct watch *check_watch(lua_State *L)
 	return watch;
 }
 
+/* Returns the oldest event of a queue, which stays the watch's. NULL: none waits. */
+static const evrec_event *peek(struct watch *watch)
+{
+	if (watch->oldest == NULL) {
+		watch->oldest = evrec_watch_next(watch->watch);
+	}
+	return watch->oldest;
+}
+
 static int watch_next(lua_State *L)
 {
-	const struct watch *watch = check_watch(L);
-	evrec_event **slot;
-	uint64_t dropped;
-	size_t queued;
+	struct watch *watch = check_watch(L);
+	const evrec_event *event;
+	void *memory = NULL;
+	size_t size = 0;
 
 	if (watch->kind != QUEUE) {
 		return luaL_error(L, NAME ": next works on a watch of broadcaster:watch alone");
 	}
-	evrec_watch_get_queue(watch->watch, &queued, &dropped);
-	if (queued == 0) {
+	/*
+	 * If there is no memory, the event stays. A finalizer may take it meanwhile, and then the next event must fit.
+	 */
+	while ((event = peek(watch)) != NULL && evrec_event_size(event) > size) {
+		size = evrec_event_size(event);
+		lua_settop(L, 1);
+		memory = compat_newuserdata(L, size);
+	}
+	if (event == NULL) {
 		lua_pushnil(L);
 		return 1;
 	}
-	slot = event_push(L);
-	*slot = evrec_watch_next(watch->watch);
-	if (*slot == NULL) {
-		lua_pushnil(L); /* event_push ran a finalizer, which took the last event */
-	}
+	(void)evrec_event_copy(memory, event);
+	event_set_type(L);
+	evrec_event_release(watch->oldest);
+	watch->oldest = NULL;
 	return 1;
 }
 
@@ -323,6 +337,7 @@ static int watch_stats(lua_State *L)
 		return 1;
 	}
 	evrec_watch_get_queue(watch->watch, &queued, &dropped);
+	queued += watch->oldest != NULL;
 	lua_newtable(L);
 	table_set_count(L, "queued", queued);
 	table_set_count(L, "dropped", dropped);
@@ -373,6 +388,8 @@ static int watch_gc(lua_State *L)
 	}
 	evrec_watch_free(watch->watch);
 	watch->watch = NULL;
+	evrec_event_release(watch->oldest);
+	watch->oldest = NULL;
 	return 0;
 }
 

@@ -106,17 +106,30 @@ static void send_rest(struct outbox *ob, struct entry *entry, uint32_t acknowled
 	send_at_once(ob, entry, verb);
 }
 
-static void rename_and_send(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+static void go_without_memory(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
-	if (ob->ops.rename(entry->item, entry->name)) {
-		pending_recount_bytes(ob, entry);
-		send_at_once(ob, entry, VERB_CREATE);
-		entry->renamed = true;
-	} else if (ob->closed) {
+	if (ob->closed) {
 		outbox_drop(ob, entry, EVREC_CAUSE_MEMORY);
 	} else {
 		retry(ob, entry, outcome, now);
 	}
+}
+
+static void rename_and_send(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	/* Taken first, as an item that has its new name must not lack it here. */
+	struct identity *identity = identity_new(ob, OUTBOX_NAME_SIZE + 1);
+	char name[OUTBOX_NAME_SIZE];
+
+	if (identity == NULL || !ob->ops.rename(entry->item, name)) {
+		pool_free(&ob->pool, identity);
+		go_without_memory(ob, entry, outcome, now);
+		return;
+	}
+	entry_set_identity(ob, entry, identity, name, "");
+	pending_recount_bytes(ob, entry);
+	send_at_once(ob, entry, VERB_CREATE);
+	entry->renamed = true;
 }
 
 static void wait_again(struct outbox *ob, struct entry *entry)
@@ -126,21 +139,24 @@ static void wait_again(struct outbox *ob, struct entry *entry)
 	waiting_append(ob, entry, INT64_MIN);
 }
 
-static void remember_name(struct entry *entry, const struct outcome *outcome)
+/* False: no memory, and the object's old name and resource version stay. */
+static bool remember_identity(struct outbox *ob, struct entry *entry, const struct outcome *outcome)
 {
-	if (outcome->name[0] != '\0') {
-		memcpy(entry->name, outcome->name, strlen(outcome->name) + 1);
-	}
-	memcpy(entry->resource_version, outcome->resource_version, strlen(outcome->resource_version) + 1);
+	return (outcome->name[0] == '\0' && outcome->resource_version[0] == '\0') ||
+	       entry_identify(ob, entry, outcome->name[0] != '\0' ? outcome->name : entry_name(entry),
+	                      outcome->resource_version);
 }
 
 /* The object that an earlier process created is patched, and keeps its name. */
-static void adopt(struct outbox *ob, struct entry *entry, const struct outcome *outcome)
+static void adopt(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
-	remember_name(entry, outcome);
+	if (!remember_identity(ob, entry, outcome)) {
+		go_without_memory(ob, entry, outcome, now);
+		return;
+	}
 	entry->base = outcome->base;
 	outbox_absorb_follow_up(ob, entry);
-	outbox_name_item(ob, entry);
+	outbox_name_item(ob, entry, outcome->name);
 	send_at_once(ob, entry, VERB_PATCH);
 }
 
@@ -153,7 +169,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 	entry->maybe_late = entry->maybe_late || outcome->maybe_late;
 	switch (outcome->verdict) {
 	case VERDICT_WRITTEN:
-		remember_name(entry, outcome);
+		(void)remember_identity(ob, entry, outcome);
 		acknowledge(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
@@ -171,7 +187,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		}
 		break;
 	case VERDICT_ADOPT:
-		adopt(ob, entry, outcome);
+		adopt(ob, entry, outcome, now);
 		break;
 	case VERDICT_RENAME:
 		rename_and_send(ob, entry, outcome, now);

@@ -122,7 +122,7 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 {
 	const uint32_t n = !occurrence->silent;
 	struct entry *target;
-	bool wake, deferred;
+	bool wake, deferred, wanted;
 	size_t waited;
 	int64_t look;
 
@@ -130,6 +130,7 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	ob->stats.submitted += n;
 	waited = ob->gather.len;
 	look = deferred_look(ob);
+	wanted = outbox_wants_memory(ob);
 	target = admit(ob, occurrence, cause);
 	deferred = target != NULL && target->deferred;
 	if (target != NULL) {
@@ -140,7 +141,8 @@ bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, 
 	} else {
 		outbox_count_refused(ob, *cause, n);
 	}
-	wake = waiting_needs_driver(ob, waited) || (occurrence->due != 0 && deferred_look(ob) < look);
+	wake = waiting_needs_driver(ob, waited) || (occurrence->due != 0 && deferred_look(ob) < look) ||
+	       outbox_wants_memory(ob) != wanted;
 	if (occurrence->due != 0 && occurrence->deferred != NULL) {
 		*occurrence->deferred = deferred;
 	}

@@ -11,6 +11,12 @@
 
 #define OUTBOX_NAME_SIZE sizeof(((struct outcome *)0)->name)
 
+/* The object's name and resource version, from an answer or a renaming: two strings, each with a NUL. */
+struct identity {
+	size_t version_at; /* the resource version; the name is at 0 */
+	char text[];
+};
+
 /* Why an entry backs off. */
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
@@ -42,7 +48,8 @@ enum row_queue {
  *   (none) -----------------------> DEFERRED ------------------------> WAITING
  *     fold into it: submit, which sets the time anew
  *
- * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer.
+ * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer. An
+ * ANSWERED entry that has nothing to tell the pipeline is freed instead of collected (outbox_skip_plain_answers).
  */
 enum entry_state {
 	ENTRY_WAITING,
@@ -52,7 +59,7 @@ enum entry_state {
 	ENTRY_IN_FLIGHT,
 	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped, whatever the answer will be */
 	ENTRY_KEPT,     /* will not be sent by this process: the spool gets it */
-	ENTRY_ANSWERED, /* written or dropped, or spooled and with receipts; waits to be collected */
+	ENTRY_ANSWERED, /* written, dropped, or spooled and with receipts; waits to be collected, or is freed at once */
 	ENTRY_STATES
 };
 
@@ -94,11 +101,22 @@ struct entry {
 	uint32_t note; /* its number in the journal; 0: it is not there */
 	bool spooled;  /* ANSWERED: it is in the spool, and comes back for its receipts alone */
 	enum evrec_cause cause;
-	bool has_own;                /* one of its occurrences has no receipt */
-	struct receipt *receipts;    /* of those of its occurrences that have one; NULL: none has */
-	char name[OUTBOX_NAME_SIZE]; /* from the server or a renaming; empty: the item's name holds */
-	char resource_version[sizeof(((struct outcome *)0)->resource_version)];
+	bool has_own;              /* one of its occurrences has no receipt */
+	struct receipt *receipts;  /* of those of its occurrences that have one; NULL: none has */
+	struct identity *identity; /* of the outbox's pool; NULL: the item's name holds */
+	bool apart;                /* the item is on the heap, and not behind the entry */
 };
+
+/* From the server, or the name from a renaming; empty: the item's name holds; no answer had a resource version. */
+static inline const char *entry_name(const struct entry *entry)
+{
+	return entry->identity == NULL ? "" : entry->identity->text;
+}
+
+static inline const char *entry_resource_version(const struct entry *entry)
+{
+	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
+}
 
 struct entry_list {
 	struct entry *head, *tail;

@@ -2,7 +2,7 @@
 
 static void put(struct heap *h, size_t i, struct entry *entry)
 {
-	h->entries[i] = entry;
+	*(struct entry **)tiers_at(&h->entries, i, sizeof(struct entry *)) = entry;
 	entry->heap_at = i;
 }
 
@@ -13,15 +13,15 @@ static bool is_before(const struct entry *a, const struct entry *b)
 
 static void sift_up(struct heap *h, size_t i)
 {
-	struct entry *entry = h->entries[i];
+	struct entry *entry = heap_at(h, i);
 
 	while (i > 0) {
 		size_t parent = (i - 1) / 2;
 
-		if (!is_before(entry, h->entries[parent])) {
+		if (!is_before(entry, heap_at(h, parent))) {
 			break;
 		}
-		put(h, i, h->entries[parent]);
+		put(h, i, heap_at(h, parent));
 		i = parent;
 	}
 	put(h, i, entry);
@@ -29,7 +29,7 @@ static void sift_up(struct heap *h, size_t i)
 
 static void sift_down(struct heap *h, size_t i)
 {
-	struct entry *entry = h->entries[i];
+	struct entry *entry = heap_at(h, i);
 
 	for (;;) {
 		size_t child = 2 * i + 1;
@@ -37,13 +37,13 @@ static void sift_down(struct heap *h, size_t i)
 		if (child >= h->len) {
 			break;
 		}
-		if (child + 1 < h->len && is_before(h->entries[child + 1], h->entries[child])) {
+		if (child + 1 < h->len && is_before(heap_at(h, child + 1), heap_at(h, child))) {
 			child++;
 		}
-		if (!is_before(h->entries[child], entry)) {
+		if (!is_before(heap_at(h, child), entry)) {
 			break;
 		}
-		put(h, i, h->entries[child]);
+		put(h, i, heap_at(h, child));
 		i = child;
 	}
 	put(h, i, entry);
@@ -51,21 +51,11 @@ static void sift_down(struct heap *h, size_t i)
 
 bool heap_reserve(struct heap *h, size_t cap)
 {
-	struct entry **entries;
-	size_t grown = h->cap < 16 ? 16 : h->cap;
-
-	if (cap <= h->cap) {
-		return true;
+	while (h->entries.room < cap) {
+		if (!tiers_grow(&h->entries, sizeof(struct entry *), SIZE_MAX)) {
+			return false;
+		}
 	}
-	while (grown < cap) {
-		grown *= 2;
-	}
-	entries = mem_realloc(h->entries, grown * sizeof(struct entry *));
-	if (entries == NULL) {
-		return false;
-	}
-	h->entries = entries;
-	h->cap = grown;
 	return true;
 }
 
@@ -92,7 +82,7 @@ void heap_remove(struct heap *h, struct entry *entry)
 
 	h->len--;
 	if (i != h->len) {
-		put(h, i, h->entries[h->len]);
+		put(h, i, heap_at(h, h->len));
 		sift_down(h, i);
 		sift_up(h, i);
 	}
@@ -100,6 +90,6 @@ void heap_remove(struct heap *h, struct entry *entry)
 
 void heap_free(struct heap *h)
 {
-	mem_free(h->entries);
-	*h = (struct heap){ 0 };
+	tiers_free(&h->entries);
+	h->len = 0;
 }

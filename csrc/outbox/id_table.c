@@ -3,6 +3,11 @@
 #define FIRST_SIZE 64
 #define STEP 16 /* slots that it grows by */
 
+static struct entry **slot_at(const struct id_table *t, size_t i)
+{
+	return tiers_at(&t->slots, i, sizeof(struct entry *));
+}
+
 /*
  * A slot at or above `half` was split from the one `half` below, by one more bit of the hash; where that has still to be
  * done, all of both is in the lower one.
@@ -13,16 +18,16 @@ static struct entry **slot_of(const struct id_table *t, uint64_t id)
 	uint64_t h = ((id ^ (id >> 32)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 	size_t at = h & (2 * t->half - 1);
 
-	return &t->slots[at < t->size ? at : at - t->half];
+	return slot_at(t, at < t->size ? at : at - t->half);
 }
 
 /* The next slot in turn gives what belongs there to a new one. */
 static void split(struct id_table *t)
 {
-	struct entry *entry = t->slots[t->size - t->half];
+	struct entry **old = slot_at(t, t->size - t->half), *entry = *old;
 
-	t->slots[t->size - t->half] = NULL;
-	t->slots[t->size++] = NULL;
+	*old = NULL;
+	*slot_at(t, t->size++) = NULL;
 	while (entry != NULL) {
 		struct entry *next = entry->hash_next;
 		struct entry **slot = slot_of(t, entry->id);
@@ -38,18 +43,13 @@ static void split(struct id_table *t)
 
 static void grow(struct id_table *t)
 {
-	if (t->size == t->room) {
-		struct entry **slots = mem_realloc(t->slots, 2 * t->room * sizeof(struct entry *));
-
-		if (slots == NULL) {
-			return;
-		}
-		t->slots = slots;
-		t->room *= 2;
+	if (t->size + STEP > t->slots.room && !tiers_grow(&t->slots, sizeof(struct entry *), SIZE_MAX)) {
+		return;
 	}
+	t->wants_tier = t->wants_tier || t->size == t->slots.room / 4 * 3 / STEP * STEP;
 	/* Entries that were not looked at for long are fetched all at once, not one after the other. */
 	for (size_t i = 0; i < STEP; i++) {
-		__builtin_prefetch(t->slots[t->size - t->half + i], 1);
+		__builtin_prefetch(*slot_at(t, t->size - t->half + i), 1);
 	}
 	for (size_t i = 0; i < STEP; i++) {
 		split(t);
@@ -58,15 +58,22 @@ static void grow(struct id_table *t)
 
 bool id_table_init(struct id_table *t)
 {
-	t->slots = mem_zalloc(FIRST_SIZE * sizeof(struct entry *));
-	t->size = t->half = t->room = FIRST_SIZE;
-	t->len = 0;
-	return t->slots != NULL;
+	*t = (struct id_table){ .size = FIRST_SIZE, .half = FIRST_SIZE };
+	while (t->slots.room < FIRST_SIZE) {
+		if (!tiers_grow(&t->slots, sizeof(struct entry *), SIZE_MAX)) {
+			id_table_free(t);
+			return false;
+		}
+	}
+	for (size_t i = 0; i < FIRST_SIZE; i++) {
+		*slot_at(t, i) = NULL;
+	}
+	return true;
 }
 
 void id_table_free(struct id_table *t)
 {
-	mem_free(t->slots);
+	tiers_free(&t->slots);
 }
 
 struct entry *id_table_find(const struct id_table *t, uint64_t id)

@@ -7,14 +7,16 @@
 #ifndef EVREC_ID_TABLE_H
 #define EVREC_ID_TABLE_H
 
+#include "base/tiers.h"
 #include "outbox/outbox.h"
 
 #pragma GCC visibility push(hidden)
 
 struct id_table {
-	struct entry **slots;
-	size_t len, size, room; /* entries; slots in use, and all */
-	size_t half;            /* a power of two: that many slots or more are in use, but not twice as many */
+	struct tiers slots;
+	size_t len, size; /* entries; slots in use */
+	size_t half;      /* a power of two: that many slots or more are in use, but not twice as many */
+	bool wants_tier;  /* of `slots`: the next one will be needed soon */
 };
 
 bool id_table_init(struct id_table *t); /* false: no memory */

@@ -66,7 +66,7 @@ void outbox_set_journal(struct outbox *ob, struct outbox_journal *journal)
 		}
 	}
 	for (size_t i = 0; i < ob->deferred.len; i++) {
-		renumber(ob, ob->deferred.entries[i], is_new);
+		renumber(ob, heap_at(&ob->deferred, i), is_new);
 	}
 	for (size_t i = 0; is_new && i < ob->rows_answered_len; i++) {
 		ob->rows_answered[i].note = 0;

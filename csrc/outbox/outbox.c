@@ -18,20 +18,12 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 	ob->limits.max_pending_bytes = outbox_limit_of_bytes(limits);
 	ob->random = seed;
 	ob->now = ob->gather.ended_at = INT64_MIN;
+	ob->trimmed = INT64_MIN;
 	ob->rows_after = INT64_MAX;
 	ob->brought_end = &ob->brought;
 	(void)pthread_mutex_init(&ob->lock, NULL);
 	wait_init(&ob->progress);
 	return ob;
-}
-
-static void free_entry(struct outbox *ob, struct entry *entry)
-{
-	if (entry->item != NULL) {
-		ob->ops.free(entry->item);
-	}
-	receipts_free(entry->receipts);
-	mem_free(entry);
 }
 
 static void free_list(struct outbox *ob, struct entry_list *list)
@@ -40,9 +32,9 @@ static void free_list(struct outbox *ob, struct entry_list *list)
 
 	while ((entry = list_shift(list)) != NULL) {
 		if (entry->follow_up != NULL) {
-			free_entry(ob, entry->follow_up);
+			entry_free(ob, entry->follow_up);
 		}
-		free_entry(ob, entry);
+		entry_free(ob, entry);
 	}
 }
 
@@ -58,6 +50,7 @@ void outbox_free(struct outbox *ob)
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
 	free_list(ob, &ob->kept);
+	pool_destroy(&ob->pool);
 	while ((item = outbox_next_brought(ob)) != NULL) {
 		ob->ops.free(item);
 	}
@@ -89,20 +82,11 @@ static void add_row(struct outbox *ob, struct entry *entry, const struct occurre
 static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 {
 	bool has_room = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + ob->deferred_len + 1);
-	struct entry *entry = has_room ? mem_alloc(sizeof(*entry)) : NULL;
+	struct entry *entry = has_room ? entry_make(ob, draft) : NULL;
 
-	if (entry == NULL) {
-		return NULL;
+	if (entry != NULL) {
+		entry->bytes = outbox_item_bytes(ob, entry->item);
 	}
-	/* Up to the names, which are long, and of which few entries come to have one. */
-	memset(entry, 0, offsetof(struct entry, name));
-	entry->name[0] = entry->resource_version[0] = '\0';
-	entry->item = ob->ops.make(draft);
-	if (entry->item == NULL) {
-		mem_free(entry);
-		return NULL;
-	}
-	entry->bytes = outbox_item_bytes(ob, entry->item);
 	return entry;
 }
 
@@ -146,7 +130,7 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 		return NULL;
 	}
 	if (!outbox_make_room(ob, entry->bytes, occurrence->important)) {
-		free_entry(ob, entry);
+		entry_free(ob, entry);
 		return NULL;
 	}
 	entry->id = occurrence->id;
@@ -259,6 +243,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 {
 	struct entry *target;
 	size_t waited;
+	bool wanted;
 
 	/* One test for two fields: with one for each a duplicate takes one instruction more, of 1,307. */
 	if (((uint64_t)occurrence->due | (uintptr_t)occurrence->receipt) != 0 || occurrence->silent) {
@@ -267,6 +252,7 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	(void)pthread_mutex_lock(&ob->lock);
 	ob->stats.submitted++;
 	waited = ob->gather.len;
+	wanted = outbox_wants_memory(ob);
 	target = admit(ob, occurrence, cause);
 	if (target != NULL) {
 		target->count++;
@@ -276,7 +262,8 @@ bool outbox_submit(struct outbox *ob, const struct occurrence *occurrence, enum 
 	} else {
 		outbox_count_refused(ob, *cause, 1);
 	}
-	outbox_unlock_and_wake(ob, ob->gather.len != waited && waiting_needs_driver(ob, waited));
+	outbox_unlock_and_wake(ob, ob->gather.len != waited &&
+	                                   (waiting_needs_driver(ob, waited) || outbox_wants_memory(ob) != wanted));
 	return target != NULL;
 }
 
@@ -285,25 +272,40 @@ HOT bool outbox_has_news(const struct outbox *ob)
 	return atomic_load_explicit(&ob->news, memory_order_relaxed);
 }
 
-struct entry *outbox_collect(struct outbox *ob)
+void outbox_skip_plain_answers(struct outbox *ob)
 {
-	struct entry *entry;
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->skips_plain_answers = true;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+struct entry *outbox_collect(struct outbox *ob, size_t max)
+{
+	struct entry *entry, *collected = NULL, **end = &collected;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	entry = list_shift(&ob->answered);
-	if (entry != NULL) {
+	while (max-- > 0 && (entry = list_shift(&ob->answered)) != NULL) {
 		id_table_remove(&ob->table, entry);
 		if (entry->dropped) {
 			ob->uncollected[entry->cause] -= entry->count;
 		}
+		*end = entry;
+		end = &entry->next;
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
-	return entry;
+	return collected;
 }
 
-void outbox_recycle(struct outbox *ob, struct entry *entry)
+void outbox_recycle(struct outbox *ob, struct entry *entries)
 {
-	free_entry(ob, entry);
+	struct entry *next;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	for (; entries != NULL; entries = next) {
+		next = entries->next;
+		entry_free(ob, entries);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
 }
 
 void outbox_report(struct outbox *ob, const char *name, const char *message)

@@ -37,21 +37,26 @@
 
 struct outbox;
 
+/* Gives memory of `size` bytes, aligned for pointers and 64-bit numbers. NULL: there is none. */
+typedef void *outbox_room_func(void *ctx, size_t size);
+
 /* If there is no memory, the functions that return bool return false and change nothing. */
 struct outbox_ops {
-	void *(*make)(const void *draft);            /* a new item of what is being submitted; NULL: no memory */
-	void *(*copy)(const void *item);             /* another item that says the same; NULL: no memory */
+	/* A new item of what is being submitted, in memory that one call of `room` gives. NULL: it gave none. */
+	void *(*make)(const void *draft, outbox_room_func *room, void *ctx);
+	void (*fini)(void *item);                    /* ends an item of `make`, but for its memory */
+	void *(*copy)(const void *item);             /* another item that says the same, on the heap; NULL: no memory */
 	bool (*fold)(void *item, const void *draft); /* adds an occurrence; the item keeps its name */
 	bool (*merge)(void *item, const void *next); /* adds `next`, which happened after `item` */
 	bool (*rename)(void *item, char name[OUTBOX_NAME_SIZE]); /* gives it a fresh name, and returns that in `name` */
-	size_t (*size)(const void *item);                        /* bytes of memory that it takes now */
-	evrec_str (*ns)(const void *item);                       /* the namespace it is written to, borrowed */
-	void (*set_name)(void *item, const char *name);          /* without memory the old name stays */
+	size_t (*size)(const void *item);               /* bytes of memory that it takes now, with those of `room` */
+	evrec_str (*ns)(const void *item);              /* the namespace it is written to, borrowed */
+	void (*set_name)(void *item, const char *name); /* without memory the old name stays */
 	/* VERDICT_ADOPT; also of occurrences submitted before that is collected. NULL: no protocol adopts. */
 	void (*set_base)(void *item, uint32_t base);
 	void (*on_time)(
 		void *item); /* the item was deferred, and its time has come, or outbox_release was called; NULL: nobody asks */
-	void (*free)(void *item);
+	void (*free)(void *item); /* an item on the heap: of `copy`, or that outbox_restore or outbox_bring was given */
 };
 
 /* One occurrence of a write. */
@@ -157,11 +162,16 @@ void outbox_make_due_now(struct outbox *ob);
 /* False: a moment ago there was no entry to collect and no message. Takes no lock, for the way of every event. */
 bool outbox_has_news(const struct outbox *ob);
 /*
- * The oldest answered entry, now the pipeline's; or NULL. It still has its item if it was dropped. If it is `spooled`,
- * nothing but its receipts is to be looked at.
+ * The oldest answered entries, `max` at most, linked by `next`, now the pipeline's; or NULL. One still has its item if
+ * it was dropped. If one is `spooled`, nothing but its receipts is to be looked at.
  */
-struct entry *outbox_collect(struct outbox *ob);
-void outbox_recycle(struct outbox *ob, struct entry *entry); /* frees it and its item */
+struct entry *outbox_collect(struct outbox *ob, size_t max);
+void outbox_recycle(struct outbox *ob, struct entry *entries); /* frees them, linked by `next`, and their items */
+/*
+ * From now on an entry is not to be collected if it was written, has neither receipts nor an identity, and so tells the
+ * pipeline nothing. Before the first submit.
+ */
+void outbox_skip_plain_answers(struct outbox *ob);
 
 /*
  * Queues a message for outbox_next_message. One that differs from the last only in its numbers is not queued, unless
@@ -210,6 +220,13 @@ bool outbox_wait(struct outbox *ob, int64_t deadline);
 bool outbox_empty(struct outbox *ob);
 /* True: there is no entry, not even a deferred one, nothing to collect, and no message; and no row is expected. */
 bool outbox_at_rest(struct outbox *ob);
+/*
+ * Makes memory ready for the entries to come, if `ahead`, so that calls that submit one have fewer page faults, and
+ * gives back what was not used for a second. Without the lock for all that takes time. Whoever drives calls it each
+ * round, and not ahead if the same thread submits; returns when it is to be called next at the latest: INT64_MAX if
+ * never.
+ */
+int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead);
 /* True if all pending entries back off until after `now`. */
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);

@@ -1,6 +1,7 @@
 /*
  * outbox_inner.h - the outbox's inside, for its files, which call each other in this order:
  *
+ *   memory.c   entries, their items and identities, from a pool
  *   outbox.c   submit, collect, the end     \
  *   take.c     what is sent next             > limits.c  the bounds: who is dropped
  *   waiting.c  the entries that can be taken, and when a batch of them is due
@@ -20,6 +21,7 @@
 #include "outbox/id_table.h"
 #include "outbox/messages.h"
 #include "outbox/namespace_blocks.h"
+#include "outbox/pool.h"
 #include "outbox/retry.h"
 
 #include <pthread.h>
@@ -67,7 +69,10 @@ struct outbox {
 	evrec_limits limits;
 	uint64_t random;
 	bool closed;
-	int64_t now;           /* the latest time a driver told */
+	int64_t now;      /* the latest time a driver told */
+	struct pool pool; /* of entries, each with its item behind it, and of identities */
+	int64_t trimmed;  /* when slabs of the pool were given back last: monotonic */
+	bool skips_plain_answers;
 	struct receipt *spare; /* for the next receipt; or NULL */
 	struct id_table table;
 	struct entry_list waiting; /* in order of taking; waiting.c alone changes it */
@@ -106,8 +111,25 @@ struct outbox {
 	void *wake_ctx;
 };
 
-/* An entry's own memory: its block with malloc's overhead, and its slots in the id table and the backoff's heaps. */
-#define ENTRY_BYTES (sizeof(struct entry) + 2 * sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
+/* An entry's own memory: without its item, but with its slots in the id table and the backoff's heaps. */
+#define ENTRY_BYTES (sizeof(struct entry) + sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
+
+/* ---- memory.c ---- */
+
+/* A zeroed entry with an item of the draft. NULL: no memory. */
+struct entry *entry_make(struct outbox *ob, const void *draft);
+/* A zeroed entry that owns this item, which is on the heap; or NULL, and then owns none. NULL: no memory. */
+struct entry *entry_make_for(struct outbox *ob, void *item);
+/* Frees the item; the entry has none then. */
+void entry_free_item(struct outbox *ob, struct entry *entry);
+void entry_free(struct outbox *ob, struct entry *entry);
+/* Room for two strings of so many bytes together, with their NULs. NULL: no memory. */
+struct identity *identity_new(struct outbox *ob, size_t text_size);
+/* The entry owns `identity` from now on. */
+void entry_set_identity(struct outbox *ob, struct entry *entry, struct identity *identity, const char *name,
+                        const char *resource_version);
+/* Both in one; without memory the entry's identity stays. False: no memory. */
+bool entry_identify(struct outbox *ob, struct entry *entry, const char *name, const char *resource_version);
 
 /* ---- outbox.c ---- */
 
@@ -162,6 +184,11 @@ int64_t waiting_due(const struct outbox *ob, int64_t now);
  * are due now, and were not.
  */
 bool waiting_needs_driver(struct outbox *ob, size_t waited);
+/* Whoever drives is to make memory ready. */
+static inline bool outbox_wants_memory(const struct outbox *ob)
+{
+	return ob->pool.wanted != 0 || ob->table.wants_tier;
+}
 
 /* ---- take.c ---- */
 
@@ -196,8 +223,8 @@ int64_t deferred_look(const struct outbox *ob);
 /* ---- settle.c ---- */
 
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
-/* The item takes the entry's name, and its base if it has one. */
-void outbox_name_item(struct outbox *ob, struct entry *entry);
+/* The item takes this name, and the entry's base if it has one. */
+void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name);
 /*
  * The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. If
  * `entry` is deferred and `from` was a create that was dropped, and never received, `entry` is the create now.

@@ -95,13 +95,12 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	if (!may_restore(ob, bytes)) {
 		return false;
 	}
-	entry = mem_zalloc(sizeof(*entry));
+	entry = entry_make_for(ob, saved->item);
 	if (entry == NULL) {
 		return false;
 	}
 	entry->id = RESTORED | (uint64_t)saved->row;
 	entry->verb = saved->verb;
-	entry->item = saved->item;
 	entry->count = saved->count;
 	if (saved->verb == VERB_CREATE) {
 		entry->maybe_received = saved->maybe_received;
@@ -246,12 +245,11 @@ static void count_spooled(struct outbox *ob, struct entry *entry)
 static void free_spooled(struct outbox *ob, struct entry *entry)
 {
 	count_spooled(ob, entry);
-	ob->ops.free(entry->item);
 	if (entry->receipts == NULL) {
-		mem_free(entry);
+		entry_free(ob, entry);
 		return;
 	}
-	entry->item = NULL;
+	entry_free_item(ob, entry);
 	entry->spooled = true;
 	entry_enter(entry, ENTRY_ANSWERED);
 	list_append(&ob->answered, entry);

@@ -64,7 +64,7 @@ void rows_describe(const struct entry *entry, struct outbox_row *row)
 /* The occurrences that the written row has come back in an entry of receipts alone; if there is no memory, with the next row. */
 static void settle_in_row(struct outbox *ob, struct entry *entry)
 {
-	struct entry *spooled = receipts_any_in_row(entry->receipts) ? mem_zalloc(sizeof(*spooled)) : NULL;
+	struct entry *spooled = receipts_any_in_row(entry->receipts) ? entry_make_for(ob, NULL) : NULL;
 
 	if (spooled == NULL) {
 		return;
@@ -161,7 +161,7 @@ void outbox_own_rows_lost(struct outbox *ob)
 		}
 	}
 	for (size_t i = 0; i < ob->deferred.len; i++) {
-		lose_own_row(ob, ob->deferred.entries[i]);
+		lose_own_row(ob, heap_at(&ob->deferred, i));
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 }

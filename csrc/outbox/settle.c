@@ -6,9 +6,9 @@ void outbox_queue_message(struct outbox *ob, const char *name, const char *messa
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
-void outbox_name_item(struct outbox *ob, struct entry *entry)
+void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name)
 {
-	ob->ops.set_name(entry->item, entry->name);
+	ob->ops.set_name(entry->item, name);
 	if (entry->base != 0 && ob->ops.set_base != NULL) {
 		ob->ops.set_base(entry->item, entry->base);
 	}
@@ -19,10 +19,10 @@ void outbox_name_item(struct outbox *ob, struct entry *entry)
 
 void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from)
 {
-	if (from->name[0] != '\0') {
-		memcpy(entry->name, from->name, sizeof(entry->name));
+	if (entry_name(from)[0] != '\0') {
+		(void)entry_identify(ob, entry, entry_name(from), "");
 		entry->base = from->base;
-		outbox_name_item(ob, entry);
+		outbox_name_item(ob, entry, entry_name(from));
 	}
 	if (entry->deferred && from->dropped && from->verb == VERB_CREATE && from->maybe_received == 0) {
 		entry->verb = VERB_CREATE;
@@ -94,6 +94,31 @@ static void hand_over_row(struct outbox *ob, struct entry *entry, struct entry *
 	rows_change(ob, follow_up, ob->now);
 }
 
+/* The follow-up takes the place of its answered entry. */
+static void succeed(struct outbox *ob, struct entry *entry, struct entry *follow_up)
+{
+	outbox_inherit(ob, follow_up, entry);
+	id_table_remove(&ob->table, entry);
+	id_table_insert(&ob->table, follow_up);
+	follow_up->maybe_late = entry->maybe_late;
+	if (follow_up->deferred) {
+		deferred_wait(ob, follow_up);
+	} else {
+		entry_enter(follow_up, ENTRY_WAITING);
+		waiting_append_follow_up(ob, follow_up);
+	}
+	if (ob->journal != NULL) {
+		journal_note(ob, follow_up, true);
+	}
+}
+
+/* The entry was written, and that is all that there is to tell. */
+static bool is_plain(const struct outbox *ob, const struct entry *entry)
+{
+	return ob->skips_plain_answers && !entry->dropped && !entry->forgone && entry->identity == NULL &&
+	       entry->receipts == NULL;
+}
+
 void outbox_settle(struct outbox *ob, struct entry *entry)
 {
 	struct entry *follow_up = entry->follow_up;
@@ -101,10 +126,8 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	entry->follow_up = NULL;
 	entry_enter(entry, ENTRY_ANSWERED);
 	if (!entry->dropped) {
-		ob->ops.free(entry->item);
-		entry->item = NULL;
+		entry_free_item(ob, entry);
 	}
-	list_append(&ob->answered, entry);
 	if (follow_up != NULL) {
 		follow_up->note = entry->note;
 		entry->note = 0;
@@ -113,22 +136,16 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		hand_over_row(ob, entry, follow_up);
 	}
 	settle_row(ob, entry);
-	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 	if (follow_up != NULL) {
-		outbox_inherit(ob, follow_up, entry);
-		id_table_remove(&ob->table, entry);
-		id_table_insert(&ob->table, follow_up);
-		follow_up->maybe_late = entry->maybe_late;
-		if (follow_up->deferred) {
-			deferred_wait(ob, follow_up);
-		} else {
-			entry_enter(follow_up, ENTRY_WAITING);
-			waiting_append_follow_up(ob, follow_up);
-		}
-		if (ob->journal != NULL) {
-			journal_note(ob, follow_up, true);
-		}
+		succeed(ob, entry, follow_up);
 	}
+	if (is_plain(ob, entry)) {
+		id_table_remove(&ob->table, entry);
+		entry_free(ob, entry);
+		return;
+	}
+	list_append(&ob->answered, entry);
+	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
 void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
@@ -152,8 +169,7 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 		pending_take_age(ob, entry, follow_up);
 		pending_remove(ob, follow_up);
 		receipts_merge(&entry->receipts, &follow_up->receipts);
-		ob->ops.free(follow_up->item);
-		mem_free(follow_up);
+		entry_free(ob, follow_up);
 		rows_change(ob, entry, ob->now);
 		journal_change(ob, entry);
 	}

@@ -230,6 +230,7 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 		.sure = observed.sure,
 		.get_event = get_event,
 		.source = &observed,
+		.keys = keys,
 	};
 	occurrence = (struct occurrence){
 		.id = observed.handle,

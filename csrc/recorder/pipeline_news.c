@@ -28,9 +28,9 @@ static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 /* A renamed event is told even if it was dropped: its old name belongs to another event. */
 static void tell_correlator(const struct pipeline *pipeline, const struct entry *entry)
 {
-	if (!entry->dropped || entry->name[0] != '\0') {
-		correlator_answered(pipeline->correlator, entry->id, str_from(entry->name),
-		                    str_from(entry->resource_version));
+	if (!entry->dropped || entry_name(entry)[0] != '\0') {
+		correlator_answered(pipeline->correlator, entry->id, str_from(entry_name(entry)),
+		                    str_from(entry_resource_version(entry)));
 	}
 }
 
@@ -39,7 +39,7 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 	if (entry->dropped || entry->forgone) {
 		series_dropped(pipeline->series, entry->id, entry->cause, evrec_clock_now(pipeline->clock));
 	} else {
-		series_answered(pipeline->series, entry->id, str_from(entry->name), entry->base);
+		series_answered(pipeline->series, entry->id, str_from(entry_name(entry)), entry->base);
 	}
 }
 
@@ -88,20 +88,29 @@ void pipeline_take_messages(struct pipeline *pipeline)
 	}
 }
 
+/* Answers that one hold of the outbox's lock takes. */
+static size_t at_once(size_t max)
+{
+	return max < 32 ? max : 32;
+}
+
 void pipeline_take_news(struct pipeline *pipeline, size_t max)
 {
-	struct entry *entry;
+	struct entry *entries;
 
 	take_over(pipeline, max);
-	while (max-- > 0 && (entry = outbox_collect(pipeline->outbox)) != NULL) {
-		if (pipeline->series != NULL) {
-			pipeline_settle_series(pipeline, entry);
+	while (max > 0 && (entries = outbox_collect(pipeline->outbox, at_once(max))) != NULL) {
+		for (struct entry *entry = entries; entry != NULL; entry = entry->next) {
+			if (pipeline->series != NULL) {
+				pipeline_settle_series(pipeline, entry);
+			}
+			if (!entry->spooled) {
+				tell(pipeline, entry);
+			}
+			pipeline_settle_entry(pipeline, entry);
+			max--;
 		}
-		if (!entry->spooled) {
-			tell(pipeline, entry);
-		}
-		pipeline_settle_entry(pipeline, entry);
-		outbox_recycle(pipeline->outbox, entry);
+		outbox_recycle(pipeline->outbox, entries);
 	}
 	pipeline_take_messages(pipeline);
 }

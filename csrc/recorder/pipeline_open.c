@@ -78,6 +78,10 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 			outbox_free(pipeline->outbox);
 		}
 	} else {
+		/* A correlator is told of names, resource versions and drops alone; a series of each answer. */
+		if (pipeline->series == NULL) {
+			outbox_skip_plain_answers(pipeline->outbox);
+		}
 		pipeline->sender = sender_new(pipeline->outbox, protocol, &options);
 	}
 	if (pipeline->sender == NULL) {

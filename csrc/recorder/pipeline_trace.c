@@ -59,7 +59,7 @@ static void lose(struct pipeline *pipeline, const evrec_fields *event, struct ke
 
 void pipeline_trace(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now)
 {
-	struct trace_draft draft = { .event = event, .keys = { unset, unset, unset }, .now = now };
+	struct trace_draft draft = { .event = event, .event_keys = keys, .keys = { unset, unset, unset }, .now = now };
 	const struct occurrence occurrence = {
 		.id = ++pipeline->traced,
 		.verb = VERB_CREATE,

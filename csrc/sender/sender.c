@@ -78,6 +78,7 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	s->outbox = ob;
 	s->protocol = p;
 	s->batch = batch;
+	s->memory_due = INT64_MAX;
 	s->clock = evrec_clock_retain(options->clock);
 	s->generation = sender_fork_generation();
 	(void)snprintf(s->name, sizeof(s->name), "%s", options->name);

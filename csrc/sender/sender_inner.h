@@ -68,7 +68,8 @@ struct sender {
 	unsigned in_flight;   /* requests */
 	bool held;            /* an entry is due, and the protocol was not ready for it */
 	uint64_t random;
-	int64_t now; /* the clock, as last read: a callback's answer costs no second look at it */
+	int64_t memory_due; /* when the outbox has memory to give back */
+	int64_t now;        /* the clock, as last read: a callback's answer costs no second look at it */
 	struct throttle throttle;
 	struct throttle_view view; /* of any thread */
 	/* Under senders.lock: */

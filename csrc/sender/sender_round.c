@@ -152,6 +152,10 @@ void sender_go_round(struct sender *s, int64_t max_wait, int64_t send_deadline)
 	step_spool(s);
 	step_state(s);
 	send_due(s, send_deadline);
+	s->memory_due = outbox_keep_memory_ready(s->outbox, s->now, atomic_load(&s->drive) != DRIVE_STEPS);
+	if (s->memory_due < expiry) {
+		expiry = s->memory_due;
+	}
 	if (s->protocol->ops->step != NULL) {
 		s->protocol->ops->step(s->protocol, s, waiting_time(s, expiry, max_wait));
 	}
@@ -160,7 +164,11 @@ void sender_go_round(struct sender *s, int64_t max_wait, int64_t send_deadline)
 
 void sender_answered(struct sender *s, struct entry *entry, const struct outcome *outcome)
 {
-	outbox_answer(s->outbox, entry, outcome, read_clock(s));
+	/* A sink in C answers at once, and the exact time costs 4 % of a new event. */
+	const int64_t now = clock_coarse(s->clock);
+
+	s->now = now > s->now ? now : s->now;
+	outbox_answer(s->outbox, entry, outcome, s->now);
 }
 
 void sender_request_ended(struct sender *s, enum request_result result, int64_t retry_after)
@@ -302,7 +310,7 @@ int64_t sender_step_delay(struct sender *s, int64_t max)
 	if (!atomic_flag_test_and_set(&s->stepping)) {
 		(void)read_clock(s);
 		if (s->in_flight == 0 && !s->held) {
-			delay = waiting_time(s, INT64_MAX, IDLE_MAX);
+			delay = waiting_time(s, s->memory_due, IDLE_MAX);
 		}
 		atomic_flag_clear(&s->stepping);
 	}

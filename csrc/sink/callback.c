@@ -4,6 +4,8 @@
 #include "sink/sink.h"
 #include "sink/write.h"
 
+#include <stddef.h>
+
 /* The embedder's functions, called on the thread that polls. They answer before they return, as an API server would. */
 struct callback_sink {
 	evrec_sink base;
@@ -14,27 +16,28 @@ struct callback_sink {
 struct callback {
 	struct protocol base;
 	struct callback_sink *sink; /* retained */
+	struct buf patch;           /* of the write that is sent now */
 };
 
-static void call(const struct callback_sink *sink, const struct entry *entry, evrec_answer *answer)
+static void call(struct callback *callback, const struct entry *entry, evrec_answer *answer)
 {
-	evrec_event *event = write_event(entry->item, entry->verb == VERB_CREATE ? BODY_CREATE : BODY_WHOLE);
-	const enum evrec_api api = sink_api(&sink->base.options);
-	struct encoded request = { 0 };
+	const struct callback_sink *sink = callback->sink;
+	struct buf *patch = &callback->patch;
+	evrec_event event;
 
-	if (event == NULL ||
-	    (entry->verb == VERB_PATCH && !write_encode(entry->item, BODY_PATCH, api, READER_ANY, &request))) {
+	write_view(entry->item, entry->verb == VERB_CREATE ? BODY_CREATE : BODY_WHOLE, &event);
+	if (entry->verb == VERB_CREATE || sink->ops.patch == NULL) {
+		sink->ops.create(sink->ctx, &event, answer);
+		return;
+	}
+	buf_clear(patch);
+	json_patch(patch, &event.fields);
+	if (patch->failed) {
 		answer->unsent = true;
 		memcpy(answer->message, "no memory", sizeof("no memory"));
-	} else if (entry->verb == VERB_PATCH && sink->ops.patch != NULL) {
-		evrec_str patch = { request.body, request.body_len };
-
-		sink->ops.patch(sink->ctx, event, patch, answer);
 	} else {
-		sink->ops.create(sink->ctx, event, answer);
+		sink->ops.patch(sink->ctx, &event, buf_str(patch), answer);
 	}
-	encoded_free(&request);
-	evrec_event_release(event);
 }
 
 static void callback_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
@@ -42,11 +45,14 @@ static void callback_send(struct protocol *p, struct sender *s, struct entry *co
 	struct entry *entry = entries[0];
 	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
 		                            false };
-	evrec_answer answer = { 0 };
+	evrec_answer answer;
 	struct outcome outcome;
 
 	(void)n;
-	call(((struct callback *)p)->sink, entry, &answer);
+	/* Up to the strings, which are long. */
+	memset(&answer, 0, offsetof(evrec_answer, name));
+	answer.name[0] = answer.resource_version[0] = answer.message[0] = '\0';
+	call((struct callback *)p, entry, &answer);
 	kubernetes_outcome(&try, &answer, &outcome);
 	sender_answered(s, entry, &outcome);
 	sender_request_ended(s, kubernetes_result(&answer), answer.retry_after);
@@ -57,6 +63,7 @@ static void callback_free(struct protocol *p)
 	struct callback *callback = (struct callback *)p;
 
 	evrec_sink_release(&callback->sink->base);
+	buf_free(&callback->patch);
 	mem_free(callback);
 }
 

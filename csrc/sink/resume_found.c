@@ -98,7 +98,7 @@ static bool bring(void *ctx, evrec_str key, void *value)
 		.get_event = get_event,
 		.source = event,
 	};
-	void *item = f->finder == b->finder ? write_ops.make(&draft) : NULL;
+	void *item = f->finder == b->finder ? write_new(&draft) : NULL;
 
 	(void)key;
 	if (item != NULL) {

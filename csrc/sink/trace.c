@@ -131,14 +131,15 @@ static void put_gap(struct trace_file *file)
 /* False: no memory. Then the event's id is not used. */
 static bool put_line(struct trace_file *file, const struct trace_item *item)
 {
-	const evrec_fields *event = evrec_event_fields(item->event);
+	evrec_fields event;
 	const size_t before = file->lines.len;
 	bool fresh = false;
 	struct key key;
 	void *value;
 
+	packed_get_fields(trace_packed(item), &event);
 	buf_clear(&file->identity);
-	trace_put_identity(&file->identity, event, &item->keys);
+	trace_put_identity(&file->identity, &event, &item->keys);
 	if (file->identity.failed) {
 		return false;
 	}
@@ -147,7 +148,7 @@ static bool put_line(struct trace_file *file, const struct trace_item *item)
 	if (value == NULL) {
 		return false;
 	}
-	trace_put_event(&file->lines, lru_place(lru_handle(value)) + 1, item->now, item->at, fresh ? event : NULL,
+	trace_put_event(&file->lines, lru_place(lru_handle(value)) + 1, item->now, item->at, fresh ? &event : NULL,
 	                &item->keys);
 	if (file->lines.failed) {
 		file->lines.failed = false;

@@ -5,6 +5,7 @@
 #ifndef EVREC_SINK_TRACE_H
 #define EVREC_SINK_TRACE_H
 
+#include "event/key.h"
 #include "event/trace_line.h"
 #include "sink/sink.h"
 
@@ -12,7 +13,8 @@
 
 /* One occurrence, as it is given to outbox_submit. Borrowed. */
 struct trace_draft {
-	const evrec_fields *event; /* without a name; `first` is when it happened */
+	const evrec_fields *event;     /* without a name; `first` is when it happened */
+	const struct keys *event_keys; /* of the event */
 	struct trace_keys keys;
 	int64_t now; /* when it was recorded */
 };

@@ -4,18 +4,21 @@
 #ifndef EVREC_SINK_TRACE_ITEM_H
 #define EVREC_SINK_TRACE_ITEM_H
 
-#include "event/event.h"
+#include "event/packed.h"
 #include "event/trace_line.h"
 
 #pragma GCC visibility push(hidden)
 
+/* Behind it lies the event without name and times, packed; then the bytes of the keys. */
 struct trace_item {
 	int64_t now, at;
-	evrec_event *event;     /* without name and times */
-	struct trace_keys keys; /* their bytes are in `text` */
-	size_t size;
-	char text[];
+	struct trace_keys keys;
 };
+
+static inline const struct packed *trace_packed(const struct trace_item *item)
+{
+	return (const struct packed *)(item + 1);
+}
 
 #pragma GCC visibility pop
 

@@ -1,7 +1,5 @@
 #include "sink/write_inner.h"
 
-#define MALLOC_OVERHEAD (2 * sizeof(size_t)) /* of each block */
-
 bool write_is_new_style(const evrec_fields *event)
 {
 	return event->event_time != EVREC_UNSET && event->count == 0;
@@ -35,28 +33,53 @@ static void set_new_style(const struct write *w, evrec_fields *fields)
 	fields->count = 0;
 }
 
-/* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
-evrec_fields write_fields(const void *item, enum body body)
+evrec_str write_new_name(const struct write *w)
 {
-	const struct write *w = item;
-	evrec_fields fields = *evrec_event_fields(w->event);
+	return w->changed == NULL ? (evrec_str){ NULL, 0 } : buf_str(&w->changed->name);
+}
 
+static bool has_new_note(const struct write *w)
+{
+	return w->changed != NULL && w->changed->has_note;
+}
+
+/* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
+static void get_fields(const struct write *w, enum body body, evrec_fields *fields)
+{
+	packed_get_fields(write_packed(w), fields);
 	if (body == BODY_CREATE) {
-		fields.resource_version = (evrec_str){ NULL, 0 };
+		fields->resource_version = (evrec_str){ NULL, 0 };
 	}
-	if (w->name.len != 0) {
-		fields.name = buf_str(&w->name);
+	if (write_new_name(w).len != 0) {
+		fields->name = write_new_name(w);
 	}
-	if (w->has_note) {
-		fields.note = buf_str(&w->note);
+	if (has_new_note(w)) {
+		fields->note = buf_str(&w->changed->note);
 	}
 	if (w->new_style) {
-		set_new_style(w, &fields);
+		set_new_style(w, fields);
 	} else {
-		fields.last = w->last;
-		fields.count = w->count;
+		fields->last = w->last;
+		fields->count = w->count;
 	}
+}
+
+evrec_fields write_fields(const void *item, enum body body)
+{
+	evrec_fields fields;
+
+	get_fields(item, body, &fields);
 	return fields;
+}
+
+void write_view(const void *item, enum body body, evrec_event *view)
+{
+	const struct write *w = item;
+	const bool lacks_version = body == BODY_CREATE && packed_has_version(write_packed(w));
+
+	atomic_init(&view->refs, 0);
+	view->packed = w->changed == NULL && !w->new_style && !lacks_version ? write_packed(w) : NULL;
+	get_fields(w, body, &view->fields);
 }
 
 /* Replaces the text of `b` by `s`. False: no memory, and `b` is as it was. */
@@ -71,71 +94,96 @@ static bool replace(struct buf *b, evrec_str s)
 	return true;
 }
 
-struct write *write_of(evrec_event *event)
+static bool may_change(struct write *w)
 {
-	struct write *w = event == NULL ? NULL : mem_zalloc(sizeof(*w));
-
-	if (w == NULL) {
-		evrec_event_release(event);
-		return NULL;
+	if (w->changed == NULL) {
+		w->changed = mem_zalloc(sizeof(*w->changed));
 	}
-	w->event = event;
-	w->last = evrec_event_fields(event)->last;
-	w->count = evrec_event_fields(event)->count;
-	w->size = sizeof(*w) + event_size(event) + 2 * MALLOC_OVERHEAD;
-	return w;
+	return w->changed != NULL;
 }
 
-static void *write_make(const void *draft)
+bool write_set_new_name(struct write *w, evrec_str name)
+{
+	return may_change(w) && replace(&w->changed->name, name);
+}
+
+bool write_set_new_note(struct write *w, evrec_str note)
+{
+	const bool ok = may_change(w) && replace(&w->changed->note, note);
+
+	if (ok) {
+		w->changed->has_note = true;
+	}
+	return ok;
+}
+
+static void *write_make(const void *draft, outbox_room_func *room, void *ctx)
 {
 	const struct write_draft *d = draft;
+	struct packing packing;
 	evrec_fields fields;
 	struct write *w;
 
 	d->get_event(d->source, &fields);
-	w = write_of(evrec_event_new(&fields));
-	if (w != NULL) {
-		w->sure = d->sure;
+	packing = packed_plan(&fields, d->keys);
+	w = room(ctx, sizeof(*w) + packing.size);
+	if (w == NULL) {
+		return NULL;
 	}
-	if (w != NULL && d->new_style) {
-		w->new_style = true;
-		w->finishes = d->finishes;
-		w->finished = d->finished;
-		w->base = d->base;
-		w->last = d->last;
-		w->count = d->count;
-	}
+	*w = (struct write){ .last = d->last,
+		             .count = d->count,
+		             .sure = d->sure,
+		             .base = d->base,
+		             .new_style = d->new_style,
+		             .finishes = d->finishes,
+		             .finished = d->finished };
+	(void)packed_make(w + 1, &packing);
 	return w;
+}
+
+static void write_fini(void *item)
+{
+	struct write *w = item;
+
+	if (w->changed != NULL) {
+		buf_free(&w->changed->name);
+		buf_free(&w->changed->note);
+		mem_free(w->changed);
+	}
 }
 
 void write_free(void *item)
 {
-	struct write *w = item;
-
-	if (w == NULL) {
-		return;
+	if (item != NULL) {
+		write_fini(item);
+		mem_free(item);
 	}
-	evrec_event_release(w->event);
-	buf_free(&w->name);
-	buf_free(&w->note);
-	mem_free(w);
 }
 
-/* The event is shared: it never changes. */
+static void *room_on_heap(void *ctx, size_t size)
+{
+	(void)ctx;
+	return mem_alloc(size);
+}
+
+void *write_new(const struct write_draft *draft)
+{
+	return write_make(draft, room_on_heap, NULL);
+}
+
 static void *write_copy(const void *item)
 {
 	const struct write *w = item;
-	struct write *copy = mem_zalloc(sizeof(*copy));
+	struct write *copy = mem_alloc(sizeof(*copy) + packed_size(write_packed(w)));
 
 	if (copy == NULL) {
 		return NULL;
 	}
 	*copy = *w;
-	copy->name = copy->note = (struct buf){ 0 };
-	(void)evrec_event_retain(w->event);
-	buf_put_str(&copy->name, buf_str(&w->name));
-	buf_put_str(&copy->note, buf_str(&w->note));
-	if (copy->name.failed || copy->note.failed) {
+	copy->changed = NULL;
+	(void)packed_copy(copy + 1, write_packed(w));
+	if ((write_new_name(w).len != 0 && !write_set_new_name(copy, write_new_name(w))) ||
+	    (has_new_note(w) && !write_set_new_note(copy, write_note(w)))) {
 		write_free(copy);
 		return NULL;
 	}
@@ -144,7 +192,7 @@ static void *write_copy(const void *item)
 
 evrec_str write_note(const struct write *w)
 {
-	return w->has_note ? buf_str(&w->note) : evrec_event_fields(w->event)->note;
+	return has_new_note(w) ? buf_str(&w->changed->note) : packed_note(write_packed(w));
 }
 
 static bool set_note(struct write *w, evrec_str note)
@@ -152,10 +200,9 @@ static bool set_note(struct write *w, evrec_str note)
 	if (str_eq(write_note(w), note)) {
 		return true;
 	}
-	if (!replace(&w->note, note)) {
+	if (!write_set_new_note(w, note)) {
 		return false;
 	}
-	w->has_note = true;
 	w->version++;
 	return true;
 }
@@ -199,7 +246,7 @@ static bool write_merge(void *item, const void *next)
 	const struct write *later = next;
 	struct write *w = item;
 
-	if (!set_note(w, write_fields(later, BODY_WHOLE).note)) {
+	if (!set_note(w, write_note(later))) {
 		return false;
 	}
 	w->last = later->last;
@@ -218,8 +265,8 @@ static bool write_rename(void *item, char name[OUTBOX_NAME_SIZE])
 	bool ok;
 
 	/* Another process holds the old name, perhaps by the same arithmetic: the real time is the better number. */
-	name_make(&made, evrec_event_fields(w->event)->regarding.name, evrec_clock_now(evrec_clock_real()));
-	ok = !made.failed && made.len < OUTBOX_NAME_SIZE && replace(&w->name, buf_str(&made));
+	name_make(&made, write_fields(w, BODY_WHOLE).regarding.name, evrec_clock_now(evrec_clock_real()));
+	ok = !made.failed && made.len < OUTBOX_NAME_SIZE && write_set_new_name(w, buf_str(&made));
 	if (ok) {
 		memcpy(name, buf_cstr(&made), made.len + 1);
 		w->version++;
@@ -232,26 +279,29 @@ static void write_set_name(void *item, const char *name)
 {
 	struct write *w = item;
 
-	(void)replace(&w->name, str_from(name));
+	(void)write_set_new_name(w, str_from(name));
 	w->version++;
 }
 
 static size_t write_size(const void *item)
 {
 	const struct write *w = item;
+	size_t size = sizeof(*w) + packed_size(write_packed(w));
 
-	return w->size + w->name.cap + w->note.cap;
+	if (w->changed != NULL) {
+		size += sizeof(*w->changed) + w->changed->name.cap + w->changed->note.cap;
+	}
+	return size;
 }
 
 static evrec_str write_namespace(const void *item)
 {
-	const struct write *w = item;
-
-	return evrec_event_fields(w->event)->ns;
+	return packed_namespace(write_packed(item));
 }
 
 const struct outbox_ops write_ops = {
 	.make = write_make,
+	.fini = write_fini,
 	.copy = write_copy,
 	.fold = write_fold,
 	.merge = write_merge,
@@ -302,19 +352,4 @@ bool write_encode(const void *item, enum body body, enum evrec_api api, enum rea
 		return false;
 	}
 	return true;
-}
-
-evrec_event *write_event(const void *item, enum body body)
-{
-	const struct write *w = item;
-	const evrec_fields *first = evrec_event_fields(w->event);
-	evrec_fields fields;
-
-	/* Nothing has come since: it is what was observed. */
-	if (!w->new_style && w->name.len == 0 && !w->has_note && w->count == first->count && w->last == first->last &&
-	    (body != BODY_CREATE || first->resource_version.len == 0)) {
-		return evrec_event_retain(w->event);
-	}
-	fields = write_fields(item, body);
-	return evrec_event_new(&fields);
 }

@@ -5,6 +5,8 @@
 #ifndef EVREC_WRITE_H
 #define EVREC_WRITE_H
 
+#include "event/event.h"
+#include "event/key.h"
 #include "spool/spooler.h"
 
 #pragma GCC visibility push(hidden)
@@ -45,6 +47,7 @@ struct write_draft {
 	/* Gives the whole event, if the occurrence makes a new write; an occurrence that folds costs no copy. */
 	void (*get_event)(const void *source, evrec_fields *event);
 	const void *source;
+	const struct keys *keys; /* the event's own, but for the note; NULL: they are not at hand */
 };
 
 /* Items made from a const struct write_draft. */
@@ -66,8 +69,11 @@ bool write_encode(const void *item, enum body body, enum evrec_api api, enum rea
 evrec_fields write_fields(const void *item, enum body body);
 /* Of the draft that was folded in last. */
 int32_t write_sure(const void *item);
-/* The same as an event, which the caller releases. NULL: no memory. */
-evrec_event *write_event(const void *item, enum body body);
+/* Sets *view to the same as an event, which is not counted; borrowed likewise. */
+void write_view(const void *item, enum body body, evrec_event *view);
+/* Items that no outbox has, on the heap. NULL: no memory. */
+void *write_new(const struct write_draft *draft);
+void write_free(void *item); /* NULL is fine */
 
 #pragma GCC visibility pop
 

@@ -1,27 +1,39 @@
 /* Writes as text for a spool, and as bytes for its journal. */
 #include "sink/write_inner.h"
 
-static void *write_parse(evrec_str serialized, bool *important)
+static struct write *write_of(const evrec_event *event)
 {
-	struct write *w = write_of(event_from_json(serialized));
-	const evrec_fields *event;
+	const evrec_fields *fields = evrec_event_fields(event);
+	struct write *w = mem_alloc(sizeof(*w) + packed_size(event->packed));
 
 	if (w == NULL) {
 		return NULL;
 	}
-	event = evrec_event_fields(w->event);
-	*important = write_is_important(event);
-	if (write_is_new_style(event)) {
+	*w = (struct write){ .last = fields->last, .count = fields->count };
+	(void)packed_copy(w + 1, event->packed);
+	if (write_is_new_style(fields)) {
 		w->new_style = true;
-		w->count = event->series_count != 0 ? event->series_count : 1;
-		w->last = event->series_count != 0 ? event->series_last : event->event_time;
-		w->finished = str_eq(event->series_state, EVREC_STR("Finished"));
+		w->count = fields->series_count != 0 ? fields->series_count : 1;
+		w->last = fields->series_count != 0 ? fields->series_last : fields->event_time;
+		w->finished = str_eq(fields->series_state, EVREC_STR("Finished"));
 	}
 	return w;
 }
 
-/* A write as bytes: this, the name, the note, and the event's block. */
-struct packed {
+static void *write_parse(evrec_str serialized, bool *important)
+{
+	evrec_event *event = event_from_json(serialized);
+	struct write *w = event == NULL ? NULL : write_of(event);
+
+	if (w != NULL) {
+		*important = write_is_important(evrec_event_fields(event));
+	}
+	evrec_event_release(event);
+	return w;
+}
+
+/* A write as bytes: this, the name, the note, and the packed event. */
+struct bytes {
 	size_t name_len, note_len;
 	bool new_style, has_note;
 };
@@ -30,46 +42,46 @@ static bool write_pack(const void *item, const void *follow_up, struct buf *out)
 {
 	const struct write *w = item;
 	const bool other_note = follow_up != NULL && !str_eq(write_note(w), write_note(follow_up));
-	const evrec_str note = other_note ? write_note(follow_up) : buf_str(&w->note);
-	struct packed packed;
+	const evrec_str note = other_note ? write_note(follow_up) : write_note(w), name = write_new_name(w);
+	struct bytes bytes;
 
-	memset(&packed, 0, sizeof(packed));
-	packed.has_note = w->has_note || other_note;
-	packed.new_style = w->new_style;
-	packed.name_len = w->name.len;
-	packed.note_len = packed.has_note ? note.len : 0;
-	buf_put(out, &packed, sizeof(packed));
-	buf_put_str(out, buf_str(&w->name));
-	buf_put(out, note.data, packed.note_len);
-	event_put_block(out, w->event);
+	memset(&bytes, 0, sizeof(bytes));
+	bytes.has_note = other_note || (w->changed != NULL && w->changed->has_note);
+	bytes.new_style = w->new_style;
+	bytes.name_len = name.len;
+	bytes.note_len = bytes.has_note ? note.len : 0;
+	buf_put(out, &bytes, sizeof(bytes));
+	buf_put_str(out, name);
+	buf_put(out, note.data, bytes.note_len);
+	packed_put_bytes(out, write_packed(w));
 	return !out->failed;
 }
 
-static void *write_unpack(evrec_str bytes)
+static void *write_unpack(evrec_str packed)
 {
-	struct packed packed;
-	const char *name = bytes.data + sizeof(packed);
+	const char *name = packed.data + sizeof(struct bytes), *note;
+	evrec_str event;
+	struct bytes bytes;
 	struct write *w;
 	size_t left;
 
-	if (bytes.len < sizeof(packed)) {
+	if (packed.len < sizeof(bytes)) {
 		return NULL;
 	}
-	memcpy(&packed, bytes.data, sizeof(packed));
-	left = bytes.len - sizeof(packed);
-	if (packed.name_len > left || packed.note_len > left - packed.name_len) {
+	memcpy(&bytes, packed.data, sizeof(bytes));
+	left = packed.len - sizeof(bytes);
+	if (bytes.name_len > left || bytes.note_len > left - bytes.name_len) {
 		return NULL;
 	}
-	left -= packed.name_len + packed.note_len;
-	w = write_of(event_from_block((evrec_str){ bytes.data + bytes.len - left, left }));
-	if (w == NULL) {
+	note = name + bytes.name_len;
+	event = (evrec_str){ note + bytes.note_len, left - bytes.name_len - bytes.note_len };
+	if (packed_bytes_size(event) == 0 || (w = mem_zalloc(sizeof(*w) + packed_bytes_size(event))) == NULL) {
 		return NULL;
 	}
-	w->new_style = packed.new_style;
-	w->has_note = packed.has_note;
-	buf_put(&w->name, name, packed.name_len);
-	buf_put(&w->note, name + packed.name_len, packed.note_len);
-	if (w->name.failed || w->note.failed) {
+	w->new_style = bytes.new_style;
+	if (packed_from_bytes(w + 1, event) == NULL ||
+	    (bytes.name_len != 0 && !write_set_new_name(w, (evrec_str){ name, bytes.name_len })) ||
+	    (bytes.has_note && !write_set_new_note(w, (evrec_str){ note, bytes.note_len }))) {
 		write_free(w);
 		return NULL;
 	}

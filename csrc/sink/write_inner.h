@@ -5,30 +5,43 @@
 #define EVREC_WRITE_INNER_H
 
 #include "event/event.h"
+#include "event/packed.h"
 #include "sink/write.h"
 
 #pragma GCC visibility push(hidden)
 
+/* Strings that take the place of the event's own. */
+struct changed {
+	struct buf name; /* empty: the event's */
+	struct buf note; /* if has_note; else the event's */
+	bool has_note;
+};
+
+/* Behind it lies the event as first observed, packed; members say what has changed since. */
 struct write {
-	evrec_event *event; /* as first observed; what has changed since is below */
-	struct buf name;    /* empty: the event's */
-	struct buf note;    /* if has_note; else the event's */
+	struct changed *changed; /* NULL: neither name nor note, as of most writes */
 	int64_t last;
-	size_t size;      /* of this and the event */
 	uint32_t version; /* of its name and note */
 	int32_t count;
 	int32_t sure;  /* see struct write_draft */
 	uint32_t base; /* see struct write_draft */
-	bool new_style, finishes, has_note;
+	bool new_style, finishes;
 	bool finished; /* its time came while it was the last write of its series */
 };
 
 /* An event in the new style has an event time, and no count beside that of its series. */
 bool write_is_new_style(const evrec_fields *event);
-/* Owns the event, also if there is no memory; NULL of NULL. */
-struct write *write_of(evrec_event *event);
-void write_free(void *item);
+static inline struct packed *write_packed(const struct write *w)
+{
+	return (struct packed *)(uintptr_t)(w + 1);
+}
+
 evrec_str write_note(const struct write *w);
+/* The name that took the place of the event's; empty: none did. */
+evrec_str write_new_name(const struct write *w);
+/* Puts strings in the place of the event's. False: no memory, and nothing has changed. */
+bool write_set_new_name(struct write *w, evrec_str name);
+bool write_set_new_note(struct write *w, evrec_str note);
 
 #pragma GCC visibility pop
 

@@ -6,8 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-#define JOURNAL_MAGIC 0x31306e6a63727665u /* "evrcjn01" */
-#define JOURNAL_HEAD 0x64616568u          /* more than any file has blocks, so no block of text begins with it */
+/* "evrcjn02". Another number for each change of a note's text, which a codec makes, or of what lies in the blocks. */
+#define JOURNAL_MAGIC 0x32306e6a63727665u
+#define JOURNAL_HEAD 0x64616568u /* more than any file has blocks, so no block of text begins with it */
 #define JOURNAL_TEXT (JOURNAL_BLOCK - sizeof(uint32_t))
 #define JOURNAL_BLOCKS_MAX 0x40000000u
 

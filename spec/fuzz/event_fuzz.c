@@ -3,6 +3,7 @@
 
 #include "event/event.h"
 #include "event/key.h"
+#include "event/packed.h"
 
 /* ---- checks, compared with slow definitions ---- */
 
@@ -131,14 +132,19 @@ static void check_keys(const evrec_fields *a, const evrec_fields *b)
 	bool same_aggregate = same_head(a, b) && str_eq(a->reason, b->reason) && str_eq(a->controller, b->controller) &&
 	                      str_eq(a->instance, b->instance);
 
-	CHECK(!keys_are_of(&one, a));
+	CHECK(keys_match(&one, a) == KEYS_DIFFER);
 	CHECK(keys_make(&one, a) && keys_make(&two, b));
 	CHECK(same_key(&one.event, &two.event) == same_event);
 	CHECK(same_key(&one.aggregate, &two.aggregate) == same_aggregate);
 	CHECK(same_key(&one.spam, &two.spam) == same_head(a, b));
 	CHECK(!same_key(&one.event, &two.aggregate));
-	CHECK(keys_are_of(&one, a));
-	CHECK(keys_are_of(&one, b) == (same_event && same_aggregate));
+	CHECK(keys_match(&one, a) == KEYS_MATCH);
+	CHECK((keys_match(&one, b) == KEYS_MATCH) == (same_event && same_aggregate));
+	if (keys_match(&one, b) == KEYS_OF_OTHER_NOTE) {
+		CHECK(same_aggregate && str_eq(a->regarding.field_path, b->regarding.field_path));
+		CHECK(keys_change_note(&one, b) && keys_match(&one, b) == KEYS_MATCH);
+		CHECK(same_key(&one.event, &two.event) && str_eq(buf_str(&one.text), buf_str(&two.text)));
+	}
 	keys_free(&one);
 	keys_free(&two);
 }
@@ -164,6 +170,78 @@ static void check_split(const evrec_fields *f)
 	CHECK(key_split_custom(buf_str(&text), &chosen) && str_eq(chosen, f->note));
 	keys_free(&keys);
 	buf_free(&text);
+}
+
+/* ---- packed events ---- */
+
+static void check_same_json(const evrec_fields *a, const evrec_fields *b)
+{
+	struct buf one = { 0 }, two = { 0 };
+
+	json_event(&one, a, EVREC_CORE_V1);
+	json_event(&two, b, EVREC_CORE_V1);
+	CHECK(str_eq(buf_str(&one), buf_str(&two)));
+	buf_free(&one);
+	buf_free(&two);
+}
+
+static void check_unpacked(const evrec_fields *f, const struct packed *packed)
+{
+	evrec_fields seen;
+
+	packed_get_fields(packed, &seen);
+	CHECK(str_eq(seen.note, f->note) && str_eq(packed_note(packed), f->note));
+	CHECK(str_eq(seen.ns, f->ns) && str_eq(packed_namespace(packed), f->ns));
+	CHECK(packed_has_version(packed) == (f->resource_version.len != 0));
+	check_same_json(f, &seen);
+}
+
+/* Bytes that were damaged on a disk make no event, or one whose strings lie within the bytes. */
+static void check_damaged(struct input *in, struct buf *bytes)
+{
+	const size_t at = input_u64(in) % bytes->len;
+	struct packed *packed;
+	void *memory;
+	evrec_fields seen;
+
+	bytes->data[at] = (char)(bytes->data[at] ^ input_byte(in));
+	bytes->len -= input_byte(in) % 4 == 1 ? input_byte(in) % bytes->len : 0;
+	memory = malloc(packed_bytes_size(buf_str(bytes)) + 1);
+	packed = packed_bytes_size(buf_str(bytes)) == 0 ? NULL : packed_from_bytes(memory, buf_str(bytes));
+	if (packed != NULL) {
+		packed_get_fields(packed, &seen);
+		check_same_json(&seen, &seen);
+	}
+	free(memory);
+}
+
+static void check_packed(struct input *in, const evrec_fields *f, const evrec_fields *of_keys)
+{
+	struct keys keys = { 0 };
+	struct packing packing = packed_plan(f, NULL);
+	void *memory = malloc(packing.size), *other = malloc(packing.size), *third = NULL;
+	struct buf bytes = { 0 };
+	evrec_fields noted = *of_keys;
+
+	check_unpacked(f, packed_make(memory, &packing));
+	CHECK(packed_size(memory) == packing.size);
+	check_unpacked(f, packed_copy(other, memory));
+	packed_put_bytes(&bytes, memory);
+	memset(memory, 0, packing.size);
+	CHECK(packed_bytes_size(buf_str(&bytes)) == packing.size);
+	check_unpacked(f, packed_from_bytes(other, buf_str(&bytes)));
+	check_damaged(in, &bytes);
+	/* With keys at hand, whose note may be another one. */
+	CHECK(keys_make(&keys, of_keys));
+	noted.note = f->note;
+	packing = packed_plan(&noted, &keys);
+	third = malloc(packing.size);
+	check_unpacked(&noted, packed_make(third, &packing));
+	keys_free(&keys);
+	buf_free(&bytes);
+	free(memory);
+	free(other);
+	free(third);
 }
 
 /* ---- the spool ---- */
@@ -261,6 +339,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_change(&in, &two);
 	check_keys(&one.fields, &two);
 	check_split(&one.fields);
+	check_packed(&in, &one.fields, &two);
 	check_emit(&one.fields);
 	input_end(&in);
 	return 0;

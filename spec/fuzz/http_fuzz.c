@@ -172,11 +172,10 @@ static void collect(struct outbox *ob)
 	struct outbox_message report;
 	struct entry *entry;
 
-	while ((entry = outbox_collect(ob)) != NULL) {
-		CHECK(strnlen(entry->name, sizeof(entry->name)) < sizeof(entry->name));
-		CHECK(strnlen(entry->resource_version, sizeof(entry->resource_version)) <
-		      sizeof(entry->resource_version));
-		CHECK(fuzz_is_utf8(str_from(entry->name)));
+	while ((entry = outbox_collect(ob, 1)) != NULL) {
+		CHECK(strlen(entry_name(entry)) < OUTBOX_NAME_SIZE);
+		CHECK(strlen(entry_resource_version(entry)) < sizeof(((struct outcome *)0)->resource_version));
+		CHECK(fuzz_is_utf8(str_from(entry_name(entry))));
 		outbox_recycle(ob, entry);
 	}
 	while (outbox_next_message(ob, &report)) {

@@ -5,6 +5,7 @@
 -- runs the case of that number, and fails if the case does. Without CASE it prints the names of all cases.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
+local garbage = require "garbage"
 
 local cases, group = {}, nil
 
@@ -25,41 +26,6 @@ end
 
 local pod = fixtures.pod()
 
--- Makes garbage whose finalizer calls f, and returns it.
-local function make_garbage(f)
-	local garbage
-	if newproxy then
-		garbage = newproxy(true)
-		getmetatable(garbage).__gc = f
-	else
-		garbage = setmetatable({}, { __gc = f })
-	end
-	return garbage
-end
-
--- collect_always() lets the collector run a whole cycle at every allocation; collect_normally() restores its defaults.
-local function collect_always()
-	if jit then
-		collectgarbage("setpause", 0)
-		collectgarbage("setstepmul", 0)
-	elseif _VERSION == "Lua 5.3" then
-		collectgarbage("setpause", 0)
-		collectgarbage("setstepmul", 1000000)
-	else
-		collectgarbage("incremental", 1, 1000, 20)
-	end
-	collectgarbage() -- the settings take effect with the next cycle
-end
-
-local function collect_normally()
-	if _VERSION == "Lua 5.4" then
-		collectgarbage("incremental", 200, 100, 13)
-	else
-		collectgarbage("setpause", 200)
-		collectgarbage("setstepmul", 200)
-	end
-end
-
 -- Calls f(...) while a finalizer runs at every allocation. Every finalizer calls `action`, or, with `nth`, only the
 -- n-th. Returns how many finalizers ran, and three results of f. Raises the errors of both.
 local function with_finalizers(action, nth, f, ...)
@@ -73,13 +39,13 @@ local function with_finalizers(action, nth, f, ...)
 			local ok, message = pcall(action, ran)
 			fault = fault or not ok and message
 		end
-		make_garbage(finalizer)
+		garbage.make(finalizer)
 	end
-	collect_always()
-	make_garbage(finalizer)
+	garbage.collect_always()
+	garbage.make(finalizer)
 	local results = { pcall(f, ...) }
 	on = false
-	collect_normally()
+	garbage.collect_normally()
 	assert(not fault, fault)
 	assert(results[1], results[2])
 	return ran, (unpack or table.unpack)(results, 2, 4)
@@ -227,6 +193,37 @@ describe("a finalizer that records", function()
 		end
 	end)
 
+	it("does not change the event of a correlation in another finalizer", function()
+		local c = evrec.correlator { burst_size = 1000, max_events = 1, clock = evrec.fake_clock(fixtures.now) }
+		local events, faults, calls = {}, {}, 0
+		for i = 1, 4 do
+			events[i] = evrec.event { involvedObject = fixtures.pod("pod" .. i), reason = "R", type = "Normal", message = "m" }
+		end
+		-- Correlates the i-th event while a finalizer may do the same with the next one.
+		local function correlate(i, tables)
+			if events[i] then
+				garbage.make(function()
+					local ok, message = pcall(correlate, i + 1, tables)
+					faults[#faults + 1] = not ok and message or nil
+				end)
+				collectgarbage "restart" -- Lua 5.3 and LuaJIT stop the collector while a finalizer runs
+				for _ = 1, tables do
+					setmetatable({}, nil) -- changes the allocation that runs the finalizer
+				end
+				local result = c:correlate(events[i])
+				equal("pod" .. i, result.event.involvedObject.name)
+				calls = calls + 1
+			end
+		end
+		garbage.collect_always()
+		for tables = 0, 20 do
+			correlate(1, tables % 4)
+		end
+		garbage.collect_normally()
+		equal(nil, faults[1])
+		assert(calls > 20)
+	end)
+
 	it("does not change the arguments that a recording call has read", function()
 		local s, made = fixtures.setup(), 0
 		at_each(function(n)
@@ -327,6 +324,30 @@ describe("a finalizer", function()
 		end)
 	end)
 
+	it("that takes the oldest event of a queue makes next return the one after it", function()
+		at_each(function(n)
+			local s = fixtures.setup()
+			local watch = s.broadcaster:watch()
+			local messages = { "short", ("long"):rep(100) }
+			for _, message in ipairs(messages) do
+				s.recorder:event(pod, "Normal", "R", message)
+			end
+			local taken
+			local ran, event = with_finalizers(function() taken = watch:next() end, n, watch.next, watch)
+			if taken then
+				-- The finalizer may have run before next looked at the queue, or after next had taken its event.
+				local first = taken.message == messages[1]
+				equal(messages[first and 1 or 2], taken.message)
+				equal(messages[first and 2 or 1], event.message)
+				equal(nil, watch:next())
+			else
+				equal(messages[1], event.message)
+				equal(messages[2], watch:next().message)
+			end
+			return ran
+		end)
+	end)
+
 	it("that removes an option does not change the copy of the constructor", function()
 		at_each(function(n)
 			local b = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now), on_error = false }
@@ -402,7 +423,7 @@ describe("the last finalizer", function()
 		do
 			local last
 			-- Lua calls finalizers in the reverse order of their marking, so this one comes last.
-			make_garbage(function() last() end)
+			garbage.make(function() last() end)
 			local s = fixtures.setup()
 			local b, file = s.broadcaster, evrec.sink.file { path = "/dev/null" }
 			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {},
@@ -445,7 +466,7 @@ describe("the last finalizer", function()
 
 	it("may make a reference again that the cache had", function()
 		-- The closing Lua state collects this object after the reference, as it is the older one.
-		_G.older = make_garbage(function()
+		_G.older = garbage.make(function()
 			equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)
 		end)
 		equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)

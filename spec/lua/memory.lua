@@ -1,6 +1,7 @@
 -- The calls that memory_test.c makes while the memory of Lua, or of the core, runs out.
 local evrec = require "evrec"
 local fixtures = require "fixtures"
+local garbage = require "garbage"
 
 local memory = {}
 
@@ -8,6 +9,7 @@ local pod, node = fixtures.pod(), { kind = "Node", name = "n" }
 -- evrec.reference does not cache so long a reference, so that nothing of it stays.
 local long = { kind = "Pod", name = ("n"):rep(1024) }
 local scene
+local check -- nil, or raises if the last call did something wrong
 
 -- Returns a table that has its fields by its metatable.
 local function proxy(fields)
@@ -137,8 +139,55 @@ function memory.life()
 	return scene.broadcaster:shutdown(0)
 end
 
+--- Correlates an event while every finalizer correlates another one.
+function memory.interrupted()
+	-- The clock stays: Lua calls a finalizer once, and drops it if there is no memory for the call.
+	scene = { clock = evrec.fake_clock(fixtures.now) }
+	local c = evrec.correlator { clock = scene.clock, max_events = 1, burst_size = 1000 }
+	local function event(name)
+		return evrec.event { involvedObject = fixtures.pod(name), type = "Normal", reason = "R", message = name }
+	end
+	local mine, other = event("mine"), event(("other"):rep(20))
+	local running, result, interrupted = true, nil, nil
+	local function correlate_other()
+		if running then
+			garbage.make(function() pcall(correlate_other) end)
+			interrupted = c:correlate(other) or interrupted
+		end
+	end
+	check = function()
+		running = false
+		garbage.collect_normally()
+		for given, got in pairs { [mine] = result, [other] = interrupted } do
+			assert(got.event.involvedObject.name == given.message)
+			assert(got.event.message == "(combined from similar events): " .. given.message)
+		end
+	end
+	garbage.collect_always()
+	garbage.make(function() pcall(correlate_other) end)
+	result = c:correlate(mine)
+end
+
+--- Takes an event out of a queue.
+function memory.take()
+	local s = fixtures.setup()
+	local queue, recorded, event = assert(s.broadcaster:watch()), nil, nil
+	check = function()
+		local taken, waiting = event and 1 or 0, queue:stats().queued
+		assert(taken + waiting + s.broadcaster:stats().watch_dropped == (recorded and 1 or 0))
+		assert((queue:next() and 1 or 0) == waiting)
+		assert(queue:next() == nil and queue:stats().queued == 0)
+	end
+	recorded = s.recorder:event(pod, "Normal", "R", "m")
+	event = queue:next()
+end
+
+--- Checks the last call, and drops all that it made.
 function memory.forget()
-	scene = nil
+	if check then
+		check()
+	end
+	scene, check = nil, nil
 end
 
 return memory

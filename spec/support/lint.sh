@@ -47,8 +47,8 @@ shell_scripts() {
 	files ":!*.lua" | xargs grep -lE '^#!.*sh$|^# shellcheck shell=' | xargs shellcheck
 }
 
-short() { # about 400 lines; 1140 for the two files that list the whole interface, in C and in Lua
-	files csrc lua | xargs -r wc -l | awk '$2 ~ "^(csrc/evrec.h|lua/evrec/meta.lua)$" { $1 -= 700 }
+short() { # about 400 lines; 1160 for the two files that list the whole interface, in C and in Lua
+	files csrc lua | xargs -r wc -l | awk '$2 ~ "^(csrc/evrec.h|lua/evrec/meta.lua)$" { $1 -= 720 }
 		$1 > 440 && $2 != "total"' | none
 }
 

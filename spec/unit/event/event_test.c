@@ -240,7 +240,7 @@ static void test_keys_depend_on_their_parts_only(void **state)
 		               &event.reason,
 		               &event.note };
 	/* The first `source` parts are the source's, the first `object` parts the source's and the object's. */
-	const size_t source = 4, object = KEY_PARTS - 3;
+	const size_t source = 4, object = KEY_PARTS - 3, note = KEY_PARTS - 1;
 	static const size_t lengths[] = { 1, 3, 4, 7, 8, 9, 16, 17, 32, 33, 40 };
 	struct keys keys = { 0 };
 	char text[40], own[40];
@@ -248,9 +248,9 @@ static void test_keys_depend_on_their_parts_only(void **state)
 
 	(void)state;
 	assert_int_equal(sizeof(parts) / sizeof(parts[0]), KEY_PARTS);
-	assert_false(keys_are_of(&keys, &event));
-	assert_false(keys_are_of_same_source(&keys, &event));
-	assert_false(keys_are_of_same_object(&keys, &event));
+	assert_int_equal(keys_match(&keys, &event), KEYS_DIFFER);
+	assert_int_equal(keys_match_of_source(&keys, &event), KEYS_DIFFER);
+	assert_int_equal(keys_match_of_object(&keys, &event), KEYS_DIFFER);
 	memset(text, 'x', sizeof(text));
 	for (j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
 		for (i = 0; i < KEY_PARTS; i++) {
@@ -258,26 +258,60 @@ static void test_keys_depend_on_their_parts_only(void **state)
 		}
 		assert_true(keys_make(&keys, &event));
 		for (i = 0; i < KEY_PARTS; i++) {
+			const enum keys_match changed = i == note ? KEYS_OF_OTHER_NOTE : KEYS_DIFFER;
+
 			memcpy(own, text, sizeof(own));
 			*parts[i] = (evrec_str){ own, lengths[j] };
 			event.action = event.regarding.resource_version = (evrec_str){ own, i };
-			assert_true(keys_are_of(&keys, &event));
-			assert_true(keys_are_of_same_source(&keys, &event));
-			assert_true(keys_are_of_same_object(&keys, &event));
+			assert_int_equal(keys_match(&keys, &event), KEYS_MATCH);
+			assert_int_equal(keys_match_of_source(&keys, &event), KEYS_MATCH);
+			assert_int_equal(keys_match_of_object(&keys, &event), KEYS_MATCH);
 			for (k = 0; k < lengths[j]; k++) {
 				own[k] = 'y';
-				assert_false(keys_are_of(&keys, &event));
-				assert_int_equal(keys_are_of_same_source(&keys, &event), i < source);
-				assert_int_equal(keys_are_of_same_object(&keys, &event), i < object);
+				assert_int_equal(keys_match(&keys, &event), changed);
+				assert_int_equal(keys_match_of_source(&keys, &event),
+				                 i < source ? KEYS_MATCH : changed);
+				assert_int_equal(keys_match_of_object(&keys, &event),
+				                 i < object ? KEYS_MATCH : changed);
 				own[k] = 'x';
 			}
 			parts[i]->len--;
-			assert_false(keys_are_of(&keys, &event));
-			assert_int_equal(keys_are_of_same_source(&keys, &event), i < source);
+			assert_int_equal(keys_match(&keys, &event), changed);
+			assert_int_equal(keys_match_of_source(&keys, &event), i < source ? KEYS_MATCH : changed);
 			*parts[i] = (evrec_str){ text, lengths[j] };
 		}
 	}
 	keys_free(&keys);
+}
+
+static bool is_same_key(const struct key *a, const struct key *b)
+{
+	return str_eq(a->head, b->head) && str_eq(a->tail, b->tail) && a->hash == b->hash;
+}
+
+/* Notes of all lengths: the text of the keys lies in the same memory, or in more. */
+static void test_keys_of_another_note(void **state)
+{
+	struct keys changed = { 0 }, made = { 0 };
+	evrec_fields event = sample();
+	char note[5000];
+
+	(void)state;
+	memset(note, 'n', sizeof(note));
+	assert_true(keys_make(&changed, &event));
+	for (size_t i = 0; i < 200; i++) {
+		event.note = (evrec_str){ note, i * 7919 % sizeof(note) };
+		assert_true(keys_change_note(&changed, &event));
+		assert_true(keys_make(&made, &event));
+		assert_true(is_same_key(&changed.event, &made.event));
+		assert_true(is_same_key(&changed.aggregate, &made.aggregate));
+		assert_true(is_same_key(&changed.spam, &made.spam));
+		assert_true(str_eq(buf_str(&changed.text), buf_str(&made.text)));
+		assert_int_equal(keys_match(&changed, &event), KEYS_MATCH);
+		assert_true(str_eq(keys_note(&changed), event.note));
+	}
+	keys_free(&changed);
+	keys_free(&made);
 }
 
 static void test_keys_are_split_into_their_parts(void **state)
@@ -330,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_copy_shares_no_memory),
 		cmocka_unit_test(test_keys_never_collide),
 		cmocka_unit_test(test_keys_depend_on_their_parts_only),
+		cmocka_unit_test(test_keys_of_another_note),
 		cmocka_unit_test(test_keys_are_split_into_their_parts),
 	};
 

@@ -163,6 +163,24 @@ static bool yes_boolean(void *ctx, const char *key, bool value)
 	return yes(ctx, key);
 }
 
+#define ROOM 2048
+
+/* An event in the caller's memory, and its patch. */
+static void write_to_given_memory(void)
+{
+	static _Alignas(max_align_t) char memory[ROOM], other[ROOM];
+	evrec_fields fields = sample();
+	evrec_event *event, *copy;
+
+	fields.note = EVREC_STR("Back-off restarting");
+	assert_true(evrec_event_room(&fields) <= ROOM);
+	event = evrec_event_place(memory, &fields);
+	assert_int_equal(evrec_event_size(event), evrec_event_room(&fields));
+	copy = evrec_event_copy(other, event);
+	assert_str(evrec_event_fields(copy)->note, "Back-off restarting");
+	assert_true(evrec_fields_write_patch(evrec_event_fields(copy), memory, ROOM) > 50);
+}
+
 /* Calls that succeed although all allocations fail. */
 static void nothing_needed(void)
 {
@@ -189,6 +207,7 @@ static void nothing_needed(void)
 	assert_true(evrec_clock_now(clock) > T0 && !evrec_clock_is_fake(clock));
 	evrec_clock_release(clock);
 	assert_true(evrec_fields_visit(&fields, EVREC_CORE_V1, NULL, &visitor, &visited) && visited > 50);
+	write_to_given_memory();
 	evrec_broadcaster_options_init(&broadcaster);
 	evrec_limits_init(&limits);
 	evrec_emit_init(&emit);

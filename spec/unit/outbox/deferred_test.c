@@ -196,7 +196,7 @@ static void test_follow_up_of_a_dropped_create_is_a_create(void **state)
 		if (!follows) {
 			assert_true(checked_submit_due(ob, 1, 2, S, DUE));
 		}
-		outbox_recycle(ob, outbox_collect(ob));
+		outbox_recycle(ob, outbox_collect(ob, 1));
 		write_now(ob, DUE, 1, VERB_CREATE, 2);
 		checked_outbox_free(ob);
 	}

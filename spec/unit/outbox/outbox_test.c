@@ -16,7 +16,7 @@ static void test_first_come_first_served(void **state)
 	for (unsigned i = 1; i <= 500; i++) {
 		collect_written(ob, i, "");
 	}
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	assert_counts(ob, 500, 0, 0, 0);
 	checked_outbox_free(ob);
 }
@@ -170,12 +170,12 @@ static void test_name_of_the_server_is_used_before_it_is_collected(void **state)
 	checked_submit(ob, 1, 3);
 	entry = take_expected(ob, 0, 1, VERB_PATCH, 3);
 	assert_string_equal(((struct fake_write *)entry->item)->name, "chosen");
-	entry = outbox_collect(ob);
-	assert_string_equal(entry->name, "chosen");
-	assert_string_equal(entry->resource_version, "9");
+	entry = outbox_collect(ob, 1);
+	assert_string_equal(entry_name(entry), "chosen");
+	assert_string_equal(entry_resource_version(entry), "9");
 	outbox_recycle(ob, entry);
 	collect_written(ob, 1, "chosen");
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	/* The pipeline learns the name from the collected entries. */
 	checked_outbox_free(ob);
 }

@@ -31,8 +31,9 @@ static void on_time(const struct fake_write *item)
 static void take_back(struct outbox_world *w, const struct entry *entry)
 {
 	world_collected(w, entry);
-	if (entry->name[0] != '\0' && entry->row == 0) {
-		memcpy(w->pipeline[entry->id - world_id(w, 0)].name, entry->name, sizeof(w->pipeline[0].name));
+	if (entry_name(entry)[0] != '\0' && entry->row == 0) {
+		(void)snprintf(w->pipeline[entry->id - world_id(w, 0)].name, sizeof(w->pipeline[0].name), "%s",
+		               entry_name(entry));
 		if (entry->base != 0) {
 			w->pipeline[entry->id - world_id(w, 0)].base = entry->base;
 		}
@@ -43,7 +44,7 @@ static void collect_all(struct outbox_world *w)
 {
 	struct entry *entry;
 
-	while ((entry = outbox_collect(w->ob)) != NULL) {
+	while ((entry = outbox_collect(w->ob, 1)) != NULL) {
 		take_back(w, entry);
 		assert_true((entry->item != NULL) == entry->dropped);
 		if (entry->dropped) {
@@ -59,7 +60,7 @@ static void collect_refused(struct outbox_world *w)
 {
 	struct entry *entry;
 
-	while ((entry = outbox_collect(w->ob)) != NULL) {
+	while ((entry = outbox_collect(w->ob, 1)) != NULL) {
 		struct model_write *write = model_find(&w->m, (unsigned)entry->id, false);
 		unsigned ns = namespace_of((unsigned)entry->id);
 

@@ -55,7 +55,7 @@ static void test_occurrences_that_fold_take_no_memory(void **state)
 	assert_int_equal(allocator.calls, calls);
 	evrec_set_allocator(NULL, NULL);
 	checked_answer(ob, take_expected(ob, 0, 1, VERB_CREATE, 1000), ANSWER_CREATED, 0);
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	check_receipt(entry, ours, 500, 0);
 	check_receipt(entry, theirs, 500, 0);
 	assert_null(entry->receipts->next->next);
@@ -76,7 +76,7 @@ static void test_many_receipts_in_one_entry(void **state)
 		submit(ob, 1 + i, (struct receipt_id){ 5, i % 1000 });
 	}
 	checked_answer(ob, take_expected(ob, 0, 1, VERB_CREATE, 3000), ANSWER_CREATED, 0);
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	for (const struct receipt *r = entry->receipts; r != NULL; r = r->next) {
 		assert_int_equal(r->written, 3);
 		assert_false(seen[r->id.node]);
@@ -101,10 +101,10 @@ static void test_an_entry_is_written_in_part(void **state)
 	submit(ob, 3, theirs);
 	submit(ob, 4, theirs);
 	checked_answer(ob, entry, ANSWER_LOST, 0);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	checked_answer(ob, take_expected(ob, 60 * S, 1, VERB_CREATE, 4), answer_with(409), 60 * S);
 	checked_answer(ob, take_expected(ob, 60 * S, 1, VERB_PATCH, 4), answer_with(422), 60 * S);
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	assert_true(entry->dropped);
 	assert_int_equal(entry->count, 2);
 	check_receipt(entry, ours, 1, 0);
@@ -123,9 +123,9 @@ static void test_a_deferred_write_keeps_its_receipts(void **state)
 	assert_true(submit_at(ob, 1, 2, 5 * S, ours));
 	assert_true(submit_at(ob, 1, 3, 6 * S, ours));
 	assert_null(checked_take(ob, 5 * S));
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	checked_answer(ob, take_expected(ob, 6 * S, 1, VERB_PATCH, 3), answer_with(200), 6 * S);
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	check_receipt(entry, ours, 2, 0);
 	outbox_recycle(ob, entry);
 	checked_outbox_free(ob);
@@ -145,12 +145,12 @@ static void test_a_spooled_entry_comes_back_for_its_receipts(void **state)
 	assert_false(outbox_has_news(ob));
 	outbox_spooled(ob, NULL);
 	assert_true(outbox_has_news(ob));
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	assert_true(entry->spooled);
 	assert_false(entry->dropped);
 	check_receipt(entry, ours, 0, 1);
 	outbox_recycle(ob, entry);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	checked_outbox_free(ob);
 }
 
@@ -165,13 +165,13 @@ static void put_row(struct outbox *ob, int64_t now)
 /* The next entry that comes back has receipts alone: `n` occurrences of ours. */
 static void check_spooled(struct outbox *ob, unsigned n)
 {
-	struct entry *entry = outbox_collect(ob);
+	struct entry *entry = outbox_collect(ob, 1);
 
 	assert_non_null(entry);
 	assert_true(entry->spooled);
 	check_receipt(entry, ours, 0, n);
 	outbox_recycle(ob, entry);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 }
 
 /* The occurrences of a row settle once the row is in the file, and not again with the entry. */
@@ -187,22 +187,22 @@ static void test_a_row_settles_what_it_has(void **state)
 	submit(ob, 1, ours);
 	submit(ob, 2, ours);
 	put_row(ob, 0);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	/* The disk is full: nothing is in the file. */
 	outbox_rows_written(ob, false);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	put_row(ob, 0);
 	submit(ob, 3, ours);
 	/* The entry has changed since: the next row tells that this one is in the file. */
 	outbox_rows_written(ob, true);
-	assert_null(outbox_collect(ob));
+	assert_null(outbox_collect(ob, 1));
 	put_row(ob, S);
 	check_spooled(ob, 2);
 	outbox_rows_written(ob, true);
 	check_spooled(ob, 1);
 	submit(ob, 4, theirs);
 	checked_answer(ob, take_expected(ob, S, 1, VERB_CREATE, 4), ANSWER_CREATED, S);
-	entry = outbox_collect(ob);
+	entry = outbox_collect(ob, 1);
 	assert_false(entry->spooled);
 	check_receipt(entry, theirs, 1, 0);
 	assert_null(entry->receipts->next);
@@ -228,7 +228,7 @@ static void submit_without_memory(void)
 	alloc_failure_disarm();
 	outbox_close(ob);
 	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
-	while ((entry = outbox_collect(ob)) != NULL) {
+	while ((entry = outbox_collect(ob, 1)) != NULL) {
 		for (const struct receipt *r = entry->receipts; r != NULL; r = r->next) {
 			settled += r->n;
 		}

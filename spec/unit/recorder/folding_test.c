@@ -100,7 +100,8 @@ static void test_outage_of_a_million_occurrences_takes_constant_memory(void **st
 			assert_int_equal(stats.pending_writes, EVENTS);
 		}
 	}
-	assert_int_equal(allocator.live, before.live);
+	/* It may give back what was made ready for more. */
+	assert_true(allocator.live <= before.live);
 	/* During an outage each poll tries one write, not all. */
 	assert_in_range(server.tries, ROUNDS / 1000, EVENTS / 2);
 

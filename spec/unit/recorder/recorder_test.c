@@ -107,14 +107,14 @@ static void test_no_field_is_left_in_the_next_event(void **state)
 	first = evrec_watch_next(f->watch);
 	second = evrec_watch_next(f->watch);
 	fields = evrec_event_fields(second);
-	assert_string_equal(fields->ns.data, "default");
+	assert_str(fields->ns, "default");
 	assert_int_equal(fields->related.kind.len + fields->related.uid.len + fields->action.len + fields->note.len, 0);
 	assert_int_equal(fields->labels.len + fields->annotations.len, 0);
 	assert_int_equal(fields->regarding.uid.len + fields->regarding.field_path.len, 0);
 	assert_int_equal(fields->first, T0);
 	assert_int_equal(fields->last, T0);
-	assert_string_not_equal(fields->name.data, evrec_event_fields(first)->name.data);
-	assert_string_equal(evrec_event_fields(first)->note.data, "bytes: \xef\xbf\xbd");
+	assert_false(str_eq(fields->name, evrec_event_fields(first)->name));
+	assert_str(evrec_event_fields(first)->note, "bytes: \xef\xbf\xbd");
 	evrec_event_release(first);
 	evrec_event_release(second);
 }
@@ -162,8 +162,10 @@ static void check_maps(const struct emit_fixture *f, evrec_recorder *r, const ch
 
 		text[0] = '\0';
 		for (size_t i = 0; i < maps[m]->len; i++) {
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s=%s ", maps[m]->pairs[i].key.data,
-			                        maps[m]->pairs[i].value.data);
+			const evrec_pair *pair = &maps[m]->pairs[i];
+
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%.*s=%.*s ", (int)pair->key.len,
+			                        pair->key.data, (int)pair->value.len, pair->value.data);
 		}
 		assert_string_equal(text, m == 0 ? labels : annotations);
 	}

@@ -82,8 +82,8 @@ static void answer_event(struct soak *s, const evrec_event *event, int status, e
 	answer->unsent = w->unsent;
 	answer->terminating = w->terminating;
 	answer->retry_after = w->retry_after;
-	(void)snprintf(answer->message, sizeof(answer->message), "events \"%s\" %s",
-	               evrec_event_fields(event)->name.data, w->message);
+	(void)snprintf(answer->message, sizeof(answer->message), "events \"%.*s\" %s",
+	               (int)evrec_event_fields(event)->name.len, evrec_event_fields(event)->name.data, w->message);
 }
 
 static void create(void *ctx, const evrec_event *event, evrec_answer *answer)

@@ -207,7 +207,7 @@ static void test_join_drops_at_its_deadline(void **state)
 		assert_true(unit_mono() - start < SOON);
 		assert_int_equal(sender_fixture_stats(&f).dropped[EVREC_CAUSE_CLOSED], 20);
 		assert_int_equal(sender_fixture_stats(&f).in_flight, 0);
-		while ((entry = outbox_collect(f.ob)) != NULL) {
+		while ((entry = outbox_collect(f.ob, 1)) != NULL) {
 			assert_true(entry->dropped);
 			outbox_recycle(f.ob, entry);
 			collected++;

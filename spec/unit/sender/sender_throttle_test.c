@@ -137,7 +137,7 @@ static void test_joined_sender_is_not_stepped(void **state)
 	submit_many(&f, 4);
 	step_at(&f, 0);
 	assert_false(sender_join(f.sender, 0));
-	while ((entry = outbox_collect(f.ob)) != NULL) {
+	while ((entry = outbox_collect(f.ob, 1)) != NULL) {
 		outbox_recycle(f.ob, entry);
 	}
 	f.protocol->silent = false;

@@ -23,9 +23,9 @@ static void test_create_posts_and_count_patches(void **state)
 	http_server_check_saw(&f.server, 0, "\r\nAuthorization: Bearer secret\r\n");
 	http_server_check_saw(&f.server, 0, "\r\n\r\n{\"name\":\"n1\",\"count\":1}");
 	http_server_check_not_saw(&f.server, 0, "Expect");
-	entry = outbox_collect(f.ob);
-	assert_string_equal(entry->name, "stored");
-	assert_string_equal(entry->resource_version, "7");
+	entry = outbox_collect(f.ob, 1);
+	assert_string_equal(entry_name(entry), "stored");
+	assert_string_equal(entry_resource_version(entry), "7");
 	outbox_recycle(f.ob, entry);
 	fake_write_submit(f.ob, 1, 2);
 	kubernetes_fixture_exchange(&f, 0);

@@ -19,7 +19,7 @@ static void check_collected(struct otlp_fixture *f, bool dropped, const unsigned
 	struct entry *entry;
 
 	for (; *ids != 0; ids++) {
-		entry = outbox_collect(f->ob);
+		entry = outbox_collect(f->ob, 1);
 		assert_non_null(entry);
 		assert_int_equal(entry->id, *ids);
 		assert_int_equal(entry->dropped, dropped);

@@ -47,7 +47,7 @@ static struct write_draft draft_of(const evrec_fields *event, int32_t count)
 static void *make(const evrec_fields *event, int32_t count)
 {
 	const struct write_draft draft = draft_of(event, count);
-	void *item = write_ops.make(&draft);
+	void *item = write_new(&draft);
 
 	assert_non_null(item);
 	return item;
@@ -94,7 +94,7 @@ static void test_first_write_in_the_new_style_has_an_event_time_alone(void **sta
 	      "\"reason\":\"BackOff\",\"message\":\"first\",\"type\":\"Warning\"," EVENT_TIME ","
 	      "\"action\":\"Restarting\",\"reportingComponent\":\"kubelet\","
 	      "\"reportingInstance\":\"kubelet-node-1\"}");
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* An event whose patch was answered by 404 is created with all that its series has counted. */
@@ -118,7 +118,7 @@ static void test_create_of_a_series_has_the_series(void **state)
 	      "\"reason\":\"BackOff\",\"message\":\"first\",\"type\":\"Warning\"," EVENT_TIME "," SERIES_OF_2 ","
 	      "\"action\":\"Restarting\",\"reportingComponent\":\"kubelet\","
 	      "\"reportingInstance\":\"kubelet-node-1\"}");
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* A series that an earlier process began keeps its own event time. */
@@ -131,7 +131,7 @@ static void test_event_time_of_the_event_wins(void **state)
 	event.event_time = T0 - 60 * EVREC_SECOND;
 	item = make(&event, 2);
 	assert_int_equal(write_fields(item, BODY_WHOLE).event_time, T0 - 60 * EVREC_SECOND);
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* The patch is the series, in either API; an API server is told no state. */
@@ -145,7 +145,7 @@ static void test_patch_in_the_new_style_is_the_series(void **state)
 	check_patch(item, READER_ANY,
 	            "{\"series\":{\"count\":2,\"lastObservedTime\":\"2023-11-14T22:13:21.123456Z\","
 	            "\"state\":\"Ongoing\"}}");
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* Whoever reads lines or calls gets the event in the new style too, with its state. */
@@ -153,21 +153,65 @@ static void test_event_of_a_write_has_the_series(void **state)
 {
 	evrec_fields event = sample();
 	void *item = make(&event, 2);
-	evrec_event *whole = write_event(item, BODY_WHOLE);
-	const evrec_fields *fields = evrec_event_fields(whole);
+	evrec_event view;
+	const evrec_fields *fields = evrec_event_fields(&view);
 
 	(void)state;
+	write_view(item, BODY_WHOLE, &view);
 	assert_int_equal(fields->series_count, 2);
 	assert_str(fields->series_state, "Ongoing");
 	assert_int_equal(fields->count, 0);
-	evrec_event_release(whole);
-	write_ops.free(item);
+	write_free(item);
 	item = make(&event, 1);
-	whole = write_event(item, BODY_WHOLE);
-	assert_int_equal(evrec_event_fields(whole)->event_time, T0 + 123456789);
-	assert_int_equal(evrec_event_fields(whole)->count, 0);
-	evrec_event_release(whole);
-	write_ops.free(item);
+	write_view(item, BODY_WHOLE, &view);
+	assert_int_equal(fields->event_time, T0 + 123456789);
+	assert_int_equal(fields->count, 0);
+	write_free(item);
+}
+
+static void check_copy(const void *item, enum body body, int32_t count, const char *note)
+{
+	const evrec_fields fields = write_fields(item, body);
+	evrec_event view, *copy;
+	char *json, *expected;
+
+	write_view(item, body, &view);
+	copy = evrec_event_copy(mem_alloc(evrec_event_size(&view)), &view);
+	assert_int_equal(evrec_event_fields(copy)->count, count);
+	assert_true(str_eq(evrec_event_fields(copy)->note, str_from(note)));
+	view.fields = fields;
+	json = evrec_event_json(copy, EVREC_CORE_V1, NULL);
+	expected = evrec_event_json(&view, EVREC_CORE_V1, NULL);
+	assert_string_equal(json, expected);
+	evrec_free(json);
+	evrec_free(expected);
+	mem_free(copy);
+}
+
+/* A copy of a write's event is that of its packed bytes, as long as these have all strings. */
+static void test_event_of_a_write_is_copied_with_what_has_changed(void **state)
+{
+	evrec_fields event = sample();
+	struct write_draft draft = draft_of(&event, 1);
+	void *item;
+
+	(void)state;
+	event.resource_version = EVREC_STR("17");
+	draft.new_style = false;
+	item = write_new(&draft);
+	check_copy(item, BODY_WHOLE, 1, "first");
+	check_copy(item, BODY_CREATE, 1, "first"); /* which has no resource version */
+	draft.count = 7;
+	assert_true(write_ops.fold(item, &draft));
+	check_copy(item, BODY_WHOLE, 7, "first");
+	draft.note = EVREC_STR("another");
+	draft.note_changes = true;
+	assert_true(write_ops.fold(item, &draft));
+	check_copy(item, BODY_WHOLE, 7, "another");
+	write_free(item);
+	item = make(&event, 3);
+	check_copy(item, BODY_WHOLE, 0, "first");
+	write_free(item);
 }
 
 /* An API server takes the old style in core/v1 alone; everyone else gets the API that is asked for. */
@@ -180,7 +224,7 @@ static void test_old_style_goes_to_a_server_in_core_v1(void **state)
 
 	(void)state;
 	draft.new_style = false;
-	item = write_ops.make(&draft);
+	item = write_new(&draft);
 	assert_true(write_encode(item, BODY_CREATE, EVREC_EVENTS_V1, READER_SERVER, &encoded));
 	assert_int_equal(encoded.api, EVREC_CORE_V1);
 	unit_check_contains(encoded.body, "\"apiVersion\":\"v1\"");
@@ -193,8 +237,8 @@ static void test_old_style_goes_to_a_server_in_core_v1(void **state)
 	assert_true(write_encode(new_style, BODY_CREATE, EVREC_EVENTS_V1, READER_SERVER, &encoded));
 	assert_int_equal(encoded.api, EVREC_EVENTS_V1);
 	encoded_free(&encoded);
-	write_ops.free(new_style);
-	write_ops.free(item);
+	write_free(new_style);
+	write_free(item);
 }
 
 /* ---- what changes it ---- */
@@ -219,12 +263,12 @@ static void test_write_whose_time_came_says_finished(void **state)
 	assert_str(write_fields(item, BODY_WHOLE).series_state, "Ongoing");
 	write_ops.on_time(item);
 	assert_str(write_fields(item, BODY_WHOLE).series_state, "Ongoing");
-	write_ops.free(item);
+	write_free(item);
 	draft.finishes = true;
-	item = write_ops.make(&draft);
+	item = write_new(&draft);
 	write_ops.on_time(item);
 	assert_str(write_fields(item, BODY_WHOLE).series_state, "Finished");
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* The count is that of all processes. */
@@ -236,7 +280,7 @@ static void test_base_is_added_to_the_count(void **state)
 
 	(void)state;
 	draft.base = 5;
-	item = write_ops.make(&draft);
+	item = write_new(&draft);
 	assert_int_equal(write_fields(item, BODY_WHOLE).series_count, 6);
 	draft = draft_of(&event, 2);
 	assert_true(write_ops.fold(item, &draft));
@@ -248,8 +292,8 @@ static void test_base_is_added_to_the_count(void **state)
 	assert_int_equal(write_fields(item, BODY_WHOLE).series_count, INT32_MAX);
 	copy = write_ops.copy(item);
 	assert_int_equal(write_fields(copy, BODY_WHOLE).series_count, INT32_MAX);
-	write_ops.free(copy);
-	write_ops.free(item);
+	write_free(copy);
+	write_free(item);
 }
 
 /* A series has the note of its last event, also if that is empty. */
@@ -258,7 +302,6 @@ static void test_last_note_is_kept(void **state)
 	evrec_fields event = sample();
 	struct write_draft draft = draft_of(&event, 2);
 	void *item = make(&event, 1), *copy;
-	evrec_event *whole;
 
 	(void)state;
 	draft.note = EVREC_STR("the second");
@@ -271,11 +314,8 @@ static void test_last_note_is_kept(void **state)
 	copy = write_ops.copy(item);
 	assert_non_null(copy);
 	assert_int_equal(write_fields(copy, BODY_CREATE).note.len, 0);
-	whole = write_event(copy, BODY_WHOLE);
-	assert_int_equal(evrec_event_fields(whole)->note.len, 0);
-	evrec_event_release(whole);
-	write_ops.free(copy);
-	write_ops.free(item);
+	write_free(copy);
+	write_free(item);
 }
 
 /* The follow-up's count replaces the count of its entry; the event stays the entry's. */
@@ -290,7 +330,7 @@ static void test_follow_up_is_merged(void **state)
 	write_ops.set_base(item, 5);
 	other.note = EVREC_STR("later");
 	draft.finishes = true;
-	next = write_ops.make(&draft);
+	next = write_new(&draft);
 	assert_true(write_ops.merge(item, next));
 	merged = write_fields(item, BODY_WHOLE);
 	assert_int_equal(merged.series_count, 9);
@@ -305,8 +345,8 @@ static void test_follow_up_is_merged(void **state)
 	write_ops.on_time(next);
 	assert_true(write_ops.merge(item, next));
 	assert_str(write_fields(item, BODY_WHOLE).series_state, "Finished");
-	write_ops.free(next);
-	write_ops.free(item);
+	write_free(next);
+	write_free(item);
 }
 
 static void test_copy_is_a_write_of_its_own(void **state)
@@ -319,18 +359,18 @@ static void test_copy_is_a_write_of_its_own(void **state)
 	(void)state;
 	draft.finishes = true;
 	draft.base = 4;
-	item = write_ops.make(&draft);
+	item = write_new(&draft);
 	write_ops.set_name(item, "renamed");
 	copy = write_ops.copy(item);
 	draft = draft_of(&event, 9);
 	assert_true(write_ops.fold(item, &draft));
-	write_ops.free(item);
+	write_free(item);
 	write_ops.on_time(copy);
 	fields = write_fields(copy, BODY_WHOLE);
 	assert_str(fields.name, "renamed");
 	assert_int_equal(fields.series_count, 7);
 	assert_str(fields.series_state, "Finished");
-	write_ops.free(copy);
+	write_free(copy);
 }
 
 /* ---- the spool ---- */
@@ -344,7 +384,7 @@ static void *through_spool(void *item, bool *important)
 	again = write_codec.parse(buf_str(&out), important);
 	assert_non_null(again);
 	buf_free(&out);
-	write_ops.free(item);
+	write_free(item);
 	return again;
 }
 
@@ -383,18 +423,18 @@ static void test_spool_keeps_the_new_style(void **state)
 		check_same(item, before.body, count == 1 ? NULL : patch.body);
 		encoded_free(&before);
 		encoded_free(&patch);
-		write_ops.free(item);
+		write_free(item);
 	}
 	item = through_spool(make(&event, 1), &important);
 	draft = draft_of(&event, 2);
 	assert_true(write_ops.fold(item, &draft));
 	check_patch(item, READER_SERVER, "{" SERIES_OF_2 "}");
-	write_ops.free(item);
+	write_free(item);
 	item = through_spool(make(&event, 1), &important);
 	write_ops.set_base(item, 1);
 	assert_int_equal(write_fields(item, BODY_WHOLE).series_count, 2);
 	assert_int_equal(write_fields(item, BODY_WHOLE).series_last, T0 + 123456000);
-	write_ops.free(item);
+	write_free(item);
 }
 
 /* An event with an event time and a count is not in the new style, nor is one without an event time. */
@@ -409,12 +449,12 @@ static void test_spool_keeps_the_old_style(void **state)
 	for (int i = 0; i < 2; i++) {
 		event.event_time = i == 0 ? EVREC_UNSET : T0;
 		draft.new_style = false;
-		item = write_ops.make(&draft);
+		item = write_new(&draft);
 		assert_true(write_ops.fold(item, &draft));
 		item = through_spool(item, &important);
 		check_patch(item, READER_SERVER,
 		            "{\"count\":3,\"lastTimestamp\":\"2023-11-14T22:13:22Z\",\"message\":\"first\"}");
-		write_ops.free(item);
+		write_free(item);
 	}
 }
 
@@ -426,31 +466,27 @@ static void scenario(void)
 	struct write_draft draft = draft_of(&event, 2);
 	struct encoded encoded;
 	struct buf out = { 0 };
-	evrec_event *whole;
 	void *item, *copy;
 	bool important;
 
 	alloc_failure_arm();
 	draft.note = EVREC_STR("a longer note");
 	draft.note_changes = true;
-	item = write_ops.make(&draft);
+	item = write_new(&draft);
 	alloc_failure_check(item != NULL);
 	if (item != NULL) {
 		alloc_failure_check(write_ops.fold(item, &draft));
 		copy = write_ops.copy(item);
 		alloc_failure_check(copy != NULL);
-		write_ops.free(copy);
+		write_free(copy);
 		alloc_failure_check(write_encode(item, BODY_PATCH, EVREC_EVENTS_V1, READER_SERVER, &encoded));
 		encoded_free(&encoded);
-		whole = write_event(item, BODY_WHOLE);
-		alloc_failure_check(whole != NULL);
-		evrec_event_release(whole);
 		alloc_failure_check(write_codec.serialize(item, &out));
-		write_ops.free(item);
+		write_free(item);
 	}
 	item = write_codec.parse(buf_str(&out), &important);
 	alloc_failure_check(item != NULL || out.failed || out.len == 0);
-	write_ops.free(item);
+	write_free(item);
 	buf_free(&out);
 	alloc_failure_disarm();
 }
@@ -469,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_event_time_of_the_event_wins),
 		cmocka_unit_test(test_patch_in_the_new_style_is_the_series),
 		cmocka_unit_test(test_event_of_a_write_has_the_series),
+		cmocka_unit_test(test_event_of_a_write_is_copied_with_what_has_changed),
 		cmocka_unit_test(test_old_style_goes_to_a_server_in_core_v1),
 		cmocka_unit_test(test_write_whose_time_came_says_finished),
 		cmocka_unit_test(test_base_is_added_to_the_count),

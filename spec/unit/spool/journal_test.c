@@ -325,7 +325,8 @@ static void test_an_event_is_the_same_again(void **state)
 	const evrec_pair labels[] = { { EVREC_STR("app"), EVREC_STR("web") }, { EVREC_STR("empty"), EVREC_STR("") } };
 	struct spool_changes changes, later = { .last = 7 * EVREC_SECOND, .count = 9 };
 	evrec_fields event, other;
-	struct write_draft draft = { .get_event = get_event, .source = &event }, next = draft;
+	struct write_draft draft = { .last = 5 * EVREC_SECOND, .count = 1, .get_event = get_event, .source = &event };
+	struct write_draft next = draft;
 	struct buf packed = { 0 }, text = { 0 };
 	void *item, *follow_up, *again;
 
@@ -340,8 +341,8 @@ static void test_an_event_is_the_same_again(void **state)
 	other = event;
 	other.note = EVREC_STR("a later note");
 	next.source = &other;
-	item = write_ops.make(&draft);
-	follow_up = write_ops.make(&next);
+	item = write_new(&draft);
+	follow_up = write_new(&next);
 	write_ops.set_name(item, "web.2");
 	write_codec.get_changes(item, follow_up, &changes);
 	assert_int_equal(changes.count, 1);
@@ -360,8 +361,8 @@ static void test_an_event_is_the_same_again(void **state)
 		assert_null(part);
 	}
 	write_codec.free(again);
-	write_ops.free(follow_up);
-	write_ops.free(item);
+	write_free(follow_up);
+	write_free(item);
 	buf_free(&packed);
 	buf_free(&text);
 }

@@ -298,7 +298,7 @@ static void collect(struct sink *sink)
 {
 	struct entry *entry;
 
-	while ((entry = outbox_collect(sink->ob)) != NULL) {
+	while ((entry = outbox_collect(sink->ob, 1)) != NULL) {
 		assert_false(entry->dropped);
 		outbox_recycle(sink->ob, entry);
 	}

@@ -46,7 +46,7 @@ static void check_no_warning_dropped(struct sender_fixture *f, uint64_t dropped)
 	struct entry *entry;
 	uint64_t n = 0;
 
-	while ((entry = outbox_collect(f->ob)) != NULL) {
+	while ((entry = outbox_collect(f->ob, 1)) != NULL) {
 		assert_true(entry->dropped && !entry->important);
 		assert_int_equal(entry->cause, EVREC_CAUSE_CLOSED);
 		outbox_recycle(f->ob, entry);
@@ -155,7 +155,7 @@ static void test_large_event_does_not_stop_smaller_ones(void **state)
 	limit_files(RLIM_INFINITY);
 	spool_fixture_check_message(&f, "the spool could not keep all events: ");
 	assert_int_equal(sender_fixture_stats(&f).spooled, 48);
-	while ((entry = outbox_collect(f.ob)) != NULL) {
+	while ((entry = outbox_collect(f.ob, 1)) != NULL) {
 		assert_true(entry->id == 1 || entry->id == 20);
 		outbox_recycle(f.ob, entry);
 	}

@@ -25,7 +25,7 @@ static void end_life(struct sender_fixture *f, uint64_t spooled)
 	(void)sender_join(f->sender, 0);
 	assert_int_equal(sender_fixture_stats(f).spooled, spooled);
 	assert_int_equal(sender_fixture_stats(f).dropped[EVREC_CAUSE_CLOSED], 0);
-	while ((entry = outbox_collect(f->ob)) != NULL) {
+	while ((entry = outbox_collect(f->ob, 1)) != NULL) {
 		outbox_recycle(f->ob, entry);
 	}
 	sender_release(f->sender);
@@ -60,7 +60,7 @@ static struct outbox_stats step_at(struct sender_fixture *f, int64_t now)
 /* The next entry to collect is "n<id>", dropped for `cause`. */
 static void check_lost(struct sender_fixture *f, unsigned id, enum evrec_cause cause)
 {
-	struct entry *entry = outbox_collect(f->ob);
+	struct entry *entry = outbox_collect(f->ob, 1);
 	char name[16];
 
 	(void)snprintf(name, sizeof(name), "n%u", id);
@@ -292,7 +292,7 @@ static void check_restored_in_turns(const char *path, const evrec_limits *limits
 		stats = step_at(&f, T0 + rounds * S);
 		assert_true(stats.writes <= limits->max_pending);
 		assert_true(stats.bytes <= bytes);
-		while ((entry = outbox_collect(f.ob)) != NULL) {
+		while ((entry = outbox_collect(f.ob, 1)) != NULL) {
 			assert_false(entry->dropped);
 			outbox_recycle(f.ob, entry);
 		}

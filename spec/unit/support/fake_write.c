@@ -4,15 +4,26 @@
 
 struct fake_writes fake_writes;
 
-void *fake_write_make(const void *draft)
+static void *make(const void *draft, outbox_room_func *room, void *ctx)
 {
-	struct fake_write *item = fake_writes.no_memory ? NULL : mem_alloc(sizeof(*item));
+	struct fake_write *item = fake_writes.no_memory ? NULL : room(ctx, sizeof(*item));
 
 	if (item != NULL) {
 		memcpy(item, draft, sizeof(*item));
 		__atomic_add_fetch(&fake_writes.alive, 1, __ATOMIC_RELAXED);
 	}
 	return item;
+}
+
+static void *room_on_heap(void *ctx, size_t size)
+{
+	(void)ctx;
+	return mem_alloc(size);
+}
+
+void *fake_write_make(const void *draft)
+{
+	return make(draft, room_on_heap, NULL);
 }
 
 static bool fake_write_fold(void *item, const void *draft)
@@ -75,14 +86,21 @@ static evrec_str fake_write_namespace(const void *item)
 	return slash == NULL ? EVREC_STR("shop") : (evrec_str){ it->name, (size_t)(slash - it->name) };
 }
 
+static void fake_write_fini(void *item)
+{
+	(void)item;
+	__atomic_sub_fetch(&fake_writes.alive, 1, __ATOMIC_RELAXED);
+}
+
 static void fake_write_free(void *item)
 {
-	__atomic_sub_fetch(&fake_writes.alive, 1, __ATOMIC_RELAXED);
+	fake_write_fini(item);
 	mem_free(item);
 }
 
 const struct outbox_ops fake_write_ops = {
-	.make = fake_write_make,
+	.make = make,
+	.fini = fake_write_fini,
 	.copy = fake_write_make,
 	.fold = fake_write_fold,
 	.merge = fake_write_merge,

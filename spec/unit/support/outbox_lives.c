@@ -129,7 +129,7 @@ static void collect_spooled(struct outbox_world *w)
 	struct outbox_stats stats;
 	struct entry *entry;
 
-	while ((entry = outbox_collect(w->ob)) != NULL) {
+	while ((entry = outbox_collect(w->ob, 1)) != NULL) {
 		world_collected(w, entry);
 		outbox_recycle(w->ob, entry);
 	}

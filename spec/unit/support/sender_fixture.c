@@ -67,7 +67,7 @@ void sender_fixture_wait_empty(struct sender_fixture *f)
 	struct entry *entry;
 
 	while (!outbox_wait(f->ob, deadline)) {
-		while ((entry = outbox_collect(f->ob)) != NULL) {
+		while ((entry = outbox_collect(f->ob, 1)) != NULL) {
 			outbox_recycle(f->ob, entry);
 		}
 		assert_true(unit_mono() < deadline);

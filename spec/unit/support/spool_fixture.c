@@ -14,7 +14,7 @@ void spool_fixture_release(struct sender_fixture *f, uint64_t spooled, uint64_t 
 	assert_int_equal(stats.spooled, spooled);
 	assert_int_equal(stats.dropped[EVREC_CAUSE_CLOSED], closed);
 	assert_int_equal(stats.pending + stats.in_flight, 0);
-	while ((entry = outbox_collect(f->ob)) != NULL) {
+	while ((entry = outbox_collect(f->ob, 1)) != NULL) {
 		outbox_recycle(f->ob, entry);
 	}
 	sender_release(f->sender);
@@ -66,7 +66,7 @@ void spool_fixture_drain(struct sender_fixture *f)
 		if (sender_needs_step(f->sender)) {
 			sender_step(f->sender);
 		}
-		while ((entry = outbox_collect(f->ob)) != NULL) {
+		while ((entry = outbox_collect(f->ob, 1)) != NULL) {
 			assert_false(entry->dropped);
 			outbox_recycle(f->ob, entry);
 		}
