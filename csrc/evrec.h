@@ -710,18 +710,21 @@ typedef struct evrec_broadcaster_options {
 	 * owner is killed, the next owner may count again what the last one had not acknowledged. An occurrence that is in
 	 * the owner's spool is acknowledged: its worker forgets it. If all name one state_file, the next owner takes names,
 	 * counts and tokens from there, also after a crash, or if nobody was left; a sink with a spool and no state_file
-	 * has a state file in the folder of the spool. on_drop is called where the event was recorded.
-	 * evrec_explanation_new asks the owner. A broadcaster without a
-	 * name has that of the share. No sink of evrec_sink_new, and no message_func.
+	 * has a state file in the folder of the spool. on_drop is called where the event was recorded; errors of the owner's
+	 * sinks are told to each process whose events it has just then. A process that ends by evrec_broadcaster_shutdown
+	 * leaves to the owner what that has received: it counts as `forwarded`, and the result is EVREC_ETIMEOUT.
+	 * evrec_explanation_new asks the owner. A broadcaster without a name has that of the share. No sink of
+	 * evrec_sink_new, and no message_func.
 	 *
-	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that differs gets
-	 * "share_refused" and the option, and its events wait until the owner ends; if the process or the broadcaster ends
-	 * first, it writes them itself, without the state_file. Only processes of this user, of root and of `share_users` are
-	 * talked to: on_error of the process that refuses, and of a worker that is refused, gets "share_refused" with the user
-	 * that is not listed, once, and the worker's events wait. A process of root that is to hand over to an owner of another user has to list that. If a worker's
-	 * events wait and the owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the
-	 * owner's process; and "share_answers", once it answers or another process is the owner. Nobody takes its place
-	 * before that.
+	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that
+	 * differs gets "share_refused" and the option, and its events wait until the owner ends; if the process or the
+	 * broadcaster ends first, it writes them itself, without the state_file. Only processes of this user, of root
+	 * and of `share_users` are talked to: on_error of the process that refuses, and of a worker that is refused,
+	 * gets "share_refused" with the user that is not listed, once, and the worker's events wait. A process of root
+	 * that is to hand over to an owner of another user has to list that user. If a worker's events wait and the
+	 * owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the owner's
+	 * process; and "share_answers", once it answers or another process is the owner. Nobody takes its place before
+	 * that.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
@@ -766,8 +769,8 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
  * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
  * thread, or, if it has none, by the polls of other broadcasters and at exit(). Writes to a sink that evrec_sink_new
- * made are dropped. The owner of a `share` hands over within the same time. Watches and recorders that are still held stay valid: a recorder refuses with EVREC_ECLOSED, a
- * watch gets no event. NULL is fine. Not from a callback.
+ * made are dropped. The owner of a `share` hands over within the same time. Watches and recorders that are still held
+ * stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 

@@ -132,6 +132,7 @@ static void on_limited(void *ctx, const evrec_fields *event)
 static void on_error(void *ctx, const char *message, const char *name, const char *sink)
 {
 	hub_tell_error(ctx, message, name, sink);
+	sharing_report(ctx, message, name, sink);
 }
 
 static void hub_free(struct hub *hub)

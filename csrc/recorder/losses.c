@@ -1,6 +1,7 @@
 /* The results of a flush: what waits, and what was lost since the last one, as a code and a sentence. */
 #include "outbox/causes.h"
 #include "recorder/broadcaster.h"
+#include "recorder/sharing.h"
 
 #include <inttypes.h>
 
@@ -63,6 +64,8 @@ static void put_sentence(const evrec_broadcaster *b, const struct losses *lost, 
 	}
 	(void)put_number(line, waiting, "event still waits", "events still wait");
 	(void)put_number(line, lost->spooled, "event waits in the spool", "events wait in the spool");
+	(void)put_number(line, sharing_left_to_owner(b->hub), "event waits in the process that writes for all",
+	                 "events wait in the process that writes for all");
 	if (line->len == 0) {
 		line_printf(line, "the spool was not read in time");
 	}
@@ -88,7 +91,7 @@ int broadcaster_sum_up(evrec_broadcaster *b, int code, evrec_error *err)
 	b->flushed = now;
 	if (code == 0 && (lost.invalid != 0 || causes_sum(lost.dropped, NULL) != 0)) {
 		code = EVREC_ELOST;
-	} else if (code == 0 && lost.spooled != 0) {
+	} else if (code == 0 && (lost.spooled != 0 || sharing_left_to_owner(hub) != 0)) {
 		code = EVREC_ETIMEOUT;
 	}
 	if (code != 0) {

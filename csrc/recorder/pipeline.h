@@ -152,8 +152,12 @@ bool pipeline_is_over(const struct pipeline *pipeline);
  */
 bool pipeline_keep_state_in_spool(struct pipeline *pipeline, uint64_t of);
 
+/* In a forked child, lets go of what is the parent's. With the lock. False: no memory. */
+bool pipeline_renew_if_forked(struct pipeline *pipeline);
+
 /*
- * Does what pipeline_open_state waits for the disk for. By one thread at a time, without the lock; the pipeline stays meanwhile.
+ * Does what pipeline_open_state waits for the disk for, after pipeline_renew_if_forked. By one thread at a time, without the
+ * lock; the pipeline stays meanwhile.
  */
 void pipeline_open_state_ahead(struct pipeline *pipeline);
 /*

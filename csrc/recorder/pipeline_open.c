@@ -166,3 +166,8 @@ void pipeline_renew(struct pipeline *pipeline)
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));
 	(void)open_parts(pipeline, NULL);
 }
+
+bool pipeline_renew_if_forked(struct pipeline *pipeline)
+{
+	return pipeline_ready(pipeline);
+}

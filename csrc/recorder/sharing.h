@@ -32,6 +32,8 @@ void sharing_add_sink(struct hub *hub);
 bool sharing_forward(struct hub *hub, const evrec_fields *event);
 /* Whether the pipelines are to be driven: this process is the owner, or there is nothing to share. */
 bool sharing_owns(const struct hub *hub);
+/* An owner had an error with a sink: the processes whose events it has hear of it. Names are those of hub_tell_error. */
+void sharing_report(const struct hub *hub, const char *message, const char *name, const char *sink);
 /* The last handle was closed. */
 void sharing_close(const struct hub *hub);
 /* evrec_broadcaster_may_own. */
@@ -55,6 +57,8 @@ bool sharing_is_settled(struct hub *hub);
 bool sharing_is_over(struct hub *hub);
 /* This process, or the broadcaster, is about to end: if the owner refuses it, it writes its events itself. */
 void sharing_leave(struct hub *hub);
+/* After sharing_end: occurrences that the owner has received, and will write. */
+uint64_t sharing_left_to_owner(const struct hub *hub);
 /* How long the next poll may be put off, as evrec_broadcaster_poll_delay. */
 int64_t sharing_poll_delay(struct hub *hub);
 /*

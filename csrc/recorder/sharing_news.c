@@ -1,3 +1,5 @@
+#include "base/utf8.h"
+#include "outbox/outbox.h"
 #include "recorder/explanation.h"
 #include "recorder/sharing_inner.h"
 
@@ -106,7 +108,16 @@ static void on_record(void *ctx, const struct share_event *e)
 /* An owner that ends has not written it: the worker, which has it still, hands it to the next owner. */
 static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled *s)
 {
-	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops);
+	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops) &&
+	       share_has_source(sh->share, s->receipt.source);
+}
+
+/* The process that has recorded it is gone, and tells nothing. */
+static void tell_for_source(struct hub *hub, const struct pipeline_settled *s)
+{
+	if (s->as == SETTLED_DROPPED && !share_has_source(hub->sharing->share, s->receipt.source)) {
+		hub_tell_drop(hub, NULL, evrec_cause_name(s->cause), s->n);
+	}
 }
 
 /* ---- which counts the next owner is not to be told of again ---- */
@@ -191,6 +202,7 @@ void sharing_settled(void *ctx, const struct pipeline *pipeline, const struct pi
 				hub->sharing->left[watch->number - 1] += s->n;
 				return;
 			}
+			tell_for_source(hub, s);
 			share_settled(hub->sharing->share, s->receipt.source, s->receipt.node, watch->number - 1,
 			              s->as == SETTLED_DROPPED ? (unsigned)s->cause : ends[s->as], s->n);
 			note_settled(hub->sharing, watch->number - 1, s);
@@ -236,6 +248,42 @@ static void on_error(void *ctx, const char *message, const char *name)
 	hub_unlock(hub);
 }
 
+/* The kind of an error, which is static; those of sinks alone come from an owner. */
+static const char *kind_of(evrec_str problem)
+{
+	static const char *const kinds[] = { "transport", "throttled", "unauthorized", "forbidden",
+		                             "not_found", "conflict",  "rejected",     "unfit",
+		                             "spool",     "state",     "memory",       "warning" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (str_eq(problem, str_from(kinds[i]))) {
+			return kinds[i];
+		}
+	}
+	return "server";
+}
+
+static void on_trouble(void *ctx, evrec_str text, evrec_str problem, evrec_str sink_name)
+{
+	struct hub *hub = ctx;
+	char message[sizeof(((struct outbox_message *)0)->message)], sink[EVREC_SINK_NAME_SIZE];
+
+	utf8_copy(message, sizeof(message), text);
+	utf8_copy(sink, sizeof(sink), sink_name);
+	hub_lock(hub);
+	hub_tell_error(hub, message, kind_of(problem), sink);
+	hub_unlock(hub);
+}
+
+void sharing_report(const struct hub *hub, const char *message, const char *name, const char *sink)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (sh != NULL && sh->share != NULL && sink != NULL && strcmp(name, "thread") != 0) {
+		share_report(sh->share, str_from(name), str_from(sink), str_from(message));
+	}
+}
+
 static void on_explain(void *ctx, const evrec_reference *object, struct buf *out)
 {
 	explanation_write(ctx, object, out);
@@ -247,6 +295,7 @@ const struct share_ops sharing_ops = {
 	.begin = sharing_begin_owner,
 	.lost = on_lost,
 	.error = on_error,
+	.trouble = on_trouble,
 	.save_state = sharing_save_state,
 	.load_state = sharing_load_state,
 	.explain = on_explain,

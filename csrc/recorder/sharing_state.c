@@ -8,7 +8,10 @@ static void on_state_written(void *share)
 	share_wake(share);
 }
 
-/* Calls `func` for each sink without the lock, for it waits for the disk: events are recorded meanwhile. */
+/*
+ * Calls `func` for each sink without the lock, for it waits for the disk: events are recorded meanwhile. In a forked child the
+ * pipeline is renewed before, as renewing forgets the state file that is open.
+ */
 static void each_unlocked(struct hub *hub, void (*func)(struct pipeline *pipeline))
 {
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
@@ -16,6 +19,9 @@ static void each_unlocked(struct hub *hub, void (*func)(struct pipeline *pipelin
 
 		hub_lock(hub);
 		watch = sharing_sink_at(hub, i);
+		if (watch != NULL && !pipeline_renew_if_forked(watch->pipeline)) {
+			watch = NULL;
+		}
 		if (watch != NULL) {
 			watch->pins++;
 		}

@@ -26,6 +26,11 @@ enum evrec_share_role sharing_role(const struct hub *hub)
 	return share_silent_since(share) != 0 ? EVREC_SHARE_SILENT : roles[share_role(share)];
 }
 
+uint64_t sharing_left_to_owner(const struct hub *hub)
+{
+	return hub->sharing == NULL || hub->sharing->share == NULL ? 0 : share_left_to_owner(hub->sharing->share);
+}
+
 void sharing_add_stats(const struct hub *hub, size_t number, evrec_sink_stats *stats)
 {
 	struct ledger_counts counts;

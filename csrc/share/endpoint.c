@@ -3,116 +3,32 @@
 #include "share/endpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define BACKLOG 128
 
-/* Held for a few instructions at a time: fork() waits for it. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct endpoint_copied *all;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void lock(void)
-{
-	(void)pthread_mutex_lock(&mutex);
-}
-
-static void unlock(void)
-{
-	(void)pthread_mutex_unlock(&mutex);
-}
-
-static void after_fork_in_child(void)
-{
-	for (struct endpoint_copied *copied = all; copied != NULL; copied = copied->next) {
-		(void)close(*copied->fd);
-		*copied->fd = -1;
-	}
-	all = NULL;
-	unlock();
-}
-
-static void watch_forks(void)
-{
-	(void)pthread_atfork(lock, unlock, after_fork_in_child);
-}
-
-/* With the lock held, from the making of the descriptor on: no child keeps a copy. */
-static void add(struct endpoint_copied *copied, int *fd)
-{
-	*copied = (struct endpoint_copied){ .fd = fd, .next = all };
-	if (all != NULL) {
-		all->prev = copied;
-	}
-	all = copied;
-}
-
-/* With the lock held. */
-static void take_out(const struct endpoint_copied *copied)
-{
-	if (copied->prev != NULL) {
-		copied->prev->next = copied->next;
-	} else {
-		all = copied->next;
-	}
-	if (copied->next != NULL) {
-		copied->next->prev = copied->prev;
-	}
-}
-
-void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd)
-{
-	lock();
-	take_out(copied);
-	*to_fd = *fd;
-	*fd = -1;
-	add(to, to_fd);
-	unlock();
-}
-
-void endpoint_copied_end(struct endpoint_copied *copied, int *fd)
-{
-	int own;
-
-	lock();
-	own = *fd;
-	if (own >= 0) {
-		take_out(copied);
-		*fd = -1;
-	}
-	unlock();
-	if (own >= 0) {
-		/* A process that evrec does not know of may have a copy: nobody must wait for that. */
-		(void)shutdown(own, SHUT_RDWR);
-		(void)close(own);
-	}
-}
-
 static bool open_socket(struct endpoint_copied *copied, int *fd)
 {
-	(void)pthread_once(&once, watch_forks);
-	lock();
+	endpoint_copied_lock();
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd >= 0) {
-		add(copied, fd);
+		endpoint_copied_add(copied, fd);
 	}
-	unlock();
+	endpoint_copied_unlock();
 	return *fd >= 0;
 }
 
 /* The kernel's accept of a socket that does not block. */
 static bool accept_socket(int listening, struct endpoint_copied *copied, int *fd)
 {
-	lock();
+	endpoint_copied_lock();
 	*fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (*fd >= 0) {
-		add(copied, fd);
+		endpoint_copied_add(copied, fd);
 	}
-	unlock();
+	endpoint_copied_unlock();
 	return *fd >= 0;
 }
 
@@ -328,29 +244,4 @@ bool endpoint_accept(const struct endpoint *e, struct endpoint_copied *copied, i
 	*peer = endpoint_peer_of(*fd);
 	(void)check_peer(e, peer, err);
 	return true;
-}
-
-int endpoint_send(int fd, const char *data, size_t len)
-{
-	const ssize_t sent = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	if (sent >= 0) {
-		return 1;
-	}
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS || errno == ENOMEM ? 0
-	                                                                                                        : -1;
-}
-
-long endpoint_receive(int fd, char *data, size_t size)
-{
-	ssize_t len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
-
-	if (len < 0 && errno == ECONNRESET) {
-		/* The peer closed its socket with unread frames. Linux tells that once, before the frames that the peer had sent. */
-		len = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
-	}
-	if (len < 0) {
-		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
-	}
-	return len == 0 || (size_t)len > size ? -1 : (long)len;
 }

@@ -5,24 +5,18 @@
  * owner has left is replaced.
  *
  * All descriptors are close-on-exec and do not block. A forked child closes its copies, of the bound socket and of
- * connections: so the name is free when the owner ends, and the other side of a connection learns of its end. One thread
- * at a time.
+ * connections. One thread at a time.
  */
 #ifndef EVREC_ENDPOINT_H
 #define EVREC_ENDPOINT_H
 
+#include "share/endpoint_copied.h"
 #include "spool/spool_lock.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #pragma GCC visibility push(hidden)
-
-/* A descriptor of which a forked child closes its copy. */
-struct endpoint_copied {
-	int *fd;
-	struct endpoint_copied *prev, *next; /* all of this process */
-};
 
 struct endpoint {
 	const unsigned
@@ -73,15 +67,19 @@ bool endpoint_accept(const struct endpoint *e, struct endpoint_copied *copied, i
                      evrec_error *err);
 struct endpoint_peer endpoint_peer_of(int fd);
 
-/* Moves a connection to another place; *fd is -1 from then on. */
-void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd);
-/* Ends the connection, for all copies, and sets *fd to -1; does nothing if it is -1. */
-void endpoint_copied_end(struct endpoint_copied *copied, int *fd);
-
 /* A message, whole or not at all. 1: sent. 0: no room at the moment. -1: the connection ended. */
 int endpoint_send(int fd, const char *data, size_t len);
 /* Its length. 0: none waits. -1: the connection ended, or the message is longer than `size`. */
 long endpoint_receive(int fd, char *data, size_t size);
+
+/*
+ * As endpoint_send, and the bound socket goes with the message, so that the name is never free in between. Once it is sent,
+ * endpoint_leave ends its use by this process.
+ */
+int endpoint_give(const struct endpoint *e, int fd, const char *data, size_t len);
+void endpoint_leave(struct endpoint *e);
+/* As endpoint_receive. If the message brings the bound socket, it is in e->fd then, and this process is the one that is asked. */
+long endpoint_take(struct endpoint *e, int fd, char *data, size_t size);
 
 #pragma GCC visibility pop
 

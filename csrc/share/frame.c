@@ -23,16 +23,18 @@ static int broken(evrec_error *err, const char *reason)
 static int read_hello(struct bytes *in, struct frame *f, evrec_error *err)
 {
 	uint32_t magic = 0, version = 0;
+	evrec_str evrec;
 
 	bytes_get(in, &magic, sizeof(magic));
 	bytes_get(in, &version, sizeof(version));
+	evrec = bytes_str(in);
 	if (!in->bad && magic == MAGIC && version != FRAME_VERSION) {
 		return error_set(err, EVREC_EINVALID,
-		                 "the peer has version %u of the protocol, this process version %d", version,
-		                 FRAME_VERSION);
+		                 "the peer is evrec %.*s, with version %u of the protocol, this process " EVREC_VERSION
+		                 ", with version %d",
+		                 (int)(evrec.len < 64 ? evrec.len : 64), evrec.data, version, FRAME_VERSION);
 	}
 	bytes_get(in, f->instance, sizeof(f->instance));
-	f->version = bytes_str(in);
 	f->options_len = (uint32_t)bytes_varint(in);
 	f->options = (evrec_str){ in->at, in->left };
 	for (size_t i = 0; i < f->options_len && !in->bad; i++) {
@@ -88,6 +90,14 @@ static int read_refuse(struct bytes *in, struct frame *f, evrec_error *err)
 	return in->bad || in->left != 0 ? broken(err, "no valid refusal") : 0;
 }
 
+static int read_error(struct bytes *in, struct frame *f, evrec_error *err)
+{
+	f->problem = bytes_str(in);
+	f->sink_name = bytes_str(in);
+	f->text = bytes_str(in);
+	return in->bad || in->left != 0 ? broken(err, "no valid error") : 0;
+}
+
 static int read_state(struct bytes *in, struct frame *f, evrec_error *err)
 {
 	bytes_get(in, &f->sink, sizeof(f->sink));
@@ -117,6 +127,8 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 		return read_hello(in, f, err);
 	case FRAME_REFUSE:
 		return read_refuse(in, f, err);
+	case FRAME_ERROR:
+		return read_error(in, f, err);
 	case FRAME_EVENT:
 		return read_event(in, f, err);
 	case FRAME_MORE:
@@ -133,6 +145,8 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 	case FRAME_BYE:
 	case FRAME_PING:
 	case FRAME_PONG:
+	case FRAME_OFFER:
+	case FRAME_ACCEPT:
 		return in->left == 0 ? 0 : broken(err, "a frame that is too long");
 	}
 	return broken(err, "a frame of an unknown type");
@@ -240,8 +254,8 @@ bool frame_hello(struct buf *out, const unsigned char instance[FRAME_ID_SIZE], c
 
 	(void)frame_begin(out, FRAME_HELLO, 0);
 	buf_put(out, greeting, sizeof(greeting));
-	buf_put(out, instance, FRAME_ID_SIZE);
 	bytes_put_str(out, EVREC_STR(EVREC_VERSION));
+	buf_put(out, instance, FRAME_ID_SIZE);
 	bytes_put_varint(out, n);
 	for (size_t i = 0; i < n; i++) {
 		bytes_put_str(out, options[i].name);
@@ -254,6 +268,15 @@ bool frame_refuse(struct buf *out, evrec_str option, evrec_str text)
 {
 	(void)frame_begin(out, FRAME_REFUSE, 0);
 	bytes_put_str(out, option);
+	bytes_put_str(out, text);
+	return is_whole(out);
+}
+
+bool frame_error(struct buf *out, evrec_str problem, evrec_str sink_name, evrec_str text)
+{
+	(void)frame_begin(out, FRAME_ERROR, 0);
+	bytes_put_str(out, problem);
+	bytes_put_str(out, sink_name);
 	bytes_put_str(out, text);
 	return is_whole(out);
 }

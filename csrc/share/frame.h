@@ -6,7 +6,7 @@
  * checked, and an event is checked as that of a recording call is.
  *
  *   worker -> owner   hello, event, more, flush, ask, ping
- *   owner -> worker   hello or refuse; ack, answer, pong, state, bye
+ *   owner -> worker   hello or refuse; ack, answer, error, pong, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
  * that is longer than a frame is sent in parts, one behind the other. So is an answer (explained.h).
@@ -25,7 +25,7 @@
 #define FRAME_SINKS 8      /* sinks of a shared broadcaster */
 #define FRAME_OPTIONS 1024 /* of a hello */
 #define FRAME_ID_SIZE 16   /* of an instance */
-#define FRAME_VERSION 2    /* changes if an earlier process could not understand a frame */
+#define FRAME_VERSION 3    /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -40,6 +40,9 @@ enum frame_type {
 	FRAME_ANSWER,
 	FRAME_PING,
 	FRAME_PONG,
+	FRAME_ERROR,
+	FRAME_OFFER,
+	FRAME_ACCEPT,
 };
 
 /* Of frame.flags. */
@@ -97,9 +100,10 @@ struct frame {
 	uint32_t question;                     /* ask, answer: its number */
 	evrec_str object;                      /* ask: bytes of explained_put_object */
 	evrec_str records;                     /* more, ack: structs, unaligned */
-	evrec_str option, text;                /* refuse: the option that differs, or empty; for people */
+	evrec_str option;                      /* refuse: the one that differs, or empty */
+	evrec_str text;                        /* refuse, error: for people */
+	evrec_str problem, sink_name;          /* error: its kind, and the sink that had it */
 	unsigned char instance[FRAME_ID_SIZE]; /* hello */
-	evrec_str version;                     /* hello: EVREC_VERSION */
 	uint32_t options_len;                  /* hello */
 	evrec_str options;                     /* hello */
 };
@@ -127,6 +131,7 @@ bool frame_options_equal(const struct frame *hello, const struct frame_option *o
 bool frame_hello(struct buf *out, const unsigned char instance[FRAME_ID_SIZE], const struct frame_option *options,
                  size_t n);
 bool frame_refuse(struct buf *out, evrec_str option, evrec_str text);
+bool frame_error(struct buf *out, evrec_str problem, evrec_str sink_name, evrec_str text);
 /* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. False: it is as it was. */
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,
                  size_t *next);

@@ -361,6 +361,36 @@ bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event 
 	return true;
 }
 
+/* Occurrences of the node that were sent, and have not ended for the sink. */
+static uint32_t sent_to(const struct node *node, size_t sink)
+{
+	return node->left[sink] - (node->unsent - node_resend(node)) - node->resend[sink];
+}
+
+uint64_t ledger_leave_to_owner(struct ledger *l)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < l->slots_len; i++) {
+		struct node *node = l->slots[i].node;
+
+		if (node == NULL || node_left(node) == node->unsent) {
+			continue;
+		}
+		n += node_left(node) - node->unsent;
+		for (size_t sink = 0; sink < l->sinks; sink++) {
+			const uint32_t sent = sent_to(node, sink);
+
+			l->ended[sink].forwarded += sent;
+			node->left[sink] -= sent;
+		}
+		if (node_left(node) == 0) {
+			node_become_idle(l, node);
+		}
+	}
+	return n;
+}
+
 bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item)
 {
 	struct node *node = l->queue.head;

@@ -77,6 +77,11 @@ void ledger_disconnect(struct ledger *l);
  * are valid until the next call. False: there is none, or no memory.
  */
 bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event);
+/*
+ * The owner has received all that was sent, and this process does not wait for the answers: they count as forwarded. Returns
+ * the number of these occurrences, each once.
+ */
+uint64_t ledger_leave_to_owner(struct ledger *l);
 /* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */
 bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item);
 

@@ -6,7 +6,7 @@
 
 #define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
 #define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
-#define AWAIT_MS 10                      /* between two looks for a worker */
+#define SIGN_EACH EVREC_SECOND           /* an owner that ends reads no question, and so says unasked that it lives */
 
 /* ---- becoming the owner ---- */
 
@@ -103,7 +103,7 @@ static void refuse_user(struct share *s, int fd, const struct endpoint_peer *pee
 	}
 }
 
-static void accept_some(struct share *s, int64_t now)
+void owner_accept(struct share *s, int64_t now)
 {
 	struct endpoint_copied copied;
 	struct endpoint_peer peer;
@@ -129,7 +129,7 @@ static void accept_some(struct share *s, int64_t now)
 	}
 }
 
-static void remove_dead(struct share *s)
+void owner_remove_dead(struct share *s)
 {
 	struct peer **at = &s->peers;
 
@@ -162,12 +162,25 @@ static void check_changed(struct share *s)
 	}
 }
 
+/* Signs that it lives, and looks for an heir. */
+static void begin_leaving(struct share *s, int64_t now)
+{
+	const bool signs = s->next_sign <= now;
+
+	s->next_sign = signs ? now + SIGN_EACH : s->next_sign;
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		peer->pinged = peer->pinged || (signs && peer->greeted);
+		owner_offer(peer);
+		(void)peer_send(s, peer);
+	}
+}
+
 void owner_step(struct share *s, int64_t now)
 {
 	size_t work;
 
 	check_changed(s);
-	accept_some(s, now);
+	owner_accept(s, now);
 	/* First: if the process is killed now, what was acknowledged too late is counted twice. */
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
 		(void)peer_send(s, peer);
@@ -177,7 +190,10 @@ void owner_step(struct share *s, int64_t now)
 		peer_receive(s, peer, work > WORK_A_PEER ? work : WORK_A_PEER);
 		(void)peer_send(s, peer);
 	}
-	remove_dead(s);
+	if (atomic_load(&s->leaves)) {
+		begin_leaving(s, now);
+	}
+	owner_remove_dead(s);
 }
 
 void owner_free(struct share *s)
@@ -188,128 +204,4 @@ void owner_free(struct share *s)
 		s->peers = peer->next;
 		peer_free(peer);
 	}
-}
-
-/* ---- the end in order ---- */
-
-static int64_t mono(void)
-{
-	return clock_monotonic(evrec_clock_real());
-}
-
-/* Waits until there is room for a frame. False: the time is up. */
-static bool wait_for_room(const struct peer *peer, int64_t deadline)
-{
-	struct pollfd polled = { .fd = peer->line.fd, .events = POLLOUT };
-	const int64_t left = deadline - mono();
-
-	return left > 0 && poll(&polled, 1, (int)((left + MS - 1) / MS)) > 0;
-}
-
-/* Sends all acknowledgements. */
-static void send_acks(struct share *s, struct peer *peer, int64_t deadline)
-{
-	while (!peer_send(s, peer) && !peer->dead) {
-		peer->dead = !wait_for_room(peer, deadline);
-	}
-}
-
-/* Sends the frame in line.out. */
-static void send_frame(struct peer *peer, int64_t deadline)
-{
-	while (!peer->dead && !line_send(&peer->line, &peer->dead)) {
-		peer->dead = peer->dead || !wait_for_room(peer, deadline);
-	}
-}
-
-static void send_state(struct peer *heir, size_t sink, evrec_str state, int64_t deadline)
-{
-	size_t next = 0;
-
-	while (!heir->dead && next < state.len) {
-		heir->dead = !frame_state(&heir->line.out, (uint32_t)sink, state, next, &next);
-		send_frame(heir, deadline);
-	}
-}
-
-/* False: the peer got none of it, or only a part, and is no heir. */
-static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
-{
-	struct buf state = { 0 };
-
-	for (size_t i = 0; i < s->sinks && !heir->dead; i++) {
-		buf_clear(&state);
-		if (s->state[i].len != 0) {
-			/* The last owner's, which was not taken up yet. */
-			send_state(heir, i, buf_str(&s->state[i]), deadline);
-		} else if (s->ops->save_state(s->ctx, i, &state) && !state.failed && state.len <= FRAME_STATE_MAX) {
-			send_state(heir, i, buf_str(&state), deadline);
-		}
-	}
-	buf_free(&state);
-	return !heir->dead;
-}
-
-/* Greets the processes that have connected. False: there is no worker. */
-static bool greet_all(struct share *s)
-{
-	bool any = false;
-
-	accept_some(s, mono());
-	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		if (!peer->greeted) {
-			peer_receive(s, peer, WORK_A_PEER);
-		}
-		any = any || (peer->greeted && !peer->dead);
-	}
-	return any;
-}
-
-/* The workers of the last owner are about to come. */
-static void await_workers(struct share *s, int64_t deadline)
-{
-	const int64_t last = s->bound_at == INT64_MIN ? INT64_MIN : s->bound_at + HEIR_FIRST;
-	struct pollfd polled = { .fd = s->endpoint.fd, .events = POLLIN };
-
-	while (!greet_all(s) && mono() < last && mono() < deadline) {
-		(void)poll(&polled, 1, AWAIT_MS);
-	}
-}
-
-/* NULL: nobody is left. */
-static struct peer *find_heir(struct share *s, bool closing, int64_t deadline)
-{
-	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		if (!peer->dead && peer->closing == closing && bequeath(s, peer, deadline)) {
-			return peer;
-		}
-	}
-	return NULL;
-}
-
-void owner_end(struct share *s, int64_t timeout)
-{
-	const int64_t deadline = mono() + timeout;
-	struct peer *peer, *heir;
-
-	await_workers(s, deadline);
-	for (peer = s->peers; peer != NULL; peer = peer->next) {
-		peer->dead = peer->dead || !peer->greeted;
-		send_acks(s, peer, deadline);
-	}
-	heir = find_heir(s, false, deadline);
-	if (heir == NULL) {
-		heir = find_heir(s, true, deadline);
-	}
-	/* Not before: another process would be the owner before the heir has the state. */
-	endpoint_close(&s->endpoint);
-	for (peer = s->peers; peer != NULL; peer = peer->next) {
-		peer->dead = peer->dead || !frame_begin(&peer->line.out, FRAME_BYE, peer == heir ? FRAME_HEIR : 0);
-		send_frame(peer, deadline);
-		peer->dead = true;
-	}
-	remove_dead(s);
-	share_lock(s);
-	atomic_store(&s->role, SHARE_UNKNOWN);
-	share_unlock(s);
 }

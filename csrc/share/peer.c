@@ -5,9 +5,6 @@
 
 #include <stdio.h>
 
-/* Acknowledgements that may wait until no more events are read; of those that are held, more. */
-#define ACKS_FULL ((size_t)64 * 1024)
-#define HELD_FULL ((size_t)1024 * 1024)
 #define NODES_MIN 16
 
 struct peer *peer_new(uint64_t number)
@@ -38,104 +35,11 @@ void peer_free(struct peer *peer)
 	}
 	mem_free(peer->nodes);
 	buf_free(&peer->answer.whole);
+	buf_free(&peer->errors);
 	buf_free(&peer->acks);
 	buf_free(&peer->held);
 	buf_free(&peer->rest);
 	mem_free(peer);
-}
-
-/* ---- acknowledgements ---- */
-
-/* Adds to the last record if that is the same but for the number. */
-static void add_ack(struct buf *acks, size_t from, const struct frame_ack *ack)
-{
-	struct frame_ack last;
-
-	if (acks->len >= from + sizeof(last)) {
-		memcpy(&last, acks->data + acks->len - sizeof(last), sizeof(last));
-		if (last.id == ack->id && last.sink == ack->sink && last.end == ack->end &&
-		    last.n <= UINT32_MAX - ack->n) {
-			last.n += ack->n;
-			memcpy(acks->data + acks->len - sizeof(last), &last, sizeof(last));
-			return;
-		}
-	}
-	buf_put(acks, ack, sizeof(*ack));
-}
-
-void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack)
-{
-	if (s->options.holds_acks) {
-		add_ack(&peer->held, peer->marked, ack);
-	} else {
-		add_ack(&peer->acks, 0, ack);
-	}
-	peer->failed = peer->failed || peer->acks.failed || peer->held.failed;
-}
-
-/* Takes the first bytes out of a buffer. */
-static void cut_head(struct buf *b, size_t len)
-{
-	b->len -= len;
-	if (b->len != 0) {
-		memmove(b->data, b->data + len, b->len);
-	}
-}
-
-void peer_release(struct peer *peer)
-{
-	buf_put(&peer->acks, peer->held.data, peer->marked);
-	peer->failed = peer->failed || peer->acks.failed;
-	cut_head(&peer->held, peer->marked);
-	peer->marked = 0;
-}
-
-bool peer_is_full(struct share *s, const struct peer *peer)
-{
-	bool full;
-
-	share_lock(s);
-	full = peer->answer.sends || peer->acks.len > ACKS_FULL || peer->held.len > HELD_FULL;
-	share_unlock(s);
-	return full;
-}
-
-static void make_acks(struct share *s, struct peer *peer)
-{
-	struct buf *out = &peer->line.out;
-	size_t len;
-
-	share_lock(s);
-	len = peer->acks.len;
-	if (len > FRAME_MAX / 2) {
-		len = FRAME_MAX / 2 / sizeof(struct frame_ack) * sizeof(struct frame_ack);
-	}
-	if (len != 0 && frame_begin(out, FRAME_ACK, 0)) {
-		buf_put(out, peer->acks.data, len);
-		if (out->failed) {
-			buf_clear(out);
-		} else {
-			cut_head(&peer->acks, len);
-		}
-	} else if (len == 0 && peer->pinged) {
-		peer->pinged = !frame_begin(out, FRAME_PONG, 0);
-	}
-	peer->dead = peer->dead || peer->failed;
-	share_unlock(s);
-}
-
-bool peer_send(struct share *s, struct peer *peer)
-{
-	while (!peer->dead && line_send(&peer->line, &peer->dead)) {
-		make_acks(s, peer);
-		if (peer->line.out.len == 0) {
-			answer_put(peer);
-		}
-		if (peer->line.out.len == 0) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* ---- what the worker has sent ---- */
@@ -162,6 +66,11 @@ static void record(struct share *s, struct peer *peer, struct frame_times *times
 		.last = times->last,
 	};
 
+	share_lock(s);
+	for (size_t i = 0; i < s->sinks; i++) {
+		peer->waiting += (flags & FRAME_ENDED(i)) == 0 ? n : 0;
+	}
+	share_unlock(s);
 	s->ops->record(s->ctx, &event);
 	peer->work -= n < peer->work ? n : peer->work;
 	times->n -= n;

@@ -330,6 +330,30 @@ bool share_is_settled(struct share *s)
 	return settled;
 }
 
+uint64_t share_left_to_owner(struct share *s)
+{
+	uint64_t n;
+
+	share_lock(s);
+	n = s->left_to_owner;
+	share_unlock(s);
+	return n;
+}
+
+void share_report(struct share *s, evrec_str problem, evrec_str sink_name, evrec_str text)
+{
+	bool any = false;
+
+	share_lock(s);
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		any = peer_report(peer, problem, sink_name, text) || any;
+	}
+	share_unlock(s);
+	if (any) {
+		share_wake(s);
+	}
+}
+
 void share_count(struct share *s, size_t sink, struct ledger_counts *counts)
 {
 	share_lock(s);

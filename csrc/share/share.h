@@ -59,6 +59,8 @@ struct share_ops {
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
 	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
 	void (*error)(void *ctx, const char *message, const char *name);
+	/* A worker: the owner had an error with a sink (share_report). */
+	void (*trouble)(void *ctx, evrec_str text, evrec_str problem, evrec_str sink_name);
 	/* The state of a sink's correlator or series: an owner that ends saves it, and the next one loads it. False: there is none. */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
 	void (*load_state)(void *ctx, size_t sink, evrec_str state);
@@ -126,6 +128,8 @@ enum share_result share_add(struct share *s, const evrec_fields *event, const st
  */
 evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 
+/* An owner had an error with a sink: it is told to each process whose events it has, or had a moment ago. */
+void share_report(struct share *s, evrec_str problem, evrec_str sink_name, evrec_str text);
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
 /* Whether the source of a share_event is connected: else it will record again all that was not acknowledged. */
@@ -159,10 +163,12 @@ bool share_is_settled(struct share *s);
 /*
  * Ends in order, within `timeout` ns, instead of further steps: an owner has written what it could by now, sends
  * acknowledgements, and hands its state to one worker, which is to be the next owner; one that has become the owner just now
- * waits for the workers of the last one. A worker drops what is left, for the cause "closed", and passes on the state if
- * it was made the next owner.
+ * waits for the workers of the last one. A worker leaves what the owner has received to the owner, and drops the rest, for
+ * the cause "closed"; it passes on the state if it was made the next owner.
  */
 void share_end(struct share *s, int64_t timeout);
+/* After share_end: occurrences that the owner has received, and has not acknowledged. */
+uint64_t share_left_to_owner(struct share *s);
 /* Instead, if a step hangs: drops what the ledger has, for the cause "closed". */
 void share_drop_all(struct share *s);
 

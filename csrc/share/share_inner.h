@@ -6,7 +6,9 @@
  *   worker.c      the connection to the owner
  *   silence.c     whether the owner answers
  *   owner.c       the connections of the workers
- *   peer.c        what one worker has sent, and the acknowledgements that it is to get
+ *   owner_end.c   its end, and its heir
+ *   peer.c        what one worker has sent
+ *   peer_acks.c   the acknowledgements that it is to get
  *   ask.c         a worker's question to the owner, and the answer
  *   share_line.c  one connection
  */
@@ -77,6 +79,8 @@ struct peer {
 	uint64_t process; /* of its instance */
 	bool greeted, dead;
 	bool pinged;              /* and it got no answer yet */
+	bool offered, offers;     /* that it may be the heir; the frame is still to be sent */
+	bool accepts;             /* the offer: it lives */
 	bool closing;             /* it is about to end */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
@@ -85,22 +89,28 @@ struct peer {
 	size_t rest_at;  /* bytes of it that are recorded */
 	struct answer answer;
 	/* Under the lock. */
-	struct buf acks; /* records to be sent */
-	struct buf held; /* records that wait for share_release; the first `marked` bytes are in the state */
+	uint64_t waiting;  /* its occurrences in the pipelines, for each sink */
+	struct buf errors; /* frames to be sent, each behind its length */
+	struct buf acks;   /* records to be sent */
+	struct buf held;   /* records that wait for share_release; the first `marked` bytes are in the state */
 	size_t marked;
 	bool failed; /* there was no memory for a record: the worker is to send all again */
 };
 
 /* A worker's connection to its owner. */
 enum link_phase { LINK_NONE, LINK_GREETING, LINK_READY };
+/* The end of a worker, which asks the owner whether it has received all. */
+enum link_leave { LEAVE_NOT, LEAVE_SENDS, LEAVE_ASKED, LEAVE_RECEIVED };
 struct link {
 	enum link_phase phase;
+	enum link_leave leave;
 	struct line_to line;
 	struct buf whole;         /* an event, with its name, that is being sent; empty: none */
 	size_t sent;              /* bytes of it */
 	struct frame_times times; /* of it */
 	uint16_t flags;           /* of it */
 	bool unsure;              /* the last connection did not end in order */
+	bool accepts;             /* the owner's offer is to be answered */
 };
 
 /* Whether the owner answers. Times are those of steps; NEVER: not so. */
@@ -136,6 +146,7 @@ struct share {
 	struct silence silence;
 	_Atomic int64_t silent_since; /* share_silent_since */
 	int64_t next_accept;          /* after the system has refused a connection */
+	int64_t next_sign;            /* of an owner that leaves */
 	unsigned refused_user;        /* the one that was told last; at first the own one */
 	int64_t next_refusal;         /* that may be told */
 	struct peer *peers;
@@ -155,6 +166,7 @@ struct share {
 	size_t sinks;
 	bool changed; /* the options, since the connection was greeted */
 	bool flushes;
+	uint64_t left_to_owner;     /* share_left_to_owner */
 	_Atomic size_t most_events; /* of all limits that were set */
 	bool records_own;           /* an event was taken out of the ledger, and is not recorded yet */
 	struct ask ask;
@@ -184,6 +196,8 @@ void share_forget_state(struct share *s);
 
 /* Tells an error, unless it is the one that was told last. */
 void share_tell(struct share *s, const char *message, const char *name);
+/* s->endpoint is bound from now on. */
+void share_has_bound(struct share *s);
 
 /* ---- connections: share_line.c ---- */
 
@@ -192,6 +206,8 @@ void line_begin(struct line_to *line);
 void line_close(struct line_to *line);
 /* Sends the frame in `out`, if there is one. True: there is none any more. False: no room yet, or *dead. */
 bool line_send(struct line_to *line, bool *dead);
+/* As line_send, and the bound socket goes with the frame. */
+bool line_give(struct line_to *line, const struct endpoint *e, bool *dead);
 /* The next frame, which lies in s->in. 1, 0 if there is none, or -1 with *err: the connection is of no more use. */
 int line_receive(struct share *s, struct line_to *line, struct frame *frame, evrec_error *err);
 
@@ -200,8 +216,11 @@ int line_receive(struct share *s, struct line_to *line, struct frame *frame, evr
 /* s->link.line has a new connection. */
 void worker_begin(struct share *s, int64_t now);
 void worker_end(struct share *s, int64_t next_try);
-/* Instead of further steps: takes what the owner has said until now. */
-void worker_leave(struct share *s);
+/*
+ * Instead of further steps: sends what can be sent until `deadline` (CLOCK_MONOTONIC), leaves to the owner what that has
+ * received, and takes what the owner has said.
+ */
+void worker_leave(struct share *s, int64_t deadline);
 /* Reads and sends what can be at once. */
 void worker_step(struct share *s, int64_t now);
 
@@ -221,8 +240,16 @@ void silence_is_over(struct share *s, int64_t now);
 /* Gives the events of the ledger and the state of the last owner to the pipelines. False: a part has had no memory yet. */
 bool owner_begin(struct share *s);
 void owner_step(struct share *s, int64_t now);
-void owner_end(struct share *s, int64_t timeout);
+/* Accepts connections that wait. */
+void owner_accept(struct share *s, int64_t now);
+void owner_remove_dead(struct share *s);
 void owner_free(struct share *s);
+
+/* ---- owner_end.c ---- */
+
+/* The owner is about to end, and reads no more events: asks the worker, once, whether it lives and may be the heir. */
+void owner_offer(struct peer *peer);
+void owner_end(struct share *s, int64_t timeout);
 
 /* ---- peer.c ---- */
 
@@ -230,11 +257,16 @@ struct peer *peer_new(uint64_t number); /* without a connection; NULL: no memory
 void peer_free(struct peer *peer);
 /* Takes what the worker has sent: frames and occurrences, no more than `work`. */
 void peer_receive(struct share *s, struct peer *peer, size_t work);
+
+/* ---- peer_acks.c ---- */
+
 /* Sends acknowledgements as far as there is room. True: all is sent. */
 bool peer_send(struct share *s, struct peer *peer);
 /* With the lock held. */
 void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack);
 void peer_release(struct peer *peer);
+/* With the lock held: the frame of an error is to be sent, if the peer has to do with it. True: it is. */
+bool peer_report(struct peer *peer, evrec_str problem, evrec_str sink_name, evrec_str text);
 /* So many acknowledgements wait, or an answer, that no more events are read. */
 bool peer_is_full(struct share *s, const struct peer *peer);
 

@@ -14,15 +14,18 @@ void line_close(struct line_to *line)
 	buf_free(&line->parts.whole);
 }
 
-bool line_send(struct line_to *line, bool *dead)
+/* `e` goes with the frame, unless it is NULL. */
+static bool send_out(struct line_to *line, const struct endpoint *e, bool *dead)
 {
+	const struct buf *out = &line->out;
 	int sent;
 
-	if (line->out.len == 0) {
+	if (out->len == 0) {
 		return true;
 	}
 	frame_set_seq(&line->out, line->seq_out);
-	sent = endpoint_send(line->fd, line->out.data, line->out.len);
+	sent = e == NULL ? endpoint_send(line->fd, out->data, out->len)
+	                 : endpoint_give(e, line->fd, out->data, out->len);
 	if (sent > 0) {
 		line->seq_out++;
 		buf_clear(&line->out);
@@ -31,9 +34,21 @@ bool line_send(struct line_to *line, bool *dead)
 	return sent > 0;
 }
 
+bool line_send(struct line_to *line, bool *dead)
+{
+	return send_out(line, NULL, dead);
+}
+
+bool line_give(struct line_to *line, const struct endpoint *e, bool *dead)
+{
+	return send_out(line, e, dead);
+}
+
 int line_receive(struct share *s, struct line_to *line, struct frame *frame, evrec_error *err)
 {
-	const long len = endpoint_receive(line->fd, s->in, FRAME_MAX);
+	const bool is_link = line == &s->link.line;
+	const long len = is_link ? endpoint_take(&s->endpoint, line->fd, s->in, FRAME_MAX)
+	                         : endpoint_receive(line->fd, s->in, FRAME_MAX);
 
 	if (len <= 0) {
 		err->message[0] = '\0';

@@ -57,23 +57,19 @@ static bool may_bind(struct share *s, int64_t now)
 	return now - s->closing_since >= CLOSING_LAST;
 }
 
-static enum endpoint_result bind_endpoint(struct share *s, evrec_error *err)
+void share_has_bound(struct share *s)
 {
-	const enum endpoint_result result = endpoint_bind(&s->endpoint, err);
-
-	if (result == ENDPOINT_OK && s->was_worker) {
-		s->bound_at = clock_monotonic(evrec_clock_real());
-	}
-	return result;
+	s->bound_at = s->was_worker ? clock_monotonic(evrec_clock_real()) : s->bound_at;
+	s->told[0] = '\0';
 }
 
 static void elect(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
-	enum endpoint_result result = may_bind(s, now) ? bind_endpoint(s, &err) : ENDPOINT_IN_USE;
+	enum endpoint_result result = may_bind(s, now) ? endpoint_bind(&s->endpoint, &err) : ENDPOINT_IN_USE;
 
 	if (result == ENDPOINT_OK) {
-		s->told[0] = '\0';
+		share_has_bound(s);
 		silence_is_over(s, now);
 	} else if (s->refused && atomic_load(&s->leaves)) {
 		s->alone = true;
@@ -214,9 +210,12 @@ void share_end(struct share *s, int64_t timeout)
 	evrec_error err = { 0 };
 
 	if (s->link.phase != LINK_NONE) {
-		worker_leave(s);
+		worker_leave(s, clock_monotonic(evrec_clock_real()) + timeout);
 	}
-	if (s->endpoint.fd >= 0 || s->alone || (s->is_heir && bind_endpoint(s, &err) == ENDPOINT_OK)) {
+	if (s->endpoint.fd < 0 && s->is_heir && endpoint_bind(&s->endpoint, &err) == ENDPOINT_OK) {
+		share_has_bound(s);
+	}
+	if (s->endpoint.fd >= 0 || s->alone) {
 		owner_end(s, timeout);
 	}
 	s->next_try = INT64_MAX;

@@ -1,5 +1,6 @@
 #include "share/share_inner.h"
 
+#include "base/clock.h"
 #include "share/bytes.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ void worker_begin(struct share *s, int64_t now)
 	line_begin(&link->line);
 	buf_clear(&link->whole);
 	link->phase = LINK_GREETING;
+	link->leave = LEAVE_NOT;
+	link->accepts = false;
 	share_lock(s);
 	ok = frame_hello(&link->line.out, s->instance, s->same, s->same_len);
 	s->changed = false;
@@ -89,6 +92,17 @@ static int take_state(struct share *s, const struct frame *f, evrec_error *err)
 	return code;
 }
 
+static void take_goodbye(struct share *s, const struct frame *f, int64_t now)
+{
+	s->link.unsure = false;
+	s->is_heir = f->flags == FRAME_HEIR;
+	s->bind_from = s->is_heir ? now : now + HEIR_FIRST;
+	worker_end(s, now);
+	if (s->endpoint.fd >= 0) {
+		share_has_bound(s);
+	}
+}
+
 /* False: the connection is over, or has to be. */
 static bool take_frame(struct share *s, const struct frame *f, int64_t now, evrec_error *err)
 {
@@ -118,6 +132,11 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		return true;
 	}
 	if (f->type == FRAME_PONG && ready) {
+		s->link.leave = s->link.leave == LEAVE_ASKED ? LEAVE_RECEIVED : s->link.leave;
+		return true;
+	}
+	if (f->type == FRAME_ERROR && ready) {
+		s->ops->trouble(s->ctx, f->text, f->problem, f->sink_name);
 		return true;
 	}
 	if (f->type == FRAME_STATE && ready) {
@@ -126,11 +145,12 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 	if (f->type == FRAME_ANSWER && ready) {
 		return ask_take(s, f, err) == 0;
 	}
+	if (f->type == FRAME_OFFER && ready) {
+		s->link.accepts = atomic_load(&s->may_own) && s->link.leave == LEAVE_NOT;
+		return true;
+	}
 	if (f->type == FRAME_BYE) {
-		s->link.unsure = false;
-		s->is_heir = f->flags == FRAME_HEIR;
-		s->bind_from = s->is_heir ? now : now + HEIR_FIRST;
-		worker_end(s, now);
+		take_goodbye(s, f, now);
 		return false;
 	}
 	(void)error_set(err, EVREC_EINVALID, "the peer sent a frame out of its turn");
@@ -246,6 +266,8 @@ static void take_next(struct share *s)
 		}
 	} else if (s->flushes) {
 		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, atomic_load(&s->closing) ? FRAME_CLOSING : 0);
+	} else if (link->leave == LEAVE_SENDS) {
+		link->leave = frame_begin(&link->line.out, FRAME_PING, 0) ? LEAVE_ASKED : LEAVE_SENDS;
 	} else {
 		ask_put(s);
 	}
@@ -257,6 +279,10 @@ static void make_frame(struct share *s)
 {
 	struct link *link = &s->link;
 
+	if (link->accepts) {
+		link->accepts = !frame_begin(&link->line.out, FRAME_ACCEPT, 0);
+		return;
+	}
 	if (link->whole.len == 0) {
 		take_next(s);
 	}
@@ -313,8 +339,40 @@ void worker_step(struct share *s, int64_t now)
 	}
 }
 
-void worker_leave(struct share *s)
+/* The owner reads frames in order, so its word about the last one is about all. */
+static void leave_to_owner(struct share *s, int64_t deadline)
 {
+	struct link *link = &s->link;
+	int64_t left;
+
+	link->leave = LEAVE_SENDS;
+	while (link->phase == LINK_READY && link->leave != LEAVE_RECEIVED &&
+	       (left = deadline - clock_monotonic(evrec_clock_real())) > 0) {
+		struct pollfd polled = { .fd = link->line.fd, .events = POLLIN };
+
+		transmit(s, NO_MORE);
+		if (link->phase == LINK_READY) {
+			polled.events = (short)(POLLIN | (link->line.out.len != 0 ? POLLOUT : 0));
+			(void)poll(&polled, 1, (int)((left + MS - 1) / MS));
+			receive(s, NO_MORE);
+		}
+	}
+	if (link->phase == LINK_READY && link->leave == LEAVE_RECEIVED) {
+		share_lock(s);
+		s->left_to_owner = ledger_leave_to_owner(s->ledger);
+		share_unlock(s);
+	}
+}
+
+void worker_leave(struct share *s, int64_t deadline)
+{
+	/* An owner that was asked before, and has not answered yet, hangs perhaps. */
+	if (s->link.phase == LINK_READY && s->silence.asked == NEVER && !share_is_settled(s)) {
+		leave_to_owner(s, deadline);
+	}
+	if (s->link.phase == LINK_NONE) {
+		return;
+	}
 	/* From here on the owner cannot make it the heir unseen. */
 	(void)shutdown(s->link.line.fd, SHUT_RD);
 	receive_rest(s, NO_MORE);

@@ -58,6 +58,16 @@ static unsigned long count_forks(void)
 	return n;
 }
 
+/* With the mutex. */
+static void list(struct spool_lock *lock, int fd)
+{
+	*lock = (struct spool_lock){ .fd = fd, .next = taken };
+	if (taken != NULL) {
+		taken->prev = lock;
+	}
+	taken = lock;
+}
+
 /* From now on a forked child closes it. False: since there were `before` forks, a child got a copy that it keeps. */
 static bool add(struct spool_lock *lock, int fd, unsigned long before)
 {
@@ -66,11 +76,7 @@ static bool add(struct spool_lock *lock, int fd, unsigned long before)
 	(void)pthread_mutex_lock(&mutex);
 	ok = forks == before;
 	if (ok) {
-		*lock = (struct spool_lock){ .fd = fd, .next = taken };
-		if (taken != NULL) {
-			taken->prev = lock;
-		}
-		taken = lock;
+		list(lock, fd);
 	}
 	(void)pthread_mutex_unlock(&mutex);
 	return ok;
@@ -159,4 +165,20 @@ void spool_lock_release(struct spool_lock *lock)
 		(void)fcntl(fd, F_OFD_SETLK, &whole);
 		(void)close(fd);
 	}
+}
+
+void spool_lock_leave(struct spool_lock *lock)
+{
+	int fd = unlist(lock);
+
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+}
+
+void spool_lock_adopt(struct spool_lock *lock, int fd)
+{
+	(void)pthread_mutex_lock(&mutex);
+	list(lock, fd);
+	(void)pthread_mutex_unlock(&mutex);
 }

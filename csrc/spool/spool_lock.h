@@ -26,6 +26,14 @@ void spool_lock_init(struct spool_lock *lock);
 enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path, evrec_error *err);
 void spool_lock_release(struct spool_lock *lock); /* does nothing if it is not taken */
 
+/* Closes the own descriptor of a lock that another process has a descriptor of, and so keeps. Nothing if it is not taken. */
+void spool_lock_leave(struct spool_lock *lock);
+/*
+ * `fd`, of a lock that is taken, came from another process while no fork could begin; the lock owns it from now on. The
+ * lock was not taken here.
+ */
+void spool_lock_adopt(struct spool_lock *lock, int fd);
+
 #pragma GCC visibility pop
 
 #endif

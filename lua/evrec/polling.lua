@@ -13,6 +13,8 @@ local polled, last = setmetatable({}, { __mode = "v" }), 0
 local rests = {}
 
 local REST = 0.1 -- seconds between polls of a broadcaster that has nothing to do
+local BUSY = 0.04 -- a broadcaster that is to be polled as soon as this has something under way
+local DRAIN = 2 -- seconds at most that a worker which exits is held up
 local RESTS_MAX = 10 -- so a stream of events that cost no request, as they are limited, begins one timer a second
 
 local function add(broadcaster)
@@ -104,12 +106,10 @@ local function of_nginx()
 			return
 		end
 		draining = true
-		for _ = 1, 200 do
-			local delay = poll_all()
-			if not delay or delay >= REST then -- nothing is under way
-				break
-			end
+		local slept, delay = 0, poll_all()
+		while delay and delay <= BUSY and slept < DRAIN do
 			ngx.sleep(delay)
+			slept, delay = slept + delay, poll_all()
 		end
 		draining = false
 		let_go_all()

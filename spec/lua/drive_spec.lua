@@ -291,4 +291,15 @@ describe("in nginx", function()
 			assert(count() == 0)
 		]])
 	end)
+
+	it("a worker that exits does not wait for what other processes of its share may send", function()
+		run(NGINX, [[
+			exiting = true
+			local core = require "evrec.core"
+			record(r)
+			core.poll_delay = function() return 0.05 end
+			tick(0)
+			assert(count() == 0)
+		]])
+	end)
 end)

@@ -319,19 +319,52 @@ static void test_worker_that_is_freed_hands_all_over(void **state)
 	finish(w);
 }
 
+/* How many files of the spool's state meet the conditions, which are words of find. */
+static int state_files(const struct world *w, const char *conditions)
+{
+	char command[400], line[32] = "";
+	FILE *found;
+
+	(void)snprintf(command, sizeof(command), "find %s -name 'share-*.state*' %s | wc -l", w->spool, conditions);
+	found = popen(command, "r"); /* NOLINT(bugprone-command-processor,cert-env33-c) */
+	assert_non_null(found);
+	assert_non_null(fgets(line, sizeof(line), found));
+	assert_int_equal(pclose(found), 0);
+	return atoi(line); /* NOLINT(cert-err34-c): wc writes a number */
+}
+
 static void test_state_lies_in_the_spool(void **state)
 {
 	struct world *w = make(state);
-	char command[400];
 	struct stat st;
 
 	start_both(w);
 	await_acknowledgements(w);
 	assert_int_equal(stat(w->spool, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
-	(void)snprintf(command, sizeof(command), "test $(find %s -name 'share-*.state*' -perm 600 | wc -l) = 2",
-	               w->spool);
-	assert_int_equal(system(command), 0); /* NOLINT(concurrency-mt-unsafe) */
+	assert_int_equal(state_files(w, "-perm 600"), 2);
+	finish(w);
+}
+
+/* As in HAProxy, which forks once its configuration is read. */
+static void test_owner_that_was_forked_writes_its_state(void **state)
+{
+	struct world *w = make(state);
+	struct side *side = open_side(w, 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)alarm(60);
+		while (role(side) != EVREC_SHARE_OWNER) {
+			evrec_broadcaster_poll(side->b);
+		}
+		record(side, 2);
+		while (state_files(w, "-size +0") != 1) {
+			evrec_broadcaster_poll(side->b);
+		}
+		_exit(0);
+	}
+	assert_int_equal(unit_wait(pid), 0);
 	finish(w);
 }
 
@@ -347,6 +380,7 @@ int main(void)
 		TMPDIR_TEST(test_owner_with_threads_that_is_freed_leaves_its_count),
 		TMPDIR_TEST(test_worker_that_is_freed_hands_all_over),
 		TMPDIR_TEST(test_state_lies_in_the_spool),
+		TMPDIR_TEST(test_owner_that_was_forked_writes_its_state),
 	};
 
 	return cmocka_run_group_tests_name("share_spool", tests, NULL, NULL);

@@ -267,7 +267,6 @@ static void test_hello_names_the_option_that_differs(void **state)
 	assert_true(frame_hello(&out, instance, options, 2));
 	f = read_back(&out);
 	assert_memory_equal(f.instance, instance, FRAME_ID_SIZE);
-	assert_str(f.version, EVREC_VERSION);
 	assert_true(frame_options_equal(&f, others, 2, &name));
 	others[1].hash++;
 	assert_false(frame_options_equal(&f, others, 2, &name));
@@ -298,6 +297,11 @@ static void test_refusal_and_state_are_read_back(void **state)
 	assert_int_equal(f.part.offset, 2);
 	assert_str(f.part.bytes, "ate");
 	assert_int_equal(next, 5);
+	assert_true(frame_error(&out, EVREC_STR("forbidden"), EVREC_STR("kubernetes"), EVREC_STR("POST: 403")));
+	f = read_back(&out);
+	assert_str(f.problem, "forbidden");
+	assert_str(f.sink_name, "kubernetes");
+	assert_str(f.text, "POST: 403");
 	assert_true(frame_begin(&out, FRAME_BYE, FRAME_HEIR));
 	assert_int_equal(read_back(&out).flags, FRAME_HEIR);
 	buf_free(&out);
@@ -311,7 +315,7 @@ static void test_other_version_is_told(void **state)
 	(void)state;
 	assert_true(frame_hello(&out, instance, NULL, 0));
 	memcpy(out.data + 12, &version, sizeof(version));
-	check_broken(buf_str(&out), "version 3");
+	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 4");
 	out.data[8]++;
 	check_broken(buf_str(&out), "greeting");
 	buf_free(&out);
@@ -325,7 +329,7 @@ static void test_frame_of_a_wrong_size_or_kind_is_refused(void **state)
 
 	(void)state;
 	check_broken(EVREC_STR("1234567"), "no frame");
-	assert_true(frame_begin(&out, FRAME_PONG + 1, 0));
+	assert_true(frame_begin(&out, FRAME_ACCEPT + 1, 0));
 	check_broken(buf_str(&out), "unknown type");
 	assert_true(frame_begin(&out, FRAME_BYE, 2));
 	check_broken(buf_str(&out), "unknown flag");

@@ -1,5 +1,6 @@
 /* Who becomes the next owner, and gets the state of the last one, if processes end one after the other. */
 #include "share_idle.h"
+#include "tmpdir.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ struct process {
 };
 
 struct world {
-	char name[64];
+	char name[108];
 	int64_t now;
 	struct process processes[PROCESSES];
 };
@@ -277,6 +278,99 @@ static void test_heir_that_ends_at_once_waits_for_the_others(void **state)
 	assert_string_equal(stays->loaded, "the state");
 }
 
+/* A process that has just begun finds the name bound, although the heir has not read yet that it is the owner. */
+static void heir_comes_before_a_new_process(struct world *w)
+{
+	struct process *owner = start_all(w, 2), *heir = &w->processes[1], *new;
+
+	share_leave(owner->share);
+	step(w, 2);
+	end(owner);
+	new = start(w, 2);
+	share_step(new->share, w->now, 0);
+	assert_int_not_equal(share_role(new->share), SHARE_OWNER);
+	step(w, 4);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "the state");
+	assert_int_equal(share_role(new->share), SHARE_WORKER);
+	/* Once more, from one that was given the name. */
+	share_leave(heir->share);
+	step(w, 2);
+	end(heir);
+	step(w, 2);
+	assert_int_equal(share_role(new->share), SHARE_OWNER);
+	assert_string_equal(new->loaded, "the state");
+}
+
+static void test_heir_comes_before_a_new_process(void **state)
+{
+	heir_comes_before_a_new_process(*state);
+}
+
+static void test_heir_of_a_path_comes_before_a_new_process(void **state)
+{
+	struct world *w = *state;
+	void *dir;
+
+	assert_int_equal(tmpdir_setup(&dir), 0);
+	(void)snprintf(w->name, sizeof(w->name), "%s", tmpdir_path(dir, "share"));
+	heir_comes_before_a_new_process(w);
+	/* The lock went along: nobody else can have it, and the last owner removes the socket. */
+	assert_int_equal(access(w->name, F_OK), 0);
+	end(&w->processes[2]);
+	assert_int_equal(access(w->name, F_OK), -1);
+	assert_int_equal(tmpdir_teardown(&dir), 0);
+}
+
+/* A worker that hangs would keep the name for as long. */
+static void test_worker_that_answers_is_the_heir(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 3), *answers = &w->processes[1], *hangs = &w->processes[2];
+
+	begin_thread(answers);
+	share_leave(owner->share);
+	share_step(owner->share, w->now, 0);
+	end(owner);
+	end_thread(answers);
+	assert_string_equal(answers->loaded, "the state");
+	step(w, 5);
+	assert_int_equal(share_role(answers->share), SHARE_OWNER);
+	assert_int_equal(share_role(hangs->share), SHARE_WORKER);
+}
+
+static void test_heir_gives_its_children_no_copy(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *heir = &w->processes[1];
+	int forked[2];
+	pid_t child;
+	char c;
+
+	share_leave(owner->share);
+	step(w, 2);
+	end(owner);
+	step(w, 2);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_int_equal(pipe(forked), 0);
+	child = fork();
+	if (child == 0) {
+		(void)!write(forked[1], "f", 1);
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(read(forked[0], &c, 1), 1);
+	(void)close(forked[0]);
+	(void)close(forked[1]);
+	share_free(heir->share);
+	heir->share = NULL;
+	(void)start(w, 2);
+	step(w, 2);
+	(void)kill(child, SIGKILL);
+	(void)unit_wait(child);
+	assert_int_equal(share_role(w->processes[2].share), SHARE_OWNER);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -289,6 +383,10 @@ int main(void)
 		TEST(test_process_that_is_about_to_end_binds_last),
 		TEST(test_heir_that_ends_before_it_owns_passes_the_state_on),
 		TEST(test_heir_that_ends_at_once_waits_for_the_others),
+		TEST(test_heir_comes_before_a_new_process),
+		TEST(test_heir_of_a_path_comes_before_a_new_process),
+		TEST(test_worker_that_answers_is_the_heir),
+		TEST(test_heir_gives_its_children_no_copy),
 	};
 
 	return cmocka_run_group_tests_name("share_heir", tests, NULL, NULL);

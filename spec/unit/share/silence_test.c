@@ -79,6 +79,26 @@ static void test_owner_that_answers_may_take_its_time(void **state)
 	share_pair_free(&p);
 }
 
+/* It reads nothing more, so that its workers keep their events for the next owner: but it does not hang. */
+static void test_owner_that_ends_is_not_silent(void **state)
+{
+	struct share_pair p;
+
+	(void)state;
+	share_pair_init(&p);
+	share_pair_start_two(&p);
+	share_leave(p.sides[0].share);
+	(void)share_side_add(&p.sides[1], "a");
+	for (unsigned i = 0; i < 30; i++) {
+		p.now += EVREC_SECOND;
+		share_pair_step(&p, 1);
+	}
+	assert_int_equal(p.sides[0].occurrences, 0);
+	assert_int_equal(p.sides[1].errors, 0);
+	assert_int_equal(share_silent_since(p.sides[1].share), 0);
+	share_pair_free(&p);
+}
+
 static void test_worker_that_has_nothing_to_hand_over_is_content(void **state)
 {
 	struct share_pair p;
@@ -161,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_owner_that_hangs_is_told_once),
 		cmocka_unit_test(test_owner_that_answers_may_take_its_time),
+		cmocka_unit_test(test_owner_that_ends_is_not_silent),
 		cmocka_unit_test(test_worker_that_has_nothing_to_hand_over_is_content),
 		cmocka_unit_test(test_owner_that_does_not_greet_is_told),
 		cmocka_unit_test(test_owner_that_cannot_be_connected_to_is_told),

@@ -31,12 +31,22 @@ static void on_error(void *ctx, const char *message, const char *name)
 	(void)snprintf(side->error_name, sizeof(side->error_name), "%s", name);
 }
 
+static void on_trouble(void *ctx, evrec_str text, evrec_str problem, evrec_str sink_name)
+{
+	struct share_side *side = ctx;
+
+	side->troubles++;
+	(void)snprintf(side->error, sizeof(side->error), "%.*s: %.*s: %.*s", (int)sink_name.len, sink_name.data,
+	               (int)problem.len, problem.data, (int)text.len, text.data);
+}
+
 static const struct share_ops ops = {
 	.record = on_record,
 	.flush = share_idle_flush,
 	.begin = share_idle_begin,
 	.lost = on_lost,
 	.error = on_error,
+	.trouble = on_trouble,
 	.save_state = share_idle_save_state,
 	.load_state = share_idle_load_state,
 };

@@ -12,9 +12,9 @@ struct share_side {
 	bool settles;         /* at once, as written */
 	uint64_t occurrences; /* recorded */
 	uint64_t most;        /* of these, in one step */
-	unsigned errors;
-	char error[256], error_name[32];
-	uint32_t dropped; /* by lost */
+	unsigned errors, troubles;
+	char error[256], error_name[32]; /* the last one; a trouble is "sink: kind: text" */
+	uint32_t dropped;                /* by lost */
 };
 
 struct share_pair {
