@@ -35,15 +35,17 @@ function books.server()
 end
 
 --- Each process makes an event of its own for an object, so the counts of an object's events are added up.
----@return table result recorded, events, lost, twice: occurrences; refused, faults: lists of messages
+---@return table result recorded, lost, twice: occurrences; objects, events; refused, faults: lists of messages
 function books.compare(notes, namespace)
 	local noted, recorded, refused = read_notes(notes)
 	local ledger = books.ledger(namespace)
 	local there = ledger.counts
 	local result = {
 		recorded = recorded, refused = refused, events = ledger.events, faults = ledger.faults, lost = 0, twice = 0,
+		objects = 0,
 	}
 	for name, count in pairs(noted) do
+		result.objects = result.objects + 1
 		local difference = count - (there[name] or 0)
 		result.lost = result.lost + math.max(0, difference)
 		result.twice = result.twice + math.max(0, -difference)

@@ -41,11 +41,14 @@ clusters: [{ name: here, cluster: { server: "%s", certificate-authority: "%s" } 
 users: [{ name: here, user: { token: any } }]
 ]]
 
--- The seconds of processor time that a process has used.
+-- The seconds of processor time that the threads of a process have used, and the threads. The kernel tells the times in
+-- nanoseconds (schedstat), so that runs can be short: the machine's speed changes less between the two runs of a pair.
 local function used(pid)
-	local stat = cluster.read(("/proc/%d/stat"):format(pid)):match "^.*%) (.*)"
-	local user, system = stat:match(("%S+ "):rep(11) .. "(%d+) (%d+)")
-	return (tonumber(user) + tonumber(system)) / 100
+	local ns, threads = 0, cluster.run { "ls", ("/proc/%d/task"):format(pid) }
+	for thread in threads:gmatch "%d+" do
+		ns = ns + tonumber(cluster.read(("/proc/%d/task/%s/schedstat"):format(pid, thread)):match "^%d+")
+	end
+	return ns / 1e9, threads
 end
 
 local units = { us = 1, ms = 1000, s = 1000000 }
@@ -57,11 +60,13 @@ end
 
 -- One run of wrk: the microseconds of processor time for a request, and the 99th percentile of the latency.
 local function run(host, worker, path)
-	local before = used(worker)
+	local before, threads = used(worker)
 	local output = wrk(host, path, seconds)
+	local after, threads_after = used(worker)
+	assert(threads == threads_after, "a thread of the worker began or ended during a run, whose time would be lost")
 	local requests = assert(tonumber(output:match "(%d+) requests in"), output)
 	local number, unit = output:match "99%%%s+([%d.]+)(%a+)"
-	return { cpu = (used(worker) - before) / requests * 1e6, p99 = number * units[unit] }
+	return { cpu = (after - before) / requests * 1e6, p99 = number * units[unit] }
 end
 
 -- The median of what a function says of each pair.

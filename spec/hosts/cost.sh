@@ -4,8 +4,8 @@
 #
 # usage: cost.sh BUILD    (from the top of the repository)
 #
-# COST_PAIRS (9)    pairs of runs, without and with an event
-# COST_SECONDS (3)  the seconds of a run
+# COST_PAIRS (31)   pairs of runs, without and with an event
+# COST_SECONDS (1)  the seconds of a run
 set -eu
 
 # shellcheck source-path=SCRIPTDIR
@@ -13,6 +13,6 @@ set -eu
 stage_begin "$1"
 uptime
 met=0
-luajit spec/hosts/cost.lua "${COST_PAIRS:-9}" "${COST_SECONDS:-3}" 8>&- || met=$?
+luajit spec/hosts/cost.lua "${COST_PAIRS:-31}" "${COST_SECONDS:-1}" 8>&- || met=$?
 uptime
 exit "$met"

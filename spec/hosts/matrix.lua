@@ -7,8 +7,8 @@ matrix.bound = 1
 matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
---- The column says who keeps the events that a process did not write: nobody, its spool, or its share.
-matrix.columns = { "alone", "spool", "share" }
+--- The column says who keeps the events that a process did not write: nobody, its spool, its share, or both of them.
+matrix.columns = { "alone", "spool", "share", "both" }
 
 local function add(row)
 	row.bound = at_once[row.change] and matrix.bound or 0
@@ -39,13 +39,27 @@ end
 
 --- How many seconds' worth of events may be lost in a cell.
 function matrix.bound_of(row, column)
-	return column == "spool" and 0 or row.bound
+	return matrix.spools(column) and 0 or row.bound
 end
 
 --- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it
 --- ended at once.
 function matrix.twice_bound_of(row, column)
-	return column == "share" and row.bound or 0
+	return matrix.shares(column) and row.bound or 0
+end
+
+function matrix.spools(column)
+	return column == "spool" or column == "both"
+end
+
+function matrix.shares(column)
+	return column == "share" or column == "both"
+end
+
+--- Whether each object has one event, whichever processes recorded it. The state file, which a spool has, goes over a
+--- restart. Without one an owner that ends hands over to a process that has recorded something, and perhaps none has.
+function matrix.has_one_event_each(column)
+	return column == "both"
 end
 
 --- Calls the function with the name of each cell, its row and its column.

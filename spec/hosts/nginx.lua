@@ -1,6 +1,7 @@
 -- A real nginx, as Debian starts it: by root, as a daemon whose workers belong to www-data.
 local cluster = require "cluster"
 local host_configuration = require "host_configuration"
+local share_owner = require "share_owner"
 local tree = require "tree"
 
 local configuration = host_configuration.nginx("{port}", [[
@@ -64,7 +65,11 @@ nginx.changes = {
 	end,
 	quit = tree.restart_by "QUIT",
 	stop = tree.restart_by "TERM",
-	["kill -9"] = function(self) tree.signal(self:workers()[1], "KILL") end,
+	-- Of processes that share a recorder, the one that writes for all.
+	["kill -9"] = function(self)
+		local workers = self:workers()
+		tree.signal(self.share and share_owner.find(self.share, workers) or workers[1], "KILL")
+	end,
 }
 
 return nginx

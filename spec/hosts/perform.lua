@@ -42,10 +42,14 @@ local function settle(row, column, result, results)
 	assert(#result.faults == 0, result.faults[1])
 	assert(result.twice <= matrix.twice_bound_of(row, column) * rate, result.twice .. " counted twice")
 	assert(result.lost <= matrix.bound_of(row, column) * rate, result.lost .. " lost")
+	assert(not matrix.has_one_event_each(column) or result.events == result.objects,
+		("%d events about %d objects"):format(result.events, result.objects))
 end
 
 local row, column = matrix.find(arg[1])
-local host = stage.host(row.host, row.settings, { notes = true, spool = column == "spool", share = column == "share" })
+local host = stage.host(row.host, row.settings, {
+	notes = true, spool = matrix.spools(column), share = matrix.shares(column),
+})
 tree.adopt()
 local ok, result = xpcall(perform, debug.traceback, row, host, tonumber(arg[2]))
 print(cluster.read(host.log))

@@ -1,12 +1,14 @@
 -- The script of a host: records an event for each request, and notes it once it is recorded.
 --
 -- $HOSTS_SETTINGS names a file of Lua that returns
---   { sink = OPTIONS, namespace = NAME, notes = PATH, share = NAME }
+--   { sink = OPTIONS, namespace = NAME, notes = PATH, share = NAME, name = NAME }
 -- Without `notes` nothing is noted.
 local evrec = require "evrec"
 
 local settings = dofile(os.getenv "HOSTS_SETTINGS")
-local broadcaster = evrec.broadcaster { share = settings.share, correlator = { burst_size = 1000000 } }
+local broadcaster = evrec.broadcaster {
+	name = settings.name, share = settings.share, correlator = { burst_size = 1000000 },
+}
 broadcaster:start_recording_to_sink(evrec.sink.kubernetes(settings.sink))
 local recorder = broadcaster:new_recorder { component = "hosts", host = "here" }
 

@@ -52,8 +52,8 @@ end
 --- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
 ---@param kind "nginx"|"haproxy"
 ---@param settings table words for its configuration, or `configuration`
----@param options { notes?: boolean, share?: boolean, spool?: boolean, state?: boolean } host.notes is a file with what
---- was recorded
+---@param options { notes?: boolean, share?: boolean, spool?: boolean, state?: boolean, name?: string } host.notes is a
+--- file with what was recorded
 function stage.host(kind, settings, options)
 	local class, folder = require(kind), make_folder(kind)
 	local words = {
@@ -78,9 +78,9 @@ function stage.host(kind, settings, options)
 	end
 	sink.state_file = options.state and folder .. "/state" or nil
 	local path = folder .. "/settings.lua"
-	local share = options.share and "@evrec-" .. host.namespace or nil
+	host.share = options.share and "@evrec-" .. host.namespace or nil
 	cluster.write(path, "return " .. literal {
-		sink = sink, namespace = host.namespace, notes = host.notes, share = share,
+		sink = sink, namespace = host.namespace, notes = host.notes, share = host.share, name = options.name,
 	})
 	process.set("HOSTS_SETTINGS", path)
 	return host

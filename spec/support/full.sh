@@ -69,6 +69,7 @@ wanted arm64 make test-arm64
 wanted s390x make test-s390x
 wanted drill make drill DRILL_RUNS=3
 wanted hosts make hosts
+wanted hosts-cost make hosts-cost
 wanted bench make bench
 wanted throughput make throughput
 steps_end
