@@ -17,7 +17,7 @@ local function measure(ways, name, events, results)
 			local file = assert(io.open(results, "a"))
 			file:write(("%s %.0f\n"):format(name, rate))
 			file:close()
-			print(("%-14s %7.0f events a second"):format(name, rate))
+			print(("%-20s %7.0f events a second"):format(name, rate))
 		end
 	end
 end

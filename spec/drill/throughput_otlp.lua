@@ -1,6 +1,6 @@
 -- Measures how many unique events a second evrec delivers to the collector; and how many h2load, which sends one of
--- evrec's bodies again and again, by as many connections. The events are recorded while the collector is frozen, as
--- h2load has its body before it begins.
+-- evrec's bodies again and again, by as many connections: in each encoding, compressed or not. The events are recorded
+-- while the collector is frozen, as h2load has its body before it begins.
 --
 -- usage: luajit throughput_otlp.lua (see rates.lua)
 local cluster = require "cluster"
@@ -20,10 +20,12 @@ local function record(recorder, n)
 	end
 end
 
-local function broadcaster_to(endpoint, compression, n)
+-- A broadcaster with a sink for bodies of a kind: an encoding and a compression.
+local function broadcaster_to(endpoint, kind, n)
 	local broadcaster = evrec.broadcaster { on_error = false }
 	broadcaster:start_recording_to_sink(evrec.sink.otlp {
-		endpoint = endpoint, compression = compression, min_interval = 0, max_pending = n, max_pending_bytes = 2e9,
+		endpoint = endpoint, encoding = kind.encoding, compression = kind.compression, min_interval = 0, max_pending = n,
+		max_pending_bytes = 2e9,
 	})
 	return broadcaster, broadcaster:new_recorder { component = "throughput", host = "here" }
 end
@@ -38,9 +40,9 @@ local function received(from)
 	return sum
 end
 
-local function by_evrec(compression, n)
+local function by_evrec(kind, n)
 	local from = collector.mark()
-	local broadcaster, recorder = broadcaster_to(collector.endpoint "PLAIN", compression, n)
+	local broadcaster, recorder = broadcaster_to(collector.endpoint "PLAIN", kind, n)
 	collector.control("freeze", "collector")
 	record(recorder, n)
 	local begun = process.time()
@@ -53,10 +55,10 @@ local function by_evrec(compression, n)
 end
 
 --- The headers and the body of a request of evrec's.
-local function request_of(compression)
+local function request_of(kind)
 	local server = assert(socket.bind("127.0.0.1", 0))
 	local _, port = server:getsockname()
-	local broadcaster, recorder = broadcaster_to(("http://127.0.0.1:%d/v1/logs"):format(port), compression, batch)
+	local broadcaster, recorder = broadcaster_to(("http://127.0.0.1:%d/v1/logs"):format(port), kind, batch)
 	record(recorder, batch)
 	server:settimeout(30)
 	local connection = assert(server:accept())
@@ -81,11 +83,11 @@ local function request_of(compression)
 	return headers, body
 end
 
-local function by_h2load(compression, n)
+local function by_h2load(kind, n)
 	local path, from = cluster.scratch .. "/logs", collector.mark()
-	local headers, body = request_of(compression)
+	local headers, body = request_of(kind)
 	for _ = 1, 5 do -- the first one may have a part of the batch
-		local _, other = request_of(compression)
+		local _, other = request_of(kind)
 		body = #other > #body and other or body
 	end
 	cluster.write(path, body)
@@ -101,16 +103,20 @@ local function by_h2load(compression, n)
 	return rate * received(from) / math.ceil(n / batch)
 end
 
-local ways = {}
-for _, compression in ipairs { "gzip", "none" } do
-	table.insert(ways, { name = "evrec-" .. compression, run = function(n) return by_evrec(compression, n) end })
-	table.insert(ways, { name = "h2load-" .. compression, run = function(n) return by_h2load(compression, n) end })
+local kinds, ways = {}, {}
+for _, encoding in ipairs { "protobuf", "json" } do
+	for _, compression in ipairs { "gzip", "none" } do
+		local kind = { name = encoding .. "-" .. compression, encoding = encoding, compression = compression }
+		table.insert(kinds, kind)
+		table.insert(ways, { name = "evrec-" .. kind.name, run = function(n) return by_evrec(kind, n) end })
+		table.insert(ways, { name = "h2load-" .. kind.name, run = function(n) return by_h2load(kind, n) end })
+	end
 end
 
 rates.main(arg, ways, function(median_of)
-	for _, compression in ipairs { "gzip", "none" } do
-		local own, other = median_of("evrec-" .. compression), median_of("h2load-" .. compression)
-		print(("medians, %s: evrec %d, h2load with %d connections %d"):format(compression, own, connections, other))
+	for _, kind in ipairs(kinds) do
+		local own, other = median_of("evrec-" .. kind.name), median_of("h2load-" .. kind.name)
+		print(("medians, %s: evrec %d, h2load with %d connections %d"):format(kind.name, own, connections, other))
 		rates.goal("evrec / h2load", own / other, 0.9)
 	end
 end)

@@ -1,6 +1,6 @@
 -- Measures how long recording calls take at worst just after the API server was frozen, on Lua 5.4 with its collector
--- running as usual. The baseline is the same loop around a Lua function that only computes for about as long: it shows
--- how much of the worst times comes from the machine's other work.
+-- running as usual. The baseline is the same loop around a Lua function that only computes, for as long as a call about
+-- a new object takes: it shows how much of the worst times comes from the machine's other work.
 --
 -- usage: lua5.4 worst_call.lua CALLS ROUNDS
 local cluster = require "cluster"
@@ -8,7 +8,8 @@ local evrec = require "evrec"
 local ticks = require "ticks"
 
 local calls, rounds = tonumber(arg[1]), tonumber(arg[2])
-local goal = 10 -- microseconds, of the 99.9th percentile
+local goal = 8 -- microseconds, of the 99.9th percentile
+local goal_of_the_longest = 300 -- microseconds, with a real-time priority
 
 --- The nanoseconds of `calls` calls, sorted.
 local function measure(call, objects)
@@ -66,9 +67,18 @@ local function recorder()
 	return b, r
 end
 
-local function measure_baseline(list)
-	local text = ("x"):rep(200)
-	return measure(function() return select("#", text:byte(1, -1)) end, list)
+--- A function that computes, and takes as many microseconds.
+local function computation(microseconds)
+	local text, steps = ("x"):rep(20), 1
+	local function compute()
+		for _ = 1, steps do
+			text:byte(1, -1)
+		end
+	end
+	repeat
+		steps = steps + 1
+	until percentiles(measure(compute, {}))[1] >= microseconds
+	return compute
 end
 
 local function measure_events(list)
@@ -77,6 +87,13 @@ local function measure_events(list)
 	b:shutdown(0)
 	cluster.control "thaw"
 	return times
+end
+
+local compute
+
+local function measure_baseline(list)
+	compute = compute or computation(percentiles(measure_events(list))[1])
+	return measure(compute, list)
 end
 
 local cases = {
@@ -94,9 +111,13 @@ for _, case in ipairs(cases) do
 	end
 	print(("%-46s %9.2f %9.2f %9.2f %9.2f"):format(case[1], median(rows, 1), median(rows, 2), median(rows, 3),
 		median(rows, 4)))
-	case.worst = median(rows, 3)
+	case.worst, case.longest = median(rows, 3), median(rows, 4)
+end
+local function judge(name, what, value, most)
+	local met = value <= most and "met" or "NOT met"
+	print(("%s: %s of %.2f us, the goal is %d: %s"):format(name, what, value, most, met))
 end
 for i = 2, #cases do
-	print(("%s: p99.9 of %.2f us, the goal is %d: %s"):format(cases[i][1], cases[i].worst, goal,
-		cases[i].worst <= goal and "met" or "NOT met"))
+	judge(cases[i][1], "p99.9", cases[i].worst, goal)
+	judge(cases[i][1], "longest", cases[i].longest, goal_of_the_longest)
 end

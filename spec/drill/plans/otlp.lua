@@ -43,18 +43,21 @@ local function event_of(record)
 	return event
 end
 
--- The event of each name with its highest count, and how many records are there twice.
-local function events()
+-- The event of each name with its highest count, and how many records are there twice. A lower count after a higher one
+-- is a repeated record, or came by a request that was carried out `late`, after another that took its place.
+local function events(d, late)
 	local seen, highest, order, twice = {}, {}, {}, 0
 	for _, record in ipairs((collector.received(mark))) do
 		local name = record.resource["service.name"] .. " " .. record.attributes["k8s.event.name"]
 		local count = record.attributes["k8s.event.count"]
-		local key = ("%s %d %s"):format(name, count, record.time)
+		local key = ("%s %d"):format(name, count)
+		local so_far = highest[name] and highest[name].attributes["k8s.event.count"] or 0
+		d:expect(count > so_far or seen[key] or late, "a count is lower than one before it")
 		twice, seen[key] = twice + (seen[key] and 1 or 0), true
 		if not highest[name] then
 			order[#order + 1] = name
 		end
-		if not highest[name] or count > highest[name].attributes["k8s.event.count"] then
+		if count > so_far then
 			highest[name] = record
 		end
 	end
@@ -66,7 +69,7 @@ local function events()
 end
 
 local function plan(fields)
-	fields.receiver, fields.events = "collector", events
+	fields.receiver, fields.events = "collector", function(d) return events(d, fields.late) end
 	fields.before = function() mark = collector.mark() end
 	fields.sink = fields.sink or sink "PLAIN"
 	return fields
@@ -74,7 +77,7 @@ end
 
 -- The proxy in front of the collector spoils so many of the answers.
 local function under(fields, kind, share, delay)
-	fields.through, fields.sink = "otlp_proxy", fields.sink or sink()
+	fields.through, fields.sink, fields.late = "otlp_proxy", fields.sink or sink(), kind == "delay"
 	fields.perform = fields.perform or function(d)
 		d:record(2)
 		d:fault(kind, share, delay and d:scaled(delay))
@@ -86,19 +89,24 @@ local function under(fields, kind, share, delay)
 end
 
 -- A server is away for a time, scaled.
-local function away(name, down, up, seconds, server, endpoint)
-	return plan { name = name, twice = answer_lost, sink = sink(endpoint or "PLAIN"), perform = function(d)
-		d:record(2)
-		collector.control(down, server)
-		d:record(seconds)
-		collector.control(up, server)
-		d:record(2)
-	end }
+local function away(name, down, up, seconds, server, endpoint, more)
+	return plan {
+		name = name, twice = answer_lost, late = down == "freeze", sink = sink(endpoint or "PLAIN", more),
+		perform = function(d)
+			d:record(2)
+			collector.control(down, server)
+			d:record(seconds)
+			collector.control(up, server)
+			d:record(2)
+		end,
+	}
 end
 
 return {
 	away("a collector frozen for 20 s", "freeze", "thaw", 20),
 	away("a collector killed, and restarted after 15 s", "kill", "restart", 15),
+	away("a collector killed for 15 s, min_interval = 2", "kill", "restart", 15, nil, nil,
+		function() return { min_interval = 2 } end),
 	away("a collector's backend dead for 15 s (503)", "kill", "restart", 15, "backend", "RELAY"),
 	away("a collector's backend frozen for 15 s", "freeze", "thaw", 15, "backend", "RELAY"),
 	under({ name = "a collector, 429 with Retry-After" }, "throttled", 0.5),
