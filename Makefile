@@ -197,6 +197,11 @@ bench bench-smoke:
 	@$(MAKE) --no-print-directory all benches
 	@CC='$(CC)' spec/bench/$@.sh $(BUILD) $(LUAS)
 
+bench-store: ## measuring | measure the event store and evrec replay, and check their goals (3 minutes)
+	@spec/support/packages.sh build bench
+	@$(MAKE) --no-print-directory $(BUILD)/5.4/evrec/core.so $(BUILD)/bench/store $(BUILD)/bench/store_query LUAS=5.4
+	@spec/bench/store.sh $(BUILD)
+
 bench-publish: bench ## measuring | measure, and put the figures where the README shows them
 	cp $(BUILD)/bench/bench.md $(BUILD)/bench/bench.svg spec/bench/results/
 
@@ -310,5 +315,5 @@ clean: ## start | remove build/
 	rm -rf build
 
 .PHONY: all lib units fuzzers examples benches runners test asan tsan test-arm64 test-s390x demo e2e \
-  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-publish drill drill-asan drill-tsan hosts hosts-cost \
+  fuzz fuzz-corpus conformance vectors bench bench-smoke bench-store bench-publish drill drill-asan drill-tsan hosts hosts-cost \
   throughput full rock dist rooms lint format deps install install-files uninstall help clean FORCE

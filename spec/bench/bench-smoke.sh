@@ -33,7 +33,7 @@ agrees() { # WORKLOAD PROGRAM VARIANT
 
 tally_begin "$build/log"
 rm -f "$out"/*.tsv "$out"/bench.*
-tally_check "bench: times, counts, keys" bench PARTS="times counts keys"
+tally_check "bench: times, counts, keys, once" bench PARTS="times counts keys once"
 tally_check "bench: instructions" bench PARTS=instructions WORKLOADS=duplicate
 for workload in duplicate similar unique limited; do
 	for program in client-go "${luas[@]}" c; do
@@ -53,10 +53,12 @@ for fields in "5.4 recorder" "5.4 limited" "c recorder" "c limited" "c correlato
 	tally_check "keys, $fields" row keys 2048 $fields
 done
 tally_check "keys: memory" row memory 2048 6144
+tally_check "once: require" row once require
+tally_check "once: a write that waits" row once waiting
 for fields in "5.4 recorder" "5.4 baseline" "c correlator"; do
 	# shellcheck disable=SC2086 # two words
 	tally_check "instructions, $fields" row instructions duplicate $fields
 done
-tally_check "every goal is in the report" test "$(grep -cE '\| +(not )?met \|$' "$out/bench.md")" = 11
+tally_check "every goal is in the report" test "$(grep -cE '\| +(not )?met \|$' "$out/bench.md")" = 19
 tally_check "the chart has a bar for each of evrec's rows" test "$(grep -c '<rect class="ours"' "$out/bench.svg")" = $((4 * (${#luas[@]} + 1)))
 tally_end

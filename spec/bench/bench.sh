@@ -3,8 +3,8 @@
 #
 # usage: bench.sh BUILD LUA...    (from the top of the repository)
 #
-# PARTS      what to measure: times, counts, keys, instructions (all of them). Earlier measurements of the other parts
-#            stay in the report
+# PARTS      what to measure: times, counts, keys, once, instructions (all of them). Earlier measurements of the
+#            other parts stay in the report
 # WORKLOADS  which workloads to run (duplicate similar unique limited)
 # ROUNDS     number of rounds (7)
 # MS         milliseconds of CPU time of one measurement, after a warm-up of half of that (80)
@@ -17,7 +17,7 @@ build=$1
 shift
 luas=("$@")
 out=$build/bench
-read -ra parts <<<"${PARTS:-times counts keys instructions}"
+read -ra parts <<<"${PARTS:-times counts keys once instructions}"
 read -ra workloads <<<"${WORKLOADS:-duplicate similar unique limited}"
 read -ra keys <<<"${KEYS:-4096 65536 1048576}"
 rounds=${ROUNDS:-7}
@@ -114,6 +114,17 @@ measure_memory() {
 	for n in "${keys[@]}"; do
 		outcome=$("$out/keys" correlator "$n" memory)
 		line "$n" "$outcome"
+	done
+}
+
+# Measures costs that arise once, on Lua 5.4.
+measure_once() {
+	local what command
+	command_of 5.4 once
+	for ((round = 1; round <= 3 * rounds; round++)); do
+		for what in require waiting; do
+			line "$what" "$("${pinned[@]}" "${command[@]}" "$what")"
+		done
 	done
 }
 

@@ -108,6 +108,18 @@ local function memory(path)
 	return found
 end
 
+-- once[name]: the spread of the seconds, or bytes.
+local function once(path)
+	local found = {}
+	for _, f in ipairs(lines(path)) do
+		table.insert(into(found, f[1]), f[2])
+	end
+	for name, values in pairs(found) do
+		found[name] = spread(values)
+	end
+	return found
+end
+
 function results.read(folder)
 	local r = {
 		machine = lines(folder .. "/machine.tsv"),
@@ -116,6 +128,7 @@ function results.read(folder)
 		keys = times(folder .. "/keys.tsv"),
 		memory = memory(folder .. "/memory.tsv"),
 		instructions = instructions(folder .. "/instructions.tsv"),
+		once = once(folder .. "/once.tsv"),
 		sizes = {},
 	}
 	for n in pairs(r.memory) do

@@ -8,8 +8,9 @@
  * "independent" each field is drawn on its own, which makes nearly each event a facet of its own.
  */
 #include "evrec.h"
+#include "evrec_read.h"
+#include "goal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -24,6 +25,12 @@ static double seconds(clockid_t clock)
 
 	(void)clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+_Noreturn static void die(const char *message)
+{
+	(void)fprintf(stderr, "store: %s\n", message);
+	exit(1);
 }
 
 static unsigned below(unsigned n)
@@ -71,9 +78,45 @@ static void record(unsigned i, bool independent)
 	emit.action = action;
 	emit.note = note;
 	if (evrec_recorder_emit(recorders[controller][node], &emit, &err) != 0) {
-		(void)fprintf(stderr, "%s\n", err.message);
-		exit(1);
+		die(err.message);
 	}
+}
+
+/* The bytes of the file, all of which the last writer's end has brought from its log into it. */
+static double file_bytes(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0) {
+		die(path);
+	}
+	return (double)st.st_size;
+}
+
+/* The bytes of the JSON of all events in the store, as a reader gets them. */
+static double json_bytes(const char *path)
+{
+	double bytes = 0;
+	evrec_query all;
+	evrec_found found;
+	evrec_error err;
+	evrec_source *source = evrec_source_store(evrec_string(path), &err);
+	int result;
+
+	evrec_query_init(&all);
+	evrec_reader *reader = source == NULL ? NULL : evrec_source_query(source, &all, &err);
+	if (reader == NULL) {
+		die(err.message);
+	}
+	while ((result = evrec_reader_next(reader, EVREC_FOREVER, &found, &err)) == EVREC_READ_EVENT) {
+		bytes += (double)found.json.len;
+	}
+	if (result != EVREC_READ_END) {
+		die(err.message);
+	}
+	evrec_reader_free(reader);
+	evrec_source_release(source);
+	return bytes;
 }
 
 int main(int argc, char **argv)
@@ -84,7 +127,7 @@ int main(int argc, char **argv)
 	evrec_store_options store;
 	evrec_sink_options options;
 	evrec_correlator_options correlator;
-	double own, all;
+	double own, all, beyond;
 
 	if (argc < 2) {
 		return 2;
@@ -101,8 +144,7 @@ int main(int argc, char **argv)
 		&(evrec_broadcaster_options){ .max_message_bytes = 1024, .on_error = evrec_log_stderr }, &err);
 	evrec_sink *sink = evrec_sink_store(&store, &options, &err);
 	if (sink == NULL || evrec_broadcaster_start_recording_to_sink(b, sink, &correlator, &err) == NULL) {
-		(void)fprintf(stderr, "%s\n", err.message);
-		return 1;
+		die(err.message);
 	}
 	for (unsigned c = 0; c < CONTROLLERS; c++) {
 		for (unsigned h = 0; h < NODES; h++) {
@@ -117,17 +159,19 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < events; i++) {
 		record(i, independent);
 		if (i % CHUNK == CHUNK - 1 && evrec_broadcaster_flush(b, 60 * EVREC_SECOND, &err) != 0) {
-			(void)fprintf(stderr, "%s\n", err.message);
-			return 1;
+			die(err.message);
 		}
 	}
 	if (evrec_broadcaster_shutdown(b, 60 * EVREC_SECOND, &err) != 0) {
-		(void)fprintf(stderr, "%s\n", err.message);
-		return 1;
+		die(err.message);
 	}
 	own = seconds(CLOCK_THREAD_CPUTIME_ID) - own;
 	all = seconds(CLOCK_PROCESS_CPUTIME_ID) - all;
-	printf("%u events: %.1f s of the sink's thread, %.0f a second; with recording %.1f s, %.0f a second\n", events,
-	       all - own, events / (all - own), all, events / all);
+	evrec_broadcaster_free(b);
+	beyond = (file_bytes(argv[1]) - json_bytes(argv[1])) / events;
+	printf("%u events: %.1f s of the sink's thread, with recording %.1f s\n", events, all - own, all);
+	goal("events a second through the sink, with recording", "at least 15000", events / all, "",
+	     events / all >= 15000);
+	goal("bytes of the file beyond the JSON, per event", "at most 400", beyond, "", beyond <= 400);
 	return 0;
 }

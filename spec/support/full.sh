@@ -71,5 +71,6 @@ wanted drill make drill DRILL_RUNS=3
 wanted hosts make hosts
 wanted hosts-cost make hosts-cost
 wanted bench make bench
+wanted bench-store make bench-store
 wanted throughput make throughput
 steps_end
