@@ -24,7 +24,7 @@ static void test_core_takes_the_place_of_a_missing_one(void **state)
 {
 	struct resume_fixture *f = *state;
 
-	resume_reply(f, TURN_REPLY, NO_PAGE);
+	resume_reply(f, TURN_REPLY, HTTP_NO_PAGE);
 	resume_reply(f, TURN_REPLY, CREATED);
 	record_by(f, EVREC_SINK_AUTO);
 	assert_int_equal(stats_check_equations(f->b).api, EVREC_EVENTS_V1);

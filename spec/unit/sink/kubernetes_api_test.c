@@ -9,7 +9,6 @@
 	           " is forbidden: User \\\"u\\\" cannot create resource\"}")
 #define FORBIDDEN_CORE FORBIDDEN("events")
 #define FORBIDDEN_EVENTS FORBIDDEN("events.events.k8s.io")
-#define NO_PAGE HTTP_REPLY("404 Not Found", "", "404 page not found\n")
 #define NO_NAMESPACE                                                                                                   \
 	HTTP_REPLY("404 Not Found", "",                                                                                \
 	           "{\"kind\":\"Status\",\"message\":\"namespaces \\\"shop\\\" not found\","                           \
@@ -90,7 +89,7 @@ static void test_missing_api_is_left_for_core(void **state)
 
 	(void)state;
 	open_with(&f, EVREC_SINK_AUTO,
-	          TURNS({ TURN_REPLY, CREATED(EVENT) }, { TURN_REPLY, NO_PAGE }, { TURN_REPLY, CREATED(EVENT) }));
+	          TURNS({ TURN_REPLY, CREATED(EVENT) }, { TURN_REPLY, HTTP_NO_PAGE }, { TURN_REPLY, CREATED(EVENT) }));
 	fake_write_submit(f.ob, 1, 1);
 	kubernetes_fixture_exchange(&f, 0);
 	fake_write_submit(f.ob, 1, 2);
@@ -103,21 +102,19 @@ static void test_missing_api_is_left_for_core(void **state)
 	kubernetes_fixture_close(&f);
 }
 
-/* All requests that are under way meanwhile are sent again too. */
+/* All requests that are under way meanwhile are sent again too, perhaps before the server has seen the last of them. */
 static void test_requests_under_way_are_sent_again(void **state)
 {
-	enum { N = 4 }; /* connections, of each of which the server answers one request */
-	struct http_turn turns[N + 1];
+	enum { N = 4 }; /* requests at once */
+	const struct http_turn turn = { TURN_REPLY, CREATED(EVENT) };
 	struct kubernetes_fixture f;
 
 	(void)state;
-	for (int i = 0; i <= N; i++) {
-		turns[i] = (struct http_turn){ TURN_REPLY, i < N ? NO_PAGE : CREATED(EVENT) };
-	}
 	kubernetes_fixture_prepare(&f, "");
 	f.options.common.api = EVREC_SINK_AUTO;
 	f.options.max_in_flight = N;
-	http_server_start(&f.server, turns, N + 1);
+	f.server.missing = EVENTS;
+	http_server_start(&f.server, &turn, 1);
 	kubernetes_fixture_open_sender(&f, true);
 	for (unsigned i = 1; i <= N; i++) {
 		fake_write_submit(f.ob, i, 1);
@@ -181,7 +178,7 @@ static void test_missing_event_is_created(void **state)
 
 	(void)state;
 	open_with(&f, EVREC_SINK_AUTO,
-	          TURNS({ TURN_REPLY, NO_PAGE }, { TURN_REPLY, NO_EVENT }, { TURN_REPLY, CREATED(EVENT) }));
+	          TURNS({ TURN_REPLY, HTTP_NO_PAGE }, { TURN_REPLY, NO_EVENT }, { TURN_REPLY, CREATED(EVENT) }));
 	fake_write_submit(f.ob, 1, 2);
 	kubernetes_fixture_exchange(&f, 0);
 	http_server_check_saw(&f.server, 1, "PATCH " CORE "/n1 HTTP/1.1\r\n");
@@ -231,7 +228,7 @@ static void test_fixed_api_does_not_fall_back(void **state)
 	struct kubernetes_fixture f;
 
 	(void)state;
-	open_with(&f, EVREC_SINK_EVENTS_V1, TURNS({ TURN_REPLY, NO_PAGE }, { TURN_REPLY, FORBIDDEN_EVENTS }));
+	open_with(&f, EVREC_SINK_EVENTS_V1, TURNS({ TURN_REPLY, HTTP_NO_PAGE }, { TURN_REPLY, FORBIDDEN_EVENTS }));
 	fake_write_submit(f.ob, 1, 1);
 	kubernetes_fixture_exchange(&f, 0);
 	assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_NOT_FOUND], 1);

@@ -204,7 +204,7 @@ static void test_core_is_listed_in_its_place(void **state)
 	struct resume_fixture *f = *state;
 
 	f->options.common.api = EVREC_SINK_AUTO;
-	resume_reply(f, TURN_REPLY, NO_PAGE);
+	resume_reply(f, TURN_REPLY, HTTP_NO_PAGE);
 	buf_printf(&f->items,
 	           "{\"metadata\":{\"name\":\"web.old\",\"namespace\":\"shop\"},\"eventTime\":\"2200-01-01T00:00:00."
 	           "000000Z\","

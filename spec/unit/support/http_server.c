@@ -57,17 +57,21 @@ static bool take_turn(struct http_server *server, int fd)
 	const struct http_turn *turn =
 		&server->turns[server->requests_len < server->turns_len ? server->requests_len : server->turns_len - 1];
 	char *request = read_request(fd, turn->kind == TURN_EARLY);
+	const char *reply = turn->reply;
 	char byte;
 
 	if (request == NULL) {
 		return false;
 	}
+	if (server->missing != NULL && strstr(request, server->missing) != NULL) {
+		reply = HTTP_NO_PAGE;
+	}
 	pthread_mutex_lock(&server->lock);
 	free(server->requests[server->requests_len % HTTP_SERVER_REQUESTS]);
 	server->requests[server->requests_len++ % HTTP_SERVER_REQUESTS] = request;
 	pthread_mutex_unlock(&server->lock);
-	if (turn->reply != NULL) {
-		(void)send(fd, turn->reply, strlen(turn->reply), MSG_NOSIGNAL);
+	if (reply != NULL) {
+		(void)send(fd, reply, strlen(reply), MSG_NOSIGNAL);
 	}
 	switch (turn->kind) {
 	case TURN_RESET:

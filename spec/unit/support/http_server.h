@@ -30,6 +30,7 @@ struct http_turn {
 
 /* Replies after which the server closes the connection. */
 #define HTTP_REPLY(status, headers, body) "HTTP/1.1 " status "\r\n" headers "Connection: close\r\n\r\n" body
+#define HTTP_NO_PAGE HTTP_REPLY("404 Not Found", "", "404 page not found\n")
 #define HTTP_REDIRECT HTTP_REPLY("307 Temporary", "Location: /elsewhere\r\n", "")
 #define HTTP_RETRY_AFTER_7 HTTP_REPLY("429 Too Many Requests", "Retry-After: 7\r\n", "slow")
 
@@ -41,6 +42,7 @@ struct http_server {
 	char url[96];
 	const struct http_turn *turns; /* the caller's; the last turn is repeated */
 	size_t turns_len;
+	const char *missing; /* requests that contain it are answered with 404, at their turn. NULL: none are */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	char *requests[HTTP_SERVER_REQUESTS]; /* the latest, head and body, each at its number modulo the size */

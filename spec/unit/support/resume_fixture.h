@@ -15,7 +15,6 @@
 #define PATCHED HTTP_REPLY("200 OK", "", "{\"kind\":\"Event\",\"metadata\":{\"name\":\"web.old\"}}")
 #define FORBIDDEN HTTP_REPLY("403 Forbidden", "", "{\"kind\":\"Status\",\"message\":\"events is forbidden\"}")
 #define EXPIRED HTTP_REPLY("410 Gone", "", "{\"kind\":\"Status\",\"message\":\"too old\"}")
-#define NO_PAGE HTTP_REPLY("404 Not Found", "", "404 page not found\n")
 #define RESUME_REPLIES 6 /* of one test */
 
 struct resume_fixture {
