@@ -322,4 +322,12 @@ describe("evrec record", function()
 		local _, told = record("", "--lines", lines, "--allow-exec", "aws", "Pod/a", "Normal", "R", "m")
 		assert.truthy(told:find("not together", 1, true), told)
 	end)
+
+	it("reads no more than the end of a file, as a device may have none", function()
+		local script = ([[timeout 10 %s lua/bin/evrec record --timeout 1 --state-file %s.state --lines /dev/full \
+			Pod/a Normal R m 2>%s.err; echo $? >%s.status]]):format(interpreter, prefix, prefix, prefix)
+		os.execute(script)
+		assert.equal("evrec: file: /dev/full: No space left on device\n", tmpfiles.read(prefix .. ".err"))
+		assert.equal(1, tonumber(tmpfiles.read(prefix .. ".status")))
+	end)
 end)

@@ -60,7 +60,7 @@ local function check_file(path, is_store)
 	file:seek "set"
 	local is_sqlite = file:read(#SQLITE_HEADER) == SQLITE_HEADER
 	file:seek("set", math.max(0, size - LAST_BYTES))
-	local text = file:read "*a"
+	local text = file:read(LAST_BYTES) or "" -- a device such as /dev/full has no end
 	file:close()
 	if is_store and size > 0 and not is_sqlite then
 		terminal.fail(2, path .. " is not an event store of evrec")
