@@ -21,7 +21,7 @@ local terminal = require "evrec.cli.terminal"
 local trace = {}
 trace.__index = trace
 
-local CHUNK = 1048576 -- bytes
+local CHUNK = 65536 -- bytes
 local SQLITE = "SQLite format 3\0" -- the beginning of every SQLite database, such as an event store
 local START = '{"evrec_trace":'
 
