@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 
-#include "alloc_failure.h"
+#include "curl_alloc_failure.h"
 #include "http_server.h"
 #include "no_memory_recorder.h"
 #include "pem_data.h"
@@ -26,33 +26,6 @@
 	"\"related\":{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"a\"},\"type\":\"Normal\"}"
 #define EVENT                                                                                                          \
 	"{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\",\"resourceVersion\":\"7\"},\"items\":[" OLD_EVENT "]}"
-
-/* libcurl's allocations fail only if this is set; global, because its allocation functions have no context. */
-static bool curl_fails;
-
-static void *curl_realloc(void *block, size_t size)
-{
-	return curl_fails && alloc_failure_is_due() ? NULL : alloc_failure_take(block, size);
-}
-
-static void *curl_malloc(size_t size)
-{
-	return curl_realloc(NULL, size);
-}
-
-static void *curl_calloc(size_t n, size_t size)
-{
-	void *block = curl_realloc(NULL, n * size);
-
-	return block == NULL ? NULL : memset(block, 0, n * size);
-}
-
-static char *curl_strdup(const char *text)
-{
-	char *copy = curl_realloc(NULL, strlen(text) + 1);
-
-	return copy == NULL ? NULL : strcpy(copy, text);
-}
 
 /* Shared by all tests of the group; global, because a scenario has no argument. */
 static struct {
@@ -398,9 +371,9 @@ static void test_otlp_loses_nothing_uncounted(void **state)
 static void test_otlp_survives_failures_in_libcurl(void **state)
 {
 	(void)state;
-	curl_fails = true;
+	curl_alloc_fails = true;
 	alloc_failure_run(write_to_receiver, 60);
-	curl_fails = false;
+	curl_alloc_fails = false;
 }
 
 static void test_kubernetes_with_a_plugin_starts_or_says_why_not(void **state)
@@ -412,18 +385,16 @@ static void test_kubernetes_with_a_plugin_starts_or_says_why_not(void **state)
 static void test_kubernetes_survives_failures_in_libcurl(void **state)
 {
 	(void)state;
-	curl_fails = true;
+	curl_alloc_fails = true;
 	alloc_failure_run(write_to_server, 60);
-	curl_fails = false;
+	curl_alloc_fails = false;
 }
 
 static int group_setup(void **state)
 {
 	static const struct http_turn turns[] = { { TURN_REPLY, HTTP_REPLY("201 Created", "", EVENT) } };
 
-	assert_int_equal(curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, alloc_failure_free, curl_realloc,
-	                                      curl_strdup, curl_calloc),
-	                 0);
+	curl_alloc_failure_init();
 	assert_int_equal(tmpdir_setup(state), 0);
 	group.dir = *state;
 	(void)snprintf(group.file, sizeof(group.file), "%s", tmpdir_path(group.dir, "events"));

@@ -1,34 +1,7 @@
-/* What becomes of the writes of a batch: by each answer of a receiver, and in parts if the batch is too large. */
+/* The writes of a batch are written, dropped or sent again, by each answer of a receiver. */
 #include "otlp_fixture.h"
 
 #define S EVREC_SECOND
-
-static unsigned count_dropped(struct otlp_fixture *f, enum evrec_cause cause)
-{
-	return (unsigned)otlp_fixture_stats(f).dropped[cause];
-}
-
-static void check_names(struct otlp_fixture *f, size_t request, const char *names)
-{
-	assert_string_equal(otlp_fixture_names(f, request), names);
-}
-
-/* The next written or dropped writes are those of these ids, 0 ends them. */
-static void check_collected(struct otlp_fixture *f, bool dropped, const unsigned *ids)
-{
-	struct entry *entry;
-
-	for (; *ids != 0; ids++) {
-		entry = outbox_collect(f->ob, 1);
-		assert_non_null(entry);
-		assert_int_equal(entry->id, *ids);
-		assert_int_equal(entry->dropped, dropped);
-		outbox_recycle(f->ob, entry);
-	}
-}
-
-#define WRITTEN(...) check_collected(&f, false, (const unsigned[]){ __VA_ARGS__, 0 })
-#define DROPPED(...) check_collected(&f, true, (const unsigned[]){ __VA_ARGS__, 0 })
 
 static void test_a_batch_is_written_by_one_request(void **state)
 {
@@ -39,11 +12,11 @@ static void test_a_batch_is_written_by_one_request(void **state)
 	otlp_fixture_submit(&f, 1, 4);
 	otlp_fixture_exchange(&f, 0);
 	assert_int_equal(http_server_requests(&f.server), 1);
-	check_names(&f, 0, "n1:1 n2:1 n3:1 n4:1");
+	otlp_fixture_check_names(&f, 0, "n1:1 n2:1 n3:1 n4:1");
 	http_server_check_saw(&f.server, 0, "POST /v1/logs HTTP/1.1\r\n");
 	http_server_check_saw(&f.server, 0, "\r\nContent-Type: application/json\r\n");
 	http_server_check_not_saw(&f.server, 0, "Content-Encoding");
-	WRITTEN(1, 2, 3, 4);
+	OTLP_WRITTEN(&f, 1, 2, 3, 4);
 	assert_int_equal(otlp_fixture_stats(&f).created, 4);
 	otlp_fixture_check_silent(&f);
 	otlp_fixture_close(&f);
@@ -66,7 +39,7 @@ static void test_an_event_in_flight_is_not_sent_again_before_its_answer(void **s
 	otlp_fixture_flush(&f, 0);
 	otlp_fixture_flush(&f, 0);
 	assert_int_equal(http_server_requests(&f.server), 2);
-	check_names(&f, 1, "n1:3");
+	otlp_fixture_check_names(&f, 1, "n1:3");
 	assert_int_equal(otlp_fixture_stats(&f).patched, 1);
 	otlp_fixture_close(&f);
 }
@@ -79,9 +52,9 @@ static void test_rejected_records_are_dropped_and_told_once(void **state)
 	otlp_fixture_open(&f, TURNS({ TURN_REPLY, OTLP_REJECTED(3, "too old") }, { TURN_KEEP, OTLP_TAKEN }));
 	otlp_fixture_submit(&f, 1, 4);
 	otlp_fixture_exchange(&f, 0);
-	WRITTEN(1);
-	DROPPED(2, 3, 4);
-	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 3);
+	OTLP_WRITTEN(&f, 1);
+	OTLP_DROPPED(&f, 2, 3, 4);
+	assert_int_equal(otlp_fixture_count_dropped(&f, EVREC_CAUSE_REJECTED), 3);
 	otlp_fixture_check_message(&f, "rejected", "rejected 3 of 4 records: too old");
 	otlp_fixture_check_silent(&f);
 	otlp_fixture_exchange(&f, 3600 * S);
@@ -97,7 +70,7 @@ static void test_more_rejected_records_than_were_sent_are_the_batch(void **state
 	otlp_fixture_open(&f, TURNS({ TURN_REPLY, OTLP_REJECTED(9, "") }));
 	otlp_fixture_submit(&f, 1, 4);
 	otlp_fixture_exchange(&f, 0);
-	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 4);
+	assert_int_equal(otlp_fixture_count_dropped(&f, EVREC_CAUSE_REJECTED), 4);
 	otlp_fixture_close(&f);
 }
 
@@ -115,7 +88,7 @@ static void test_a_long_answer_is_read_to_its_end(void **state)
 	otlp_fixture_open(&f, TURNS({ TURN_REPLY, buf_cstr(&reply) }));
 	otlp_fixture_submit(&f, 1, 4);
 	otlp_fixture_exchange(&f, 0);
-	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 3);
+	assert_int_equal(otlp_fixture_count_dropped(&f, EVREC_CAUSE_REJECTED), 3);
 	otlp_fixture_close(&f);
 	buf_free(&reply);
 }
@@ -143,7 +116,7 @@ static void test_an_answer_that_forbids_a_retry_drops_the_batch(void **state)
 		otlp_fixture_open(&f, TURNS({ TURN_REPLY, cases[i].answer }));
 		otlp_fixture_submit(&f, 1, 4);
 		otlp_fixture_exchange(&f, 0);
-		assert_int_equal(count_dropped(&f, cases[i].cause), 4);
+		assert_int_equal(otlp_fixture_count_dropped(&f, cases[i].cause), 4);
 		assert_int_equal(http_server_requests(&f.server), 1);
 		otlp_fixture_check_message(&f, cases[i].name, "POST: ");
 		otlp_fixture_check_silent(&f);
@@ -198,7 +171,7 @@ static bool asks_for_path(const char *path)
 	otlp_fixture_exchange(&f, 0);
 	assert_true(outbox_next_message(f.ob, &message));
 	assert_non_null(strstr(message.message, "POST: 404: 404 page not found"));
-	DROPPED(1, 2, 3, 4);
+	OTLP_DROPPED(&f, 1, 2, 3, 4);
 	otlp_fixture_close(&f);
 	return strstr(message.message, "not found (the endpoint is used as it is: is /v1/logs missing?)") != NULL;
 }
@@ -226,23 +199,6 @@ static void test_an_answer_that_is_no_http_asks_for_the_port(void **state)
 	otlp_fixture_close(&f);
 }
 
-static void test_a_batch_that_is_too_large_is_sent_in_halves(void **state)
-{
-	struct otlp_fixture f;
-
-	(void)state;
-	otlp_fixture_open(&f, TURNS({ TURN_REPLY, OTLP_ANSWER("413 Too Large", "") }, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_submit(&f, 1, 4);
-	otlp_fixture_exchange(&f, 0);
-	assert_int_equal(http_server_requests(&f.server), 3);
-	check_names(&f, 1, "n1:1 n2:1");
-	check_names(&f, 2, "n3:1 n4:1");
-	WRITTEN(1, 2, 3, 4);
-	assert_int_equal(otlp_fixture_stats(&f).retries, 0);
-	otlp_fixture_check_silent(&f);
-	otlp_fixture_close(&f);
-}
-
 #define CUT(status, type, body) "HTTP/1.1 " status "\r\nContent-Length: 100\r\nContent-Type: " type "\r\n\r\n" body
 
 /* A receiver may break the connection rather than read a body to its end. */
@@ -262,9 +218,9 @@ static void test_an_answer_that_is_cut_may_say_too_large(void **state)
 		otlp_fixture_open(&f, TURNS({ TURN_REPLY, answers[i] }, { TURN_KEEP, OTLP_TAKEN }));
 		otlp_fixture_submit(&f, 1, 4);
 		otlp_fixture_exchange(&f, 0);
-		check_names(&f, 1, "n1:1 n2:1");
-		check_names(&f, 2, "n3:1 n4:1");
-		WRITTEN(1, 2, 3, 4);
+		otlp_fixture_check_names(&f, 1, "n1:1 n2:1");
+		otlp_fixture_check_names(&f, 2, "n3:1 n4:1");
+		OTLP_WRITTEN(&f, 1, 2, 3, 4);
 		assert_int_equal(otlp_fixture_stats(&f).retries, 0);
 		otlp_fixture_check_silent(&f);
 		otlp_fixture_close(&f);
@@ -284,7 +240,7 @@ static void test_a_web_page_is_told_once(void **state)
 	otlp_fixture_open(&f, TURNS({ TURN_KEEP, page }, { TURN_KEEP, OTLP_TAKEN }, { TURN_KEEP, page }));
 	otlp_fixture_submit(&f, 1, 4);
 	otlp_fixture_exchange(&f, 0);
-	WRITTEN(1, 2, 3, 4);
+	OTLP_WRITTEN(&f, 1, 2, 3, 4);
 	otlp_fixture_check_message(&f, "warning", "POST: 200 with a web page (text/html)");
 	/* Another message in between would let an equal one pass. */
 	outbox_report(f.ob, "test", "another");
@@ -296,157 +252,6 @@ static void test_a_web_page_is_told_once(void **state)
 	assert_int_equal(http_server_requests(&f.server), 3);
 	assert_int_equal(otlp_fixture_stats(&f).created, 12);
 	otlp_fixture_check_silent(&f);
-	otlp_fixture_close(&f);
-}
-
-static void test_a_single_record_that_is_too_large_is_dropped(void **state)
-{
-	struct otlp_fixture f;
-
-	(void)state;
-	otlp_fixture_open(&f, TURNS({ TURN_REPLY, OTLP_ANSWER("413 Too Large", "") },
-	                            { TURN_REPLY, OTLP_ANSWER("413 Too Large", "") },
-	                            { TURN_REPLY, OTLP_ANSWER("413 Too Large", "") }, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_submit(&f, 1, 4);
-	otlp_fixture_exchange(&f, 0);
-	DROPPED(1);
-	WRITTEN(2, 3, 4);
-	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 1);
-	otlp_fixture_check_message(&f, "rejected", "413");
-	otlp_fixture_check_silent(&f);
-	otlp_fixture_close(&f);
-}
-
-/* The first half is written. The part that was refused costs a try; the part behind it, which was not sent, does not. */
-static void test_a_part_that_is_refused_ends_its_batch(void **state)
-{
-	struct otlp_fixture f;
-
-	(void)state;
-	otlp_fixture_prepare(&f);
-	f.options.batch_max = 8;
-	http_server_start(&f.server, TURNS({ TURN_REPLY, OTLP_ANSWER("413 Too Large", "") }, { TURN_KEEP, OTLP_TAKEN },
-	                                   { TURN_REPLY, OTLP_ANSWER("413 Too Large", "") },
-	                                   { TURN_REPLY, HTTP_RETRY_AFTER_7 }, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_open_sender(&f, true);
-	otlp_fixture_submit(&f, 1, 8);
-	otlp_fixture_exchange(&f, 0);
-	WRITTEN(1, 2, 3, 4);
-	check_names(&f, 3, "n5:1 n6:1");
-	assert_int_equal(http_server_requests(&f.server), 4);
-	otlp_fixture_exchange(&f, 7 * S);
-	assert_int_equal(otlp_fixture_stats(&f).created, 8);
-	assert_int_equal(otlp_fixture_stats(&f).retries, 2);
-	otlp_fixture_close(&f);
-}
-
-/* Else each batch would be sent twice. */
-static void test_later_batches_are_not_as_large_as_one_that_was_too_large(void **state)
-{
-	struct otlp_fixture f;
-
-	(void)state;
-	otlp_fixture_prepare(&f);
-	f.options.batch_max = 20;
-	http_server_start(&f.server,
-	                  TURNS({ TURN_REPLY, OTLP_ANSWER("413 Too Large", "") }, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_open_sender(&f, true);
-	otlp_fixture_submit(&f, 1, 20);
-	otlp_fixture_exchange(&f, 0);
-	assert_in_range(http_server_requests(&f.server), 3, 5);
-	otlp_fixture_submit(&f, 21, 40);
-	otlp_fixture_exchange(&f, 0);
-	for (size_t i = 1; i < http_server_requests(&f.server); i++) {
-		assert_true(strlen(f.server.requests[i]) < strlen(f.server.requests[0]) * 3 / 4);
-	}
-	assert_int_equal(otlp_fixture_stats(&f).created, 40);
-	otlp_fixture_close(&f);
-}
-
-#define TOO_LARGE                                                                                                      \
-	{                                                                                                              \
-		TURN_REPLY, OTLP_ANSWER("400 Bad Request", "the log is too large")                                     \
-	}
-
-/* The receiver refuses each body with the first record in it. Then the record is dropped, and later batches are as before. */
-static void test_one_record_that_is_refused_costs_later_batches_little(void **state)
-{
-	struct otlp_fixture f;
-	size_t before;
-
-	(void)state;
-	otlp_fixture_prepare(&f);
-	f.options.batch_max = 512;
-	http_server_start(&f.server, TURNS(TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE, TOO_LARGE,
-	                                   TOO_LARGE, TOO_LARGE, TOO_LARGE, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_open_sender(&f, true);
-	otlp_fixture_submit(&f, 1, 512);
-	otlp_fixture_exchange(&f, 0);
-	assert_int_equal(count_dropped(&f, EVREC_CAUSE_REJECTED), 1);
-	assert_int_equal(otlp_fixture_stats(&f).created, 511);
-	before = http_server_requests(&f.server);
-	assert_int_equal(before, 10 + 9);
-	for (unsigned burst = 1; burst <= 2; burst++) {
-		otlp_fixture_submit(&f, burst * 512 + 1, (burst + 1) * 512);
-		otlp_fixture_exchange(&f, 0);
-	}
-	assert_int_equal(otlp_fixture_stats(&f).created, 511 + 2 * 512);
-	assert_in_range(http_server_requests(&f.server) - before, 2, 5);
-	otlp_fixture_close(&f);
-}
-
-/* The first record is refused in a batch of two. The parts of the next batch grow. */
-static void test_the_size_of_parts_grows_within_a_batch(void **state)
-{
-	struct otlp_fixture f;
-
-	(void)state;
-	otlp_fixture_prepare(&f);
-	f.options.batch_max = 512;
-	http_server_start(&f.server, TURNS(TOO_LARGE, TOO_LARGE, { TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_open_sender(&f, true);
-	otlp_fixture_submit(&f, 1, 2);
-	otlp_fixture_flush(&f, 0);
-	DROPPED(1);
-	WRITTEN(2);
-	assert_int_equal(http_server_requests(&f.server), 3);
-	otlp_fixture_submit(&f, 3, 500);
-	otlp_fixture_flush(&f, 0);
-	assert_int_equal(otlp_fixture_stats(&f).created, 499);
-	assert_in_range(http_server_requests(&f.server), 3 + 5, 3 + 12);
-	otlp_fixture_close(&f);
-}
-
-static void test_a_batch_ends_at_its_bytes(void **state)
-{
-	struct fake_write draft = { .count = 1 };
-	struct otlp_fixture f;
-	enum evrec_cause cause;
-
-	(void)state;
-	otlp_fixture_prepare(&f);
-	f.options.batch_max = 8;
-	f.options.batch_bytes = 5000;
-	http_server_start(&f.server, TURNS({ TURN_KEEP, OTLP_TAKEN }));
-	otlp_fixture_open_sender(&f, true);
-	for (unsigned id = 1; id <= 8; id++) {
-		const struct occurrence occurrence = { .id = id, .verb = VERB_CREATE, .draft = &draft };
-
-		/* The 5th fits into no body. */
-		draft.size = id == 5 ? 6000 : 1500;
-		(void)snprintf(draft.name, sizeof(draft.name), "n%u", id);
-		assert_true(outbox_submit(f.ob, &occurrence, &cause));
-	}
-	otlp_fixture_exchange(&f, 0);
-	check_names(&f, 0, "n1:1 n2:1");
-	check_names(&f, 1, "n3:1 n4:1");
-	check_names(&f, 2, "n5:1");
-	check_names(&f, 3, "n6:1 n7:1");
-	check_names(&f, 4, "n8:1");
-	for (size_t i = 0; i < 5; i++) {
-		assert_true(strlen(strstr(f.server.requests[i], "\r\n\r\n") + 4) <= 5000 || i == 2);
-	}
-	assert_int_equal(http_server_requests(&f.server), 5);
 	otlp_fixture_close(&f);
 }
 
@@ -462,15 +267,8 @@ int main(void)
 		cmocka_unit_test(test_a_failed_batch_comes_back_as_one),
 		cmocka_unit_test(test_a_404_without_a_path_asks_for_the_path),
 		cmocka_unit_test(test_an_answer_that_is_no_http_asks_for_the_port),
-		cmocka_unit_test(test_a_batch_that_is_too_large_is_sent_in_halves),
 		cmocka_unit_test(test_an_answer_that_is_cut_may_say_too_large),
 		cmocka_unit_test(test_a_web_page_is_told_once),
-		cmocka_unit_test(test_a_single_record_that_is_too_large_is_dropped),
-		cmocka_unit_test(test_a_part_that_is_refused_ends_its_batch),
-		cmocka_unit_test(test_later_batches_are_not_as_large_as_one_that_was_too_large),
-		cmocka_unit_test(test_one_record_that_is_refused_costs_later_batches_little),
-		cmocka_unit_test(test_the_size_of_parts_grows_within_a_batch),
-		cmocka_unit_test(test_a_batch_ends_at_its_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

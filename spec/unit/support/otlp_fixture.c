@@ -177,3 +177,26 @@ void otlp_fixture_check_silent(struct otlp_fixture *f)
 		fail_msg("expected no message, got \"%s: %s\"", message.name, message.message);
 	}
 }
+
+unsigned otlp_fixture_count_dropped(struct otlp_fixture *f, enum evrec_cause cause)
+{
+	return (unsigned)otlp_fixture_stats(f).dropped[cause];
+}
+
+void otlp_fixture_check_names(struct otlp_fixture *f, size_t request, const char *names)
+{
+	assert_string_equal(otlp_fixture_names(f, request), names);
+}
+
+void otlp_fixture_check_collected(struct otlp_fixture *f, bool dropped, const unsigned *ids)
+{
+	struct entry *entry;
+
+	for (; *ids != 0; ids++) {
+		entry = outbox_collect(f->ob, 1);
+		assert_non_null(entry);
+		assert_int_equal(entry->id, *ids);
+		assert_int_equal(entry->dropped, dropped);
+		outbox_recycle(f->ob, entry);
+	}
+}

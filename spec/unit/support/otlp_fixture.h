@@ -41,6 +41,8 @@ void otlp_fixture_close(struct otlp_fixture *f);
 
 /* The outbox's counters, once their equation is checked. */
 struct outbox_stats otlp_fixture_stats(struct otlp_fixture *f);
+/* How many writes were dropped for this cause. */
+unsigned otlp_fixture_count_dropped(struct otlp_fixture *f, enum evrec_cause cause);
 
 /* Submits new writes `from` to `to`, each named "n<id>"; the time is 0. */
 void otlp_fixture_submit(struct otlp_fixture *f, unsigned from, unsigned to);
@@ -52,6 +54,13 @@ void otlp_fixture_flush(struct otlp_fixture *f, int64_t now);
 
 /* The names and counts of the records in request `n`, such as "n1:1 n2:3", until the next call. */
 const char *otlp_fixture_names(struct otlp_fixture *f, size_t n);
+void otlp_fixture_check_names(struct otlp_fixture *f, size_t n, const char *names);
+
+/* The next written or dropped writes are those of these ids, 0 ends them. */
+void otlp_fixture_check_collected(struct otlp_fixture *f, bool dropped, const unsigned *ids);
+
+#define OTLP_WRITTEN(f, ...) otlp_fixture_check_collected(f, false, (const unsigned[]){ __VA_ARGS__, 0 })
+#define OTLP_DROPPED(f, ...) otlp_fixture_check_collected(f, true, (const unsigned[]){ __VA_ARGS__, 0 })
 
 /* The outbox's next message has this name, and its text contains `text`; or there is none. */
 void otlp_fixture_check_message(struct otlp_fixture *f, const char *name, const char *text);
