@@ -3,13 +3,13 @@
  * order, or by SIGKILL at any moment, be that in the middle of a write. The count that an event had `after` + 0.5 s
  * before its process died is in the server in the end, and nothing twice.
  *
- * The lives are forked children. `world` (the server, the time, the recorded events) must outlive them: it is in shared
- * memory. The functions by which SQLite and evrec change files are replaced: one of their calls may be the life's last one.
+ * The lives are forked children. Their world (killed_world.h) must outlive them: it is in shared memory. The functions by
+ * which SQLite and evrec change files are replaced: one of their calls may be the life's last one.
  */
 #define _GNU_SOURCE
 
 #include "as_kubernetes.h"
-#include "fake_write.h"
+#include "killed_world.h"
 #include "spool_file.h"
 
 #include "spool/spooler.h"
@@ -22,49 +22,15 @@
 #include <unistd.h>
 
 #define WORLDS 40
-#define LIVES 12
-#define SINKS 2
-#define IDS 5 /* events of each sink in a life */
-#define EVENTS (LIVES * SINKS * IDS)
-#define OCCURRENCES 512
-#define IN_FLIGHT 4
-#define LATE 8
 #define AFTER EVREC_SECOND
 #define BOUND (AFTER + EVREC_SECOND / 2)
 
-struct recorded {
-	int64_t at[OCCURRENCES];
-	unsigned n;
-	unsigned safe;  /* occurrences that may not be lost */
-	unsigned noted; /* those of them that were in a journal at once */
-	unsigned stored;
-};
-
-/* A PATCH that is carried out later. */
-struct late {
-	unsigned event, count; /* from 1; 0: none */
-	int64_t due;
-};
-
-struct world {
-	int64_t now;
-	uint64_t random;
-	bool away; /* the server answers nothing */
-	struct recorded events[EVENTS];
-	struct late late[LATE];
-	struct late in_flight[SINKS][IN_FLIGHT];
-	bool in_flight_is_post[SINKS][IN_FLIGHT];
-	bool journal;       /* all lives have one */
-	unsigned lost_most; /* the most occurrences that one event lost */
-	unsigned kills;
-};
-
-static struct world *w;
+static struct killed_world *w;
 static const char *folder;
 
 static unsigned below(unsigned n)
 {
-	return (unsigned)(unit_random(&w->random) % n);
+	return killed_world_below(w, n);
 }
 
 /* ---- the moment of death ---- */
@@ -127,80 +93,6 @@ int fdatasync(int fd)
 {
 	(void)fd;
 	return 0;
-}
-
-/* ---- the server ---- */
-
-static struct recorded *event_of(const struct fake_write *item)
-{
-	unsigned n;
-
-	/* An event gets a second name only if another client has the first. */
-	assert_int_equal(sscanf(item->name, "e%u", &n), 1);
-	return &w->events[n];
-}
-
-static int serve(struct recorded *event, bool is_post, unsigned count)
-{
-	if (is_post && event->stored != 0) {
-		return 409;
-	}
-	if (!is_post && event->stored == 0) {
-		return 404;
-	}
-	event->stored = count;
-	return is_post ? 201 : 200;
-}
-
-static void carry_out_late(bool all)
-{
-	for (unsigned i = 0; i < LATE; i++) {
-		struct late *late = &w->late[i];
-
-		if (late->event != 0 && (all || late->due <= w->now)) {
-			(void)serve(&w->events[late->event - 1], false, late->count);
-			late->event = 0;
-		}
-	}
-}
-
-static bool hold(const struct entry *entry)
-{
-	const struct fake_write *item = entry->item;
-
-	for (unsigned i = 0; i < LATE; i++) {
-		if (w->late[i].event == 0) {
-			w->late[i] = (struct late){ (unsigned)(event_of(item) - w->events) + 1, item->count,
-				                    w->now + below(1500) * (EVREC_SECOND / 1000) };
-			return true;
-		}
-	}
-	return false;
-}
-
-static void try(struct entry *entry, evrec_answer *answer)
-{
-	const struct fake_write *item = entry->item;
-	const bool is_post = entry->verb == VERB_CREATE;
-	const unsigned dice = w->away ? below(4) : 4 + below(8);
-
-	switch (dice) {
-	case 0: /* the answer is lost */
-		(void)serve(event_of(item), is_post, item->count);
-		break;
-	case 1:
-		answer->maybe_late = !is_post && hold(entry);
-		break;
-	case 2:
-		answer->unsent = true;
-		break;
-	case 3:
-	case 4:
-		answer->status = 503;
-		break;
-	default:
-		answer->status = serve(event_of(item), is_post, item->count);
-	}
 }
 
 /* ---- a life ---- */
@@ -269,7 +161,7 @@ static void advance(struct sink *sinks, evrec_clock *clock, int64_t time)
 	}
 	w->now = end;
 	evrec_clock_set(clock, w->now);
-	carry_out_late(false);
+	killed_world_carry_out_late(w, false);
 }
 
 static void submit(struct sink *sink, unsigned n)
@@ -312,8 +204,8 @@ static void take(struct sink *sink, unsigned s)
 		if (sink->in_flight[i] == NULL && (sink->in_flight[i] = outbox_take(sink->ob, w->now)) != NULL) {
 			item = sink->in_flight[i]->item;
 			w->in_flight_is_post[s][i] = sink->in_flight[i]->verb == VERB_CREATE;
-			w->in_flight[s][i] =
-				(struct late){ (unsigned)(event_of(item) - w->events) + 1, item->count, 0 };
+			w->in_flight[s][i] = (struct late){ (unsigned)(killed_world_event(w, item) - w->events) + 1,
+				                            item->count, 0 };
 			return;
 		}
 	}
@@ -325,7 +217,7 @@ static void answer(struct sink *sink, evrec_clock *clock, unsigned s, unsigned i
 	evrec_answer result = { 0 };
 
 	if (sink->in_flight[i] != NULL) {
-		try(sink->in_flight[i], &result);
+		killed_world_try(w, sink->in_flight[i], &result);
 		w->in_flight[s][i].event = 0;
 		answer_entry_as_kubernetes(sink->ob, sink->in_flight[i], &result, w->now);
 		sink->in_flight[i] = NULL;
@@ -416,21 +308,6 @@ static void live_last(void)
 
 /* ---- the world ---- */
 
-/* Requests that the dead process had sent arrive, or not. */
-static void settle_requests(void)
-{
-	carry_out_late(true);
-	for (unsigned i = 0; i < SINKS * IN_FLIGHT; i++) {
-		struct late *request = &w->in_flight[i / IN_FLIGHT][i % IN_FLIGHT];
-
-		if (request->event != 0 && below(2) == 0) {
-			(void)serve(&w->events[request->event - 1], w->in_flight_is_post[i / IN_FLIGHT][i % IN_FLIGHT],
-			            request->count);
-		}
-		request->event = 0;
-	}
-}
-
 static void note_safe(unsigned life, bool killed)
 {
 	for (unsigned n = life * SINKS * IDS; n < (life + 1) * SINKS * IDS; n++) {
@@ -470,7 +347,7 @@ static void run_world(void)
 		assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL && life < LIVES
 		                                : WEXITSTATUS(status) == 0);
 		w->kills += WIFSIGNALED(status) ? 1 : 0;
-		settle_requests();
+		killed_world_settle_requests(w);
 		if (life < LIVES) {
 			note_safe(life, WIFSIGNALED(status));
 		}
@@ -491,7 +368,7 @@ static void test_kills_lose_no_more_than_told(void **state)
 	w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	folder = tmpdir_path(*state, "spool");
 	for (unsigned n = 0; n < WORLDS; n++) {
-		*w = (struct world){ .now = T0, .random = unit_random(&random), .journal = n % 2 == 1 };
+		*w = (struct killed_world){ .now = T0, .random = unit_random(&random), .journal = n % 2 == 1 };
 		run_world();
 		lost = w->lost_most > lost ? w->lost_most : lost;
 		kills += w->kills;
