@@ -4,24 +4,6 @@
 #include "alloc_failure.h"
 
 #define DUE (100 * S)
-#define AFTER S
-
-static void assert_dropped_count(struct outbox *ob, enum evrec_cause cause, unsigned n)
-{
-	struct outbox_stats s;
-
-	outbox_get_stats(ob, &s);
-	assert_int_equal(s.dropped[cause], n);
-}
-
-static void write_taken(struct outbox *ob, int64_t now, unsigned count)
-{
-	struct entry *entry = checked_take(ob, now);
-
-	assert_non_null(entry);
-	assert_int_equal(((struct fake_write *)entry->item)->count, count);
-	checked_answer(ob, entry, answer_with(200), now);
-}
 
 /* Neither takes room, nor is refused for want of room, nor is dropped for others, until it is pending. */
 static void test_takes_no_room(void **state)
@@ -38,7 +20,7 @@ static void test_takes_no_room(void **state)
 	assert_true(checked_submit_due(ob, 4, 2, S, 0));
 	assert_true(checked_submit_due(ob, 5, 2, S, DUE));
 	assert_true(checked_submit_due(ob, 6, 2, S, 0));
-	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 1);
+	assert_dropped(ob, EVREC_CAUSE_QUEUE_FULL, 1);
 	assert_counted(ob, 4, 1);
 	outbox_release_all(ob, S);
 	assert_counted(ob, 0, 5);
@@ -70,7 +52,7 @@ static void test_new_writes_push_released_ones_out(void **state)
 	submit_one_more(ob, 7, 3);
 	submit_one_more(ob, 8, 2);
 	submit_one_more(ob, 9, 2);
-	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 7);
+	assert_dropped(ob, EVREC_CAUSE_QUEUE_FULL, 7);
 	checked_outbox_free(ob);
 }
 
@@ -90,7 +72,7 @@ static void test_a_new_warning_takes_one_place(void **state)
 	outbox_release_all(ob, S);
 	assert_true(outbox_submit(ob, &warning, &cause));
 	assert_counted(ob, 0, 3);
-	assert_dropped_count(ob, EVREC_CAUSE_QUEUE_FULL, 1);
+	assert_dropped(ob, EVREC_CAUSE_QUEUE_FULL, 1);
 	checked_outbox_free(ob);
 }
 
@@ -111,15 +93,15 @@ static void test_age_counts_from_the_release(void **state)
 	assert_int_equal(outbox_expire(ob, 90 * S), 95 * S + 1);
 	outbox_release_all(ob, 92 * S);
 	assert_int_equal(outbox_expire(ob, 96 * S), 97 * S + 1);
-	assert_dropped_count(ob, EVREC_CAUSE_EXPIRED, 1);
+	assert_dropped(ob, EVREC_CAUSE_EXPIRED, 1);
 	assert_true(checked_submit_due(ob, 4, 2, 92 * S, DUE));
 	(void)outbox_expire(ob, DUE);
-	write_taken(ob, DUE, 2);
-	assert_dropped_count(ob, EVREC_CAUSE_EXPIRED, 3);
+	checked_write(ob, DUE, 2);
+	assert_dropped(ob, EVREC_CAUSE_EXPIRED, 3);
 	/* An outbox that was told no later time takes that of the last occurrence. */
 	assert_true(checked_submit_due(ob, 5, 2, DUE + 50 * S, DUE + 60 * S));
 	outbox_close(ob);
-	write_taken(ob, DUE + 51 * S, 2);
+	checked_write(ob, DUE + 51 * S, 2);
 	checked_outbox_free(ob);
 }
 
@@ -160,10 +142,10 @@ static void test_close_releases_all(void **state)
 	outbox_close(ob);
 	assert_counted(ob, 0, 3);
 	assert_false(checked_submit_due(ob, 3, 2, S, DUE));
-	assert_dropped_count(ob, EVREC_CAUSE_CLOSED, 1);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 1);
 	checked_answer(ob, entry, ANSWER_CREATED, S);
-	write_taken(ob, S, 5);
-	write_taken(ob, S, 2);
+	checked_write(ob, S, 5);
+	checked_write(ob, S, 2);
 	assert_true(outbox_empty(ob));
 	checked_outbox_free(ob);
 }
@@ -176,9 +158,9 @@ static void test_drop_all_and_cut_off(void **state)
 	(void)state;
 	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
 	assert_counted(ob, 0, 0);
-	assert_dropped_count(ob, EVREC_CAUSE_CLOSED, 3);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 3);
 	outbox_cut_off(ob);
-	assert_dropped_count(ob, EVREC_CAUSE_CLOSED, 3);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 3);
 	checked_outbox_free(ob);
 
 	/* The follow-up of an entry that is cut off is deferred, as after any answer. */
@@ -186,7 +168,7 @@ static void test_drop_all_and_cut_off(void **state)
 	outbox_cut_off(ob);
 	assert_counted(ob, 2, 0);
 	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
-	assert_dropped_count(ob, EVREC_CAUSE_CLOSED, 3);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 3);
 	checked_outbox_free(ob);
 }
 
@@ -220,141 +202,6 @@ static void test_all_is_kept_for_the_spool(void **state)
 	checked_outbox_free(ob);
 }
 
-/* ---- rows ---- */
-
-static unsigned wakes;
-
-static void count_wake(void *ctx)
-{
-	(void)ctx;
-	wakes++;
-}
-
-static struct outbox *outbox_with_rows(void)
-{
-	struct outbox *ob = checked_outbox(10);
-
-	outbox_write_rows_after(ob, AFTER);
-	outbox_on_work(ob, count_wake, NULL);
-	wakes = 0;
-	return ob;
-}
-
-static void expect_row(struct outbox *ob, int64_t now, int64_t number, int64_t row_number, unsigned occurrences,
-                       unsigned count)
-{
-	struct outbox_row row;
-
-	assert_int_equal(outbox_next_row(ob, now, number, &row), OUTBOX_ROW);
-	assert_int_equal(row.row, row_number);
-	assert_int_equal(row.count, occurrences);
-	assert_int_equal(row.verb, VERB_PATCH);
-	assert_int_equal(((struct fake_write *)row.item)->count, count);
-	outbox_discard(ob, row.item);
-	assert_int_equal(outbox_next_row(ob, now, number + 1, &row), OUTBOX_NO_ROW);
-	outbox_rows_written(ob, true);
-}
-
-/* Whoever drives the outbox is woken if it has to look sooner: it sleeps until the first is due, or a row. */
-static void test_has_a_row(void **state)
-{
-	struct outbox *ob = outbox_with_rows();
-	struct outbox_row row;
-
-	(void)state;
-	assert_true(checked_submit_due(ob, 1, 2, 0, DUE));
-	assert_int_equal(wakes, 1);
-	assert_int_equal(outbox_rows_due(ob, 0), AFTER);
-	assert_true(checked_submit_due(ob, 1, 3, 0, DUE));
-	assert_true(checked_submit_due(ob, 2, 2, S / 2, DUE));
-	assert_int_equal(wakes, 1);
-	assert_int_equal(outbox_next_row(ob, AFTER - 1, 1, &row), OUTBOX_NO_ROW);
-	expect_row(ob, AFTER, 1, -1, 2, 3);
-	expect_row(ob, 2 * AFTER, 2, -2, 1, 2);
-	/* Nothing to do: no look is needed. */
-	assert_int_equal(outbox_rows_due(ob, 2 * AFTER), INT64_MAX);
-	assert_true(checked_submit_due(ob, 1, 4, 3 * S, DUE));
-	assert_int_equal(wakes, 2);
-	assert_true(checked_submit_due(ob, 1, 5, 3 * S, DUE));
-	assert_int_equal(wakes, 2);
-	assert_int_equal(outbox_rows_due(ob, 3 * S), 3 * S + S / 4);
-	expect_row(ob, 4 * S, 3, -1, 4, 5);
-	outbox_own_rows_lost(ob);
-	assert_true(outbox_rows_due(ob, 4 * S) <= 4 * S);
-	checked_outbox_free(ob);
-
-	ob = outbox_with_rows();
-	assert_true(checked_submit_due(ob, 1, 2, 0, S / 2));
-	assert_true(checked_submit_due(ob, 2, 2, 0, S / 4));
-	assert_int_equal(wakes, 2);
-	checked_outbox_free(ob);
-}
-
-static void test_lost_rows_are_written_again(void **state)
-{
-	struct outbox *ob = outbox_with_rows();
-
-	(void)state;
-	assert_true(checked_submit_due(ob, 1, 2, 0, DUE));
-	expect_row(ob, AFTER, 1, -1, 1, 2);
-	outbox_own_rows_lost(ob);
-	expect_row(ob, AFTER, 2, -1, 1, 2);
-	checked_outbox_free(ob);
-}
-
-/* The row of an entry in flight tells of its deferred follow-up, and becomes that's own. */
-static void test_row_passes_to_the_follow_up(void **state)
-{
-	struct outbox *ob = outbox_with_rows();
-	struct outbox_rows rows;
-	struct entry *entry;
-
-	(void)state;
-	assert_true(checked_submit_due(ob, 1, 2, 0, 0));
-	entry = checked_take(ob, 0);
-	expect_row(ob, AFTER, 1, -1, 1, 2);
-	assert_true(checked_submit_due(ob, 1, 3, AFTER, DUE));
-	expect_row(ob, 2 * AFTER, 2, -1, 2, 3);
-	checked_answer(ob, entry, answer_with(200), 3 * S);
-	expect_row(ob, 4 * S, 2, -1, 1, 3);
-	write_taken(ob, DUE, 3);
-	outbox_get_rows(ob, &rows);
-	assert_int_equal(rows.answered, 1);
-	assert_int_equal(rows.own, 0);
-	checked_outbox_free(ob);
-}
-
-/* An item whose time has come is written to its row again. */
-static void test_time_changes_the_row(void **state)
-{
-	struct outbox *ob = outbox_with_rows();
-
-	(void)state;
-	assert_true(checked_submit_due(ob, 1, 2, 0, DUE));
-	expect_row(ob, AFTER, 1, -1, 1, 2);
-	assert_non_null(checked_take(ob, DUE));
-	expect_row(ob, DUE + S, 2, -1, 1, 2);
-	checked_outbox_free(ob);
-}
-
-static void test_release_wakes(void **state)
-{
-	struct outbox *ob = outbox_with_rows();
-
-	(void)state;
-	assert_true(checked_submit_due(ob, 1, 2, 0, DUE));
-	assert_true(checked_submit_due(ob, 2, 2, 0, DUE));
-	outbox_release(ob, 1, 0);
-	assert_int_equal(wakes, 2);
-	outbox_release_all(ob, 0);
-	assert_int_equal(wakes, 2);
-	(void)checked_take(ob, 0);
-	(void)checked_take(ob, 0);
-	outbox_release_all(ob, 0);
-	assert_int_equal(wakes, 2);
-	checked_outbox_free(ob);
-}
-
 /* ---- memory ---- */
 
 static void test_without_memory_occurrences_are_dropped(void **state)
@@ -368,7 +215,7 @@ static void test_without_memory_occurrences_are_dropped(void **state)
 	assert_false(checked_submit_due(ob, 1, 3, S, 2 * DUE));
 	assert_false(checked_submit_due(ob, 2, 2, S, DUE));
 	fake_writes.no_memory = false;
-	assert_dropped_count(ob, EVREC_CAUSE_MEMORY, 2);
+	assert_dropped(ob, EVREC_CAUSE_MEMORY, 2);
 	assert_int_equal(outbox_next_due(ob, S), DUE);
 
 	/* A follow-up that cannot be merged stays deferred. */
@@ -379,9 +226,9 @@ static void test_without_memory_occurrences_are_dropped(void **state)
 	fake_writes.no_memory = false;
 	assert_counted(ob, 1, 1);
 	assert_true(checked_submit_due(ob, 1, 5, DUE, 3 * DUE));
-	write_taken(ob, DUE + 40 * S, 2);
+	checked_write(ob, DUE + 40 * S, 2);
 	assert_counted(ob, 2, 0);
-	write_taken(ob, 3 * DUE, 5);
+	checked_write(ob, 3 * DUE, 5);
 	checked_outbox_free(ob);
 }
 
@@ -403,7 +250,7 @@ static void submit_many(void)
 		accepted += ok;
 	}
 	alloc_failure_disarm();
-	assert_dropped_count(ob, EVREC_CAUSE_MEMORY, 40 - accepted);
+	assert_dropped(ob, EVREC_CAUSE_MEMORY, 40 - accepted);
 	assert_counted(ob, accepted, 20);
 	outbox_cut_off(ob);
 	assert_counted(ob, accepted, 0);
@@ -432,11 +279,6 @@ int main(void)
 		cmocka_unit_test(test_drop_all_and_cut_off),
 		cmocka_unit_test(test_outbox_is_freed),
 		cmocka_unit_test(test_all_is_kept_for_the_spool),
-		cmocka_unit_test(test_has_a_row),
-		cmocka_unit_test(test_lost_rows_are_written_again),
-		cmocka_unit_test(test_row_passes_to_the_follow_up),
-		cmocka_unit_test(test_time_changes_the_row),
-		cmocka_unit_test(test_release_wakes),
 		cmocka_unit_test(test_without_memory_occurrences_are_dropped),
 		cmocka_unit_test(test_each_allocation_may_fail),
 	};

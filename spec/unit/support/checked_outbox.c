@@ -140,3 +140,20 @@ void assert_no_message(struct outbox *ob)
 
 	assert_false(outbox_next_message(ob, &message));
 }
+
+void assert_dropped(struct outbox *ob, enum evrec_cause cause, unsigned n)
+{
+	struct outbox_stats s;
+
+	outbox_get_stats(ob, &s);
+	assert_int_equal(s.dropped[cause], n);
+}
+
+void checked_write(struct outbox *ob, int64_t now, unsigned count)
+{
+	struct entry *entry = checked_take(ob, now);
+
+	assert_non_null(entry);
+	assert_int_equal(((struct fake_write *)entry->item)->count, count);
+	checked_answer(ob, entry, answer_with(200), now);
+}

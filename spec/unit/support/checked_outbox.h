@@ -31,6 +31,9 @@ void checked_answer(struct outbox *ob, struct entry *entry, evrec_answer a, int6
 /* Takes an entry, which must be that of `id` with this verb and count. */
 struct entry *take_expected(struct outbox *ob, int64_t now, uint64_t id, enum verb verb, unsigned count);
 
+/* Takes an entry, which must have this count, and writes it: the answer is 200. */
+void checked_write(struct outbox *ob, int64_t now, unsigned count);
+
 /* Collects and recycles an entry, which must have been written under `name`, or dropped for `cause`. */
 void collect_written(struct outbox *ob, uint64_t id, const char *name);
 void collect_dropped(struct outbox *ob, uint64_t id, enum evrec_cause cause, unsigned count);
@@ -38,6 +41,8 @@ void collect_dropped(struct outbox *ob, uint64_t id, enum evrec_cause cause, uns
 void assert_counts(struct outbox *ob, unsigned created, unsigned patched, unsigned coalesced, unsigned pending);
 /* How many occurrences are deferred, and how many are pending. */
 void assert_counted(struct outbox *ob, unsigned counted, unsigned pending);
+/* How many occurrences were dropped for this cause. */
+void assert_dropped(struct outbox *ob, enum evrec_cause cause, unsigned n);
 
 /* The outbox's next message has exactly this name and text, or there is none. */
 void assert_message(struct outbox *ob, const char *name, const char *text);

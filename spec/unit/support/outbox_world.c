@@ -142,6 +142,23 @@ void world_check_counts_kept(struct outbox_world *w)
 	}
 }
 
+void world_check_complete(struct outbox_world *w)
+{
+	unsigned found[WORLD_IDS + 1] = { 0 };
+
+	for (size_t i = 0; i < WORLD_EVENTS; i++) {
+		const struct stored_event *event = &w->server[i];
+
+		if (event->there && event->id > world_id(w, 0)) {
+			found[event->id - world_id(w, 0)]++;
+			assert_int_equal(event->count, w->pipeline[event->id - world_id(w, 0)].count);
+		}
+	}
+	for (unsigned n = 1; n <= WORLD_IDS; n++) {
+		assert_int_equal(found[n], 1);
+	}
+}
+
 int world_serve(struct outbox_world *w, const struct entry *entry, evrec_answer *answer)
 {
 	const struct fake_write *item = entry->item;

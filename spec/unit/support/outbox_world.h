@@ -111,4 +111,7 @@ void world_advance(struct outbox_world *w, int64_t time);
 /* Carries out all late PATCHes. Then no event's count is below the one acknowledged last. */
 void world_check_counts_kept(struct outbox_world *w);
 
+/* The server has each event of this life once, with all its occurrences. */
+void world_check_complete(struct outbox_world *w);
+
 #endif
