@@ -1,73 +1,12 @@
--- The collector may call a finalizer at any allocation, also while a function of evrec runs. Whatever the finalizer
--- does with the same objects, the function continues with its own copies, or returns that they are closed.
---
--- This is a program of its own, because a small heap keeps whole cycles of the collector cheap. `finalizers.lua CASE`
--- runs the case of that number, and fails if the case does. Without CASE it prints the names of all cases.
+-- Finalizers that record, or change or take what a function of evrec uses: cases of finalizer_cases.lua.
 local evrec = require "evrec"
+local finalizer_cases = require "finalizer_cases"
 local fixtures = require "fixtures"
 local garbage = require "garbage"
 
-local cases, group = {}, nil
-
-local function describe(name, f)
-	group = name
-	f()
-end
-
-local function it(name, f)
-	cases[#cases + 1] = { name = group .. " " .. name, run = f }
-end
-
-local function equal(expected, value)
-	if expected ~= value then
-		error(("expected %s, got %s"):format(tostring(expected), tostring(value)), 2)
-	end
-end
-
+local describe, it, equal = finalizer_cases.describe, finalizer_cases.it, finalizer_cases.equal
+local with_finalizers, at_each = finalizer_cases.with_finalizers, finalizer_cases.at_each
 local pod = fixtures.pod()
-
--- Calls f(...) while a finalizer runs at every allocation. Every finalizer calls `action`, or, with `nth`, only the
--- n-th. Returns how many finalizers ran, and three results of f. Raises the errors of both.
-local function with_finalizers(action, nth, f, ...)
-	local ran, on, fault = 0, true, nil
-	local function finalizer()
-		if not on then
-			return
-		end
-		ran = ran + 1
-		if not nth or ran == nth then
-			local ok, message = pcall(action, ran)
-			fault = fault or not ok and message
-		end
-		garbage.make(finalizer)
-	end
-	garbage.collect_always()
-	garbage.make(finalizer)
-	local results = { pcall(f, ...) }
-	on = false
-	garbage.collect_normally()
-	assert(not fault, fault)
-	assert(results[1], results[2])
-	return ran, (unpack or table.unpack)(results, 2, 4)
-end
-
--- Calls `try(n)` for each allocation n, or each `step`th one. `try` returns how many allocations there were.
-local function at_each(try, step)
-	local n = 0
-	repeat
-		n = n + (step or 1)
-	until try(n) < n
-	assert(n > (step or 1))
-end
-
--- Ends a broadcaster, in Lua 5.4 by a to-be-closed variable.
-local function end_of(broadcaster)
-	if fixtures.has_close then
-		assert(load "local object <close> = ...")(broadcaster)
-	else
-		broadcaster:shutdown(0)
-	end
-end
 
 -- Makes a broadcaster with a few suppressed events of each stage, and a function that adds more, soon more than a sink
 -- remembers.
@@ -254,62 +193,6 @@ describe("a finalizer that records", function()
 	end)
 end)
 
-describe("a finalizer that closes a broadcaster", function()
-	-- Closes the broadcaster at each allocation of the method. The method must return a result, or nil and "closed".
-	local function closing(method, ...)
-		local results = 0
-		local arguments = { ... }
-		at_each(function(n)
-			local s = fixtures.setup { correlator = { burst_size = 1 } }
-			s.recorder:event(pod, "Normal", "R", "m")
-			s.recorder:event(pod, "Normal", "R", "m")
-			local ran, result, _, name = with_finalizers(function() end_of(s.broadcaster) end, n,
-				s.broadcaster[method], s.broadcaster, (unpack or table.unpack)(arguments))
-			if result == nil then
-				equal("closed", name)
-			else
-				results = results + 1
-			end
-			return ran
-		end, method == "metrics" and 29 or 1) -- it makes thousands of strings of what stats() returned
-		assert(results > 0)
-	end
-
-	it("makes new_recorder, watch and start_* return closed", function()
-		closing("new_recorder", { component = "c" })
-		closing("watch", { queue_length = 5 })
-		closing("start_event_watcher", function() end)
-		closing("start_recording_to_sink", fixtures.server().sink, { correlator = { burst_size = 5 } })
-	end)
-
-	it("does not keep stats() and explain() from returning a copy", function()
-		for method, argument in pairs { stats = 0, metrics = { labels = { a = "b" } }, flush = 0, shutdown = 0, poll = 0 } do
-			closing(method, argument)
-		end
-		closing "explain"
-	end)
-
-	it("may run while the broadcaster is being closed", function()
-		at_each(function(n)
-			local s = fixtures.setup()
-			s.recorder:event(pod, "Normal", "R", "m")
-			local ran = with_finalizers(function() end_of(s.broadcaster) end, n, end_of, s.broadcaster)
-			equal(1, s.broadcaster:stats().recorded)
-			equal("closed", select(3, s.recorder:event(pod, "Normal", "R", "m")))
-			return ran
-		end)
-	end)
-
-	it("makes the stats of a watch return closed", function()
-		at_each(function(n)
-			local s = fixtures.setup()
-			local ran, stats, _, name = with_finalizers(function() end_of(s.broadcaster) end, n, s.watch.stats, s.watch)
-			assert(stats and stats.name == "lua" or name == "closed")
-			return ran
-		end)
-	end)
-end)
-
 describe("a finalizer", function()
 	it("that takes the last event of a queue makes next return nil", function()
 		at_each(function(n)
@@ -411,75 +294,4 @@ describe("a finalizer", function()
 	end)
 end)
 
-describe("the last finalizer", function()
-	local function collect()
-		collectgarbage()
-		collectgarbage()
-	end
-
-	it("may call methods of objects that were collected before", function()
-		local calls, kept = 0, evrec.broadcaster { on_error = false }
-		collectgarbage "stop" -- until the finalizer has what it calls
-		do
-			local last
-			-- Lua calls finalizers in the reverse order of their marking, so this one comes last.
-			garbage.make(function() last() end)
-			local s = fixtures.setup()
-			local b, file = s.broadcaster, evrec.sink.file { path = "/dev/null" }
-			local queue, c, event, reference = b:watch(), evrec.correlator(), evrec.event {},
-				evrec.reference { kind = "Pod", name = ("x"):rep(1024) } -- too long to be cached
-			local to_json = event.to_json -- a collected event has no methods
-			local fields = { regarding = pod, type = "Normal", reason = "R", note = "m" }
-			local prepared = s.recorder:prepare(fields)
-			local function try(f, ...)
-				calls = calls + 1
-				return pcall(f, ...)
-			end
-			last = function()
-				for _, method in ipairs { "stats", "metrics", "explain", "poll", "flush", "shutdown", "watch",
-					"new_recorder" } do
-					try(b[method], b)
-				end
-				try(b.explain, kept, reference)
-				assert(not try(kept.start_recording_to_sink, kept, file))
-				try(kept.start_recording_to_sink, kept, s.server.sink)
-				for _, method in ipairs { "next", "stop", "close", "stats" } do
-					try(queue[method], queue)
-				end
-				try(c.correlate, c, event)
-				try(c.stats, c)
-				try(to_json, event)
-				try(s.recorder.event, s.recorder, reference, "Normal", "R", "m")
-				try(s.recorder.prepare, s.recorder, fields)
-				local _, recorded, _, name = try(prepared.record, prepared)
-				assert(recorded == nil and name == "closed")
-				_, recorded, _, name = try(prepared.record, prepared, "another message")
-				assert(recorded == nil and name == "closed")
-				try(s.clock.now, s.clock)
-			end
-		end
-		collectgarbage "restart"
-		collect()
-		equal(23, calls)
-		assert(kept:shutdown(0))
-	end)
-
-	it("may make a reference again that the cache had", function()
-		-- The closing Lua state collects this object after the reference, as it is the older one.
-		_G.older = garbage.make(function()
-			equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)
-		end)
-		equal("web-9", evrec.reference { kind = "Pod", name = "web-9" }.name)
-	end)
-end)
-
-fixtures.interpret()
-local wanted = ...
-for i, case in ipairs(cases) do
-	if not wanted then
-		print(case.name)
-	elseif tonumber(wanted) == i then
-		case.run()
-		print("done")
-	end
-end
+finalizer_cases.run(...)
