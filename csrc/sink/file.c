@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_SHOWN 160 /* bytes of it in a message */
@@ -40,6 +41,30 @@ static bool is_stdout(const struct file *file)
 	return strcmp(file->path, "-") == 0;
 }
 
+/*
+ * Whether the open file is one of a disk that ends in the middle of a line, as an earlier process leaves it if the disk
+ * is full. False for a file that may not be read.
+ */
+static bool ends_in_fragment(const struct file *file)
+{
+	char last = '\n';
+	struct stat st;
+	int fd;
+
+	if (fstat(file->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
+		return false;
+	}
+	fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		return false;
+	}
+	if (pread(fd, &last, 1, st.st_size - 1) != 1) {
+		last = '\n';
+	}
+	(void)close(fd);
+	return last != '\n';
+}
+
 /* Non-blocking: opening a pipe that nobody reads would hang. 0 or an errno. */
 static int open_file(struct file *file)
 {
@@ -51,7 +76,14 @@ static int open_file(struct file *file)
 		return 0;
 	}
 	file->fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-	return file->fd < 0 ? errno : 0;
+	if (file->fd < 0) {
+		return errno;
+	}
+	if (ends_in_fragment(file)) {
+		file->fragment = true;
+		file->at = 0;
+	}
+	return 0;
 }
 
 /* So that the next write opens it anew: a pipe may have a reader again, a file its disk. */

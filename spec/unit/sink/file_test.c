@@ -170,6 +170,22 @@ static void test_fragment_of_a_full_disk_ends_its_line(void **state)
 	signal(SIGXFSZ, old);
 }
 
+/* An earlier process has left it. */
+static void test_fragment_that_is_there_ends_its_line(void **state)
+{
+	const char *path = tmpdir_path(*state, "log");
+	struct file_fixture f = file_fixture_open(path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, "{\"name\":\"n", 10), 10);
+	close(fd);
+	fake_write_submit(f.ob, 1, 1);
+	fake_write_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	assert_file(path, "{\"name\":\"n\n{\"name\":\"n1\",\"count\":1}\n{\"name\":\"n2\",\"count\":1}\n");
+	file_fixture_close(&f);
+}
+
 static void test_file_is_opened_anew_after_an_error(void **state)
 {
 	const char *path = tmpdir_path(*state, "log");
@@ -315,6 +331,7 @@ int main(void)
 		FILE_TEST(test_missing_directory_is_retried),
 		FILE_TEST(test_directory_is_no_file),
 		FILE_TEST(test_fragment_of_a_full_disk_ends_its_line),
+		FILE_TEST(test_fragment_that_is_there_ends_its_line),
 		FILE_TEST(test_file_is_opened_anew_after_an_error),
 		FILE_TEST(test_pipe_without_a_reader_is_retried),
 		FILE_TEST(test_standard_output_is_not_closed),
