@@ -49,13 +49,17 @@ function twenty_to_five.in_a_store(path)
 end
 
 --- Plays the story into the cluster that the environment names.
----@return boolean ok whether all events were written in time
----@return table stats
+---@return boolean|nil ok whether all events were written in time; nil if the environment names no cluster
+---@return table|string stats or why there is no cluster
 function twenty_to_five.in_a_cluster()
+	local found, sink = pcall(evrec.sink.kubernetes, {})
+	if not found then
+		return nil, sink
+	end
 	local broadcaster = evrec.broadcaster {
 		on_error = function(message, name) io.stderr:write(name, ": ", message, "\n") end,
 	}
-	broadcaster:start_recording_to_sink(evrec.sink.kubernetes {})
+	broadcaster:start_recording_to_sink(sink)
 	twenty_to_five.play(broadcaster, function() end)
 	return broadcaster:shutdown(10)
 end
@@ -70,8 +74,9 @@ function twenty_to_five.main(files, show)
 	show("events", "--store", files.store)
 	if (os.getenv "KUBECONFIG" or "") ~= "" then
 		local ok, stats = twenty_to_five.in_a_cluster()
-		print(("\nThe same in the cluster of KUBECONFIG: %d events created, %d updated, %d folded%s"):format(
-			stats.created, stats.patched, stats.coalesced, ok and "" or ", not all in time"))
+		print(ok == nil and "\nNot in a cluster: " .. stats
+			or ("\nThe same in the cluster of KUBECONFIG: %d events created, %d updates, %d occurrences within these%s")
+				:format(stats.created, stats.patched, stats.coalesced, ok and "" or "; not all in time"))
 	end
 end
 

@@ -50,6 +50,12 @@ describe("the examples", function()
 		assert.matches("Story 1, [^\n]+%.\n.*Story 2, [^\n]+%.\n.*What to try next:\n  .+\n$", demo)
 	end)
 
+	it("show both stories if KUBECONFIG names no file", function()
+		local told = output("KUBECONFIG=/nowhere/config " .. lua .. " examples/demo.lua")
+		assert.matches("\nNot in a cluster: [^\n]+/nowhere/config: No such file or directory", told)
+		assert.matches("What to try next:", told, 1, true)
+	end)
+
 	it("run a sink in Lua", function()
 		local shown = {}
 		local file = assert(io.open "examples/lua_sink.lua")
