@@ -344,6 +344,21 @@ void correlator_acknowledged(evrec_correlator *c)
 	event_log_acknowledged(&c->event_log);
 }
 
+static void begin_change(const evrec_correlator *c)
+{
+	if (c->watch != NULL) {
+		c->watch->begin(c->watch->ctx);
+	}
+}
+
+/* Of the entry with this handle. */
+static void end_change(const evrec_correlator *c, uint64_t handle)
+{
+	if (c->watch != NULL) {
+		c->watch->answered(c->watch->ctx, handle);
+	}
+}
+
 void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t sure)
 {
 	uint64_t handle = 0;
@@ -351,13 +366,9 @@ void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t 
 	if (c->mode == BUSY || !keys_make(&c->keys, event)) {
 		return;
 	}
-	if (c->watch != NULL) {
-		c->watch->begin(c->watch->ctx);
-	}
+	begin_change(c);
 	(void)event_log_recover(&c->event_log, &c->keys.event, event, sure, &handle);
-	if (c->watch != NULL) {
-		c->watch->answered(c->watch->ctx, handle);
-	}
+	end_change(c, handle);
 }
 
 void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
@@ -365,13 +376,9 @@ void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, e
 	if (c->mode == BUSY) {
 		return;
 	}
-	if (c->watch != NULL) {
-		c->watch->begin(c->watch->ctx);
-	}
+	begin_change(c);
 	event_log_answered(&c->event_log, handle, name, resource_version);
-	if (c->watch != NULL) {
-		c->watch->answered(c->watch->ctx, handle);
-	}
+	end_change(c, handle);
 }
 
 void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)
@@ -381,12 +388,20 @@ void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str n
 
 void correlator_acknowledge(evrec_correlator *c, uint64_t handle, uint64_t connection, bool limited, uint32_t n)
 {
-	if (c->watch != NULL) {
-		c->watch->begin(c->watch->ctx);
-	}
+	begin_change(c);
 	event_log_acknowledge(&c->event_log, handle, connection, limited, n);
-	if (c->watch != NULL) {
-		c->watch->answered(c->watch->ctx, handle);
+	end_change(c, handle);
+}
+
+void correlator_leave(evrec_correlator *c, uint64_t connection)
+{
+	uint64_t handle;
+	uint32_t place = 0;
+
+	while ((handle = event_log_next_of(&c->event_log, connection, &place)) != 0) {
+		begin_change(c);
+		event_log_leave(&c->event_log, handle, connection);
+		end_change(c, handle);
 	}
 }
 

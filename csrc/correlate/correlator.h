@@ -24,6 +24,8 @@ int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, 
  */
 void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited,
                             uint32_t n);
+/* The process of this connection records none of its occurrences again. */
+void correlator_leave(evrec_correlator *correlator, uint64_t connection);
 
 /*
  * The processes that recorded the occurrences of correlator_acknowledge know of it, or are about to: they record none of
@@ -55,7 +57,8 @@ void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_st
 
 /*
  * Is told what changes in a correlator: `begin` before correlator_observe and correlator_answered, and then one of the
- * other two: *observed, NULL if that failed, or the handle of the entry. So for correlator_acknowledge, by `answered`.
+ * other two: *observed, NULL if that failed, or the handle of the entry. So for correlator_acknowledge, and for each
+ * entry of correlator_leave, by `answered`.
  */
 struct correlator_watch {
 	void (*begin)(void *ctx);

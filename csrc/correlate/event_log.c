@@ -224,6 +224,28 @@ void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connec
 	}
 }
 
+uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint32_t *place)
+{
+	const struct observation *o;
+
+	while ((o = lru_in_place(l->cache, *place)) != NULL) {
+		(*place)++;
+		if (origins_have(o->origins, connection)) {
+			return lru_handle(o);
+		}
+	}
+	return 0;
+}
+
+void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		origins_leave(&o->origins, connection);
+	}
+}
+
 void event_log_acknowledged(struct event_log *l)
 {
 	l->turn++;

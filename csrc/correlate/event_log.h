@@ -46,6 +46,13 @@ void event_log_note(struct event_log *l, uint64_t handle, const struct origin *o
 /* As origins_acknowledge. Does nothing if the entry was evicted. */
 void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n);
 /*
+ * The handle of the next entry, at *place (first 0) or behind it, with occurrences that came over this connection and may
+ * be recorded again. 0: there is none.
+ */
+uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint32_t *place);
+/* They are not recorded again. Does nothing if the entry was evicted. */
+void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection);
+/*
  * The state has every occurrence of event_log_acknowledge until now, and the processes that recorded them know of it: they
  * record none of them again.
  */

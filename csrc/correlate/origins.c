@@ -142,28 +142,54 @@ static bool is_empty(const struct mark *mark)
 	return (mark->n[UNLIMITED] | mark->n[LIMITED] | mark->before[UNLIMITED] | mark->before[LIMITED]) == 0;
 }
 
-uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+static struct mark *find_connection(struct origins *origins, uint64_t connection)
 {
-	struct origins *all = *origins;
-	uint32_t found = 0;
-
-	for (uint32_t i = 0; all != NULL && i < all->len; i++) {
-		struct mark *mark = &all->marks[i];
-
-		if (mark->connection == connection) {
-			found = n < mark->n[limited] ? n : mark->n[limited];
-			mark->n[limited] -= found;
-			if (is_empty(mark)) {
-				*mark = all->marks[--all->len];
-			}
-			break;
+	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
+		if (origins->marks[i].connection == connection) {
+			return &origins->marks[i];
 		}
 	}
-	if (all != NULL && all->len == 0) {
+	return NULL;
+}
+
+static void remove_mark(struct origins **origins, struct mark *mark)
+{
+	struct origins *all = *origins;
+
+	*mark = all->marks[--all->len];
+	if (all->len == 0) {
 		mem_free(all);
 		*origins = NULL;
 	}
+}
+
+uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+{
+	struct mark *mark = find_connection(*origins, connection);
+	uint32_t found = 0;
+
+	if (mark != NULL) {
+		found = n < mark->n[limited] ? n : mark->n[limited];
+		mark->n[limited] -= found;
+		if (is_empty(mark)) {
+			remove_mark(origins, mark);
+		}
+	}
 	return found;
+}
+
+bool origins_have(struct origins *origins, uint64_t connection)
+{
+	return find_connection(origins, connection) != NULL;
+}
+
+void origins_leave(struct origins **origins, uint64_t connection)
+{
+	struct mark *mark = find_connection(*origins, connection);
+
+	if (mark != NULL) {
+		remove_mark(origins, mark);
+	}
 }
 
 /* ---- as bytes ---- */

@@ -88,6 +88,8 @@ void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64
                           uint32_t n);
 /* The processes that recorded the occurrences of pipeline_acknowledge are told of it now. */
 void pipeline_acknowledged(struct pipeline *pipeline);
+/* The process of this connection (struct origin) records none of its occurrences again. */
+void pipeline_leave(struct pipeline *pipeline, uint64_t connection);
 /* True if the sink combines events by series. */
 bool pipeline_has_series(const struct pipeline *pipeline);
 /*

@@ -56,6 +56,13 @@ void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64
 	}
 }
 
+void pipeline_leave(struct pipeline *pipeline, uint64_t connection)
+{
+	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
+		correlator_leave(pipeline->correlator, connection);
+	}
+}
+
 void pipeline_acknowledged(struct pipeline *pipeline)
 {
 	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {

@@ -112,7 +112,7 @@ static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled 
 	       share_has_source(sh->share, s->receipt.source);
 }
 
-/* The process that has recorded it is gone, and tells nothing. */
+/* The process that has recorded it is gone, or about to be, and tells nothing. */
 static void tell_for_source(struct hub *hub, const struct pipeline_settled *s)
 {
 	if (s->as == SETTLED_DROPPED && !share_has_source(hub->sharing->share, s->receipt.source)) {
@@ -225,6 +225,17 @@ static void on_flush(void *ctx)
 	hub_unlock(hub);
 }
 
+static void on_left(void *ctx, uint64_t source)
+{
+	struct hub *hub = ctx;
+
+	hub_lock(hub);
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		pipeline_leave(hub->sinks.items[i]->pipeline, source);
+	}
+	hub_unlock(hub);
+}
+
 static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
 {
 	struct hub *hub = ctx;
@@ -293,6 +304,7 @@ const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
 	.begin = sharing_begin_owner,
+	.left = on_left,
 	.lost = on_lost,
 	.error = on_error,
 	.trouble = on_trouble,

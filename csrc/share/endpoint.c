@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACKLOG 128
-
 static bool open_socket(struct endpoint_copied *copied, int *fd)
 {
 	endpoint_copied_lock();
@@ -164,7 +162,7 @@ static enum endpoint_result bind_socket(struct endpoint *e, evrec_error *err)
 	if (bind(e->fd, (const struct sockaddr *)(const void *)&e->address, e->address_len) != 0) {
 		return errno == EADDRINUSE ? ENDPOINT_IN_USE : failed(e, "bind", errno, err);
 	}
-	return listen(e->fd, BACKLOG) == 0 ? ENDPOINT_OK : failed(e, "listen", errno, err);
+	return listen(e->fd, ENDPOINT_BACKLOG) == 0 ? ENDPOINT_OK : failed(e, "listen", errno, err);
 }
 
 enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err)

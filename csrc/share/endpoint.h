@@ -18,6 +18,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define ENDPOINT_BACKLOG 128 /* connections that wait to be accepted */
+
 struct endpoint {
 	const unsigned
 		*users; /* besides root and the own one, whose processes are talked to; borrowed; none at first */

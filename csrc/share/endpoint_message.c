@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define BACKLOG 128
 #define GIVEN 2 /* the socket, and the lock of a path */
 
 static bool is_for_now(int error)
@@ -111,7 +110,7 @@ static void adopt(struct endpoint *e, struct msghdr *message)
 		}
 	}
 	/* The process that listened last is the one that connect() tells others of. */
-	if (e->fd < 0 && n == need && is_bound(e, given[0]) && listen(given[0], BACKLOG) == 0) {
+	if (e->fd < 0 && n == need && is_bound(e, given[0]) && listen(given[0], ENDPOINT_BACKLOG) == 0) {
 		e->fd = given[0];
 		endpoint_copied_add(&e->copied, &e->fd);
 		if (!e->abstract) {

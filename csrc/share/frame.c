@@ -1,8 +1,10 @@
 #include "share/frame.h"
 
+#include "base/utf8.h"
 #include "share/bytes.h"
 
 #define MAGIC UINT32_C(0x65767263)
+#define VERSION_THAT_NAMES_EVREC 3 /* of the protocol: a greeting tells the version of evrec */
 
 struct head {
 	uint16_t type, flags;
@@ -20,20 +22,30 @@ static int broken(evrec_error *err, const char *reason)
 
 /* ---- reading ---- */
 
+/* The rest of a greeting may have any form, but later versions, too, begin with that of evrec. */
+static int refuse_version(struct bytes *in, uint32_t version, evrec_error *err)
+{
+	char evrec[64] = "of an earlier version";
+
+	if (version >= VERSION_THAT_NAMES_EVREC) {
+		utf8_copy(evrec, sizeof(evrec), bytes_str(in));
+	}
+	return error_set(err, EVREC_EINVALID,
+	                 "the peer is evrec %s, with version %u of the protocol, this process " EVREC_VERSION
+	                 ", with version %d",
+	                 evrec, version, FRAME_VERSION);
+}
+
 static int read_hello(struct bytes *in, struct frame *f, evrec_error *err)
 {
 	uint32_t magic = 0, version = 0;
-	evrec_str evrec;
 
 	bytes_get(in, &magic, sizeof(magic));
 	bytes_get(in, &version, sizeof(version));
-	evrec = bytes_str(in);
 	if (!in->bad && magic == MAGIC && version != FRAME_VERSION) {
-		return error_set(err, EVREC_EINVALID,
-		                 "the peer is evrec %.*s, with version %u of the protocol, this process " EVREC_VERSION
-		                 ", with version %d",
-		                 (int)(evrec.len < 64 ? evrec.len : 64), evrec.data, version, FRAME_VERSION);
+		return refuse_version(in, version, err);
 	}
+	(void)bytes_str(in);
 	bytes_get(in, f->instance, sizeof(f->instance));
 	f->options_len = (uint32_t)bytes_varint(in);
 	f->options = (evrec_str){ in->at, in->left };
@@ -147,6 +159,8 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 	case FRAME_PONG:
 	case FRAME_OFFER:
 	case FRAME_ACCEPT:
+	case FRAME_LEAVE:
+	case FRAME_LEFT:
 		return in->left == 0 ? 0 : broken(err, "a frame that is too long");
 	}
 	return broken(err, "a frame of an unknown type");

@@ -5,8 +5,8 @@
  * with another order or version is told by the first frame, hello. Nothing that a peer sends is believed: each length is
  * checked, and an event is checked as that of a recording call is.
  *
- *   worker -> owner   hello, event, more, flush, ask, ping
- *   owner -> worker   hello or refuse; ack, answer, error, pong, state, bye
+ *   worker -> owner   hello, event, more, flush, ask, ping, accept, leave
+ *   owner -> worker   hello or refuse; ack, answer, error, pong, offer, left, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
  * that is longer than a frame is sent in parts, one behind the other. So is an answer (explained.h).
@@ -43,6 +43,8 @@ enum frame_type {
 	FRAME_ERROR,
 	FRAME_OFFER,
 	FRAME_ACCEPT,
+	FRAME_LEAVE, /* the worker ends: the owner is to have all that was sent before */
+	FRAME_LEFT,  /* the owner has it, and the worker need not */
 };
 
 /* Of frame.flags. */

@@ -6,7 +6,7 @@
 
 #define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
 #define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
-#define SIGN_EACH EVREC_SECOND           /* an owner that ends reads no question, and so says unasked that it lives */
+#define SIGN_EACH EVREC_SECOND           /* of peer->signs */
 
 /* ---- becoming the owner ---- */
 
@@ -169,7 +169,7 @@ static void begin_leaving(struct share *s, int64_t now)
 
 	s->next_sign = signs ? now + SIGN_EACH : s->next_sign;
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		peer->pinged = peer->pinged || (signs && peer->greeted);
+		peer->signs = peer->signs || (signs && peer->greeted);
 		owner_offer(peer);
 		(void)peer_send(s, peer);
 	}

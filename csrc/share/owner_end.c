@@ -189,9 +189,8 @@ static struct peer *leave_state(struct share *s, bool closing, int64_t deadline)
 	return NULL;
 }
 
-void owner_end(struct share *s, int64_t timeout)
+void owner_end(struct share *s, int64_t deadline)
 {
-	const int64_t deadline = mono() + timeout;
 	struct peer *peer, *heir = NULL;
 
 	await_workers(s, deadline);

@@ -247,6 +247,16 @@ static void greet(struct share *s, struct peer *peer, const struct frame *hello)
 	peer->dead = peer->dead || !ok;
 }
 
+/* All that the worker has sent is recorded: frames are taken in order. */
+static void take_over(struct share *s, struct peer *peer)
+{
+	share_lock(s);
+	peer->left = true;
+	share_unlock(s);
+	peer->tells_left = true;
+	s->ops->left(s->ctx, peer->number);
+}
+
 static int take_frame(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err)
 {
 	if (f->type == FRAME_HELLO && !peer->greeted) {
@@ -254,8 +264,12 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 		return 0;
 	}
 	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH &&
-	                       f->type != FRAME_ASK && f->type != FRAME_PING)) {
+	                       f->type != FRAME_ASK && f->type != FRAME_PING && f->type != FRAME_LEAVE)) {
 		return broken(err, "a frame out of its turn");
+	}
+	if (f->type == FRAME_LEAVE) {
+		take_over(s, peer);
+		return 0;
 	}
 	if (f->type == FRAME_ASK) {
 		return answer_make(s, peer, f, err);

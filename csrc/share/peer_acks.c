@@ -1,4 +1,4 @@
-/* What an owner sends to one worker: acknowledgements, errors, and signs of life. */
+/* What an owner sends to one worker: acknowledgements, errors, signs of life, and offers. */
 #include "share/share_inner.h"
 
 /* Acknowledgements that may wait until no more events are read; of those that are held, more. */
@@ -118,8 +118,10 @@ static void make_acks(struct share *s, struct peer *peer)
 		} else {
 			cut_head(&peer->acks, len);
 		}
-	} else if (len == 0 && peer->pinged) {
-		peer->pinged = !frame_begin(out, FRAME_PONG, 0);
+	} else if (len == 0 && (peer->pinged || peer->signs)) {
+		peer->pinged = peer->signs = !frame_begin(out, FRAME_PONG, 0);
+	} else if (len == 0 && peer->tells_left) {
+		peer->tells_left = !frame_begin(out, FRAME_LEFT, 0);
 	} else if (len == 0 && peer->offers) {
 		peer->offers = !frame_begin(out, FRAME_OFFER, 0);
 	}

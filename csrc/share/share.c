@@ -278,7 +278,7 @@ bool share_has_source(struct share *s, uint64_t source)
 	share_lock(s);
 	for (peer = s->peers; peer != NULL && peer->number != source; peer = peer->next) {
 	}
-	has = peer != NULL && !peer->failed;
+	has = peer != NULL && !peer->failed && !peer->left;
 	share_unlock(s);
 	return has;
 }

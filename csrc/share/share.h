@@ -55,6 +55,8 @@ struct share_ops {
 	 * is the owner too, and has the state.
 	 */
 	bool (*begin)(void *ctx, bool alone);
+	/* An owner: the source of share_events ends, and records none of them again. */
+	void (*left)(void *ctx, uint64_t source);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
 	void (*lost)(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n);
 	/* `name` is "share", "share_refused", "share_silent" or "share_answers". */
@@ -132,7 +134,10 @@ evrec_event *share_next_dropped(struct share *s, uint32_t *n);
 void share_report(struct share *s, evrec_str problem, evrec_str sink_name, evrec_str text);
 /* An owner: `n` occurrences of a share_event ended for a sink (frame_ack.end). */
 void share_settled(struct share *s, uint64_t source, uint64_t node, size_t sink, unsigned end, uint32_t n);
-/* Whether the source of a share_event is connected: else it will record again all that was not acknowledged. */
+/*
+ * Whether the source of a share_event is connected, and keeps what was not acknowledged. Else it has left that to this
+ * process, or records it again.
+ */
 bool share_has_source(struct share *s, uint64_t source);
 /*
  * An owner that holds acknowledgements: the state that is saved from now on has all that was settled until now. False:

@@ -8,7 +8,7 @@
  *   owner.c       the connections of the workers
  *   owner_end.c   its end, and its heir
  *   peer.c        what one worker has sent
- *   peer_acks.c   the acknowledgements that it is to get
+ *   peer_acks.c   what one worker is sent
  *   ask.c         a worker's question to the owner, and the answer
  *   share_line.c  one connection
  */
@@ -79,6 +79,8 @@ struct peer {
 	uint64_t process; /* of its instance */
 	bool greeted, dead;
 	bool pinged;              /* and it got no answer yet */
+	bool signs;               /* unasked: an owner that ends reads no question, but lives */
+	bool tells_left;          /* it is to be told that it has left its events to this process */
 	bool offered, offers;     /* that it may be the heir; the frame is still to be sent */
 	bool accepts;             /* the offer: it lives */
 	bool closing;             /* it is about to end */
@@ -95,6 +97,7 @@ struct peer {
 	struct buf held;   /* records that wait for share_release; the first `marked` bytes are in the state */
 	size_t marked;
 	bool failed; /* there was no memory for a record: the worker is to send all again */
+	bool left;   /* it ends, and keeps nothing of what it has sent */
 };
 
 /* A worker's connection to its owner. */
@@ -249,7 +252,8 @@ void owner_free(struct share *s);
 
 /* The owner is about to end, and reads no more events: asks the worker, once, whether it lives and may be the heir. */
 void owner_offer(struct peer *peer);
-void owner_end(struct share *s, int64_t timeout);
+/* Takes until `deadline` (CLOCK_MONOTONIC) at most. */
+void owner_end(struct share *s, int64_t deadline);
 
 /* ---- peer.c ---- */
 

@@ -207,16 +207,17 @@ void share_drop_all(struct share *s)
 
 void share_end(struct share *s, int64_t timeout)
 {
+	const int64_t deadline = clock_monotonic(evrec_clock_real()) + timeout;
 	evrec_error err = { 0 };
 
 	if (s->link.phase != LINK_NONE) {
-		worker_leave(s, clock_monotonic(evrec_clock_real()) + timeout);
+		worker_leave(s, deadline);
 	}
 	if (s->endpoint.fd < 0 && s->is_heir && endpoint_bind(&s->endpoint, &err) == ENDPOINT_OK) {
 		share_has_bound(s);
 	}
 	if (s->endpoint.fd >= 0 || s->alone) {
-		owner_end(s, timeout);
+		owner_end(s, deadline);
 	}
 	s->next_try = INT64_MAX;
 	s->refused = false;

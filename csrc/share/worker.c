@@ -131,8 +131,11 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		}
 		return true;
 	}
+	if (f->type == FRAME_LEFT && ready && s->link.leave == LEAVE_ASKED) {
+		s->link.leave = LEAVE_RECEIVED;
+		return true;
+	}
 	if (f->type == FRAME_PONG && ready) {
-		s->link.leave = s->link.leave == LEAVE_ASKED ? LEAVE_RECEIVED : s->link.leave;
 		return true;
 	}
 	if (f->type == FRAME_ERROR && ready) {
@@ -267,7 +270,7 @@ static void take_next(struct share *s)
 	} else if (s->flushes) {
 		s->flushes = !frame_begin(&link->line.out, FRAME_FLUSH, atomic_load(&s->closing) ? FRAME_CLOSING : 0);
 	} else if (link->leave == LEAVE_SENDS) {
-		link->leave = frame_begin(&link->line.out, FRAME_PING, 0) ? LEAVE_ASKED : LEAVE_SENDS;
+		link->leave = frame_begin(&link->line.out, FRAME_LEAVE, 0) ? LEAVE_ASKED : LEAVE_SENDS;
 	} else {
 		ask_put(s);
 	}
@@ -339,7 +342,7 @@ void worker_step(struct share *s, int64_t now)
 	}
 }
 
-/* The owner reads frames in order, so its word about the last one is about all. */
+/* The owner reads frames in order, so its answer to the last one is about all. One that ends too reads none. */
 static void leave_to_owner(struct share *s, int64_t deadline)
 {
 	struct link *link = &s->link;

@@ -81,6 +81,24 @@ static void test_what_a_worker_may_record_again_is_not_sure(void **state)
 	evrec_correlator_free(c);
 }
 
+/* It ends, and leaves its occurrences here. */
+static void test_what_a_worker_leaves_is_sure(void **state)
+{
+	evrec_correlator *c = make();
+	struct observed o;
+
+	(void)state;
+	(void)observe(c, 7, 1, false);
+	(void)observe(c, 8, 2, false);
+	correlator_leave(c, 1);
+	o = observe(c, 0, 0, false);
+	assert_int_equal(o.count, 3);
+	assert_int_equal(o.sure, 2);
+	correlator_leave(c, 2);
+	assert_int_equal(observe(c, 0, 0, false).sure, 4);
+	evrec_correlator_free(c);
+}
+
 /* Two of the worker and one own are in the state; then come two own, and one of the worker that only the worker has. */
 static void check_recovered(bool recorded_before)
 {
@@ -162,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_worker_may_record_again_is_not_sure),
+		cmocka_unit_test(test_what_a_worker_leaves_is_sure),
 		cmocka_unit_test(test_each_occurrence_is_counted_once),
 		cmocka_unit_test(test_worker_that_does_not_come_back),
 		cmocka_unit_test(test_event_that_no_state_has),

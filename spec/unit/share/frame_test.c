@@ -316,6 +316,11 @@ static void test_other_version_is_told(void **state)
 	assert_true(frame_hello(&out, instance, NULL, 0));
 	memcpy(out.data + 12, &version, sizeof(version));
 	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 4");
+	/* Version 2 had other bytes in place of evrec's version. */
+	version = 2;
+	memcpy(out.data + 12, &version, sizeof(version));
+	memset(out.data + 16, 0xff, 16);
+	check_broken(buf_str(&out), "the peer is evrec of an earlier version, with version 2");
 	out.data[8]++;
 	check_broken(buf_str(&out), "greeting");
 	buf_free(&out);
@@ -329,7 +334,7 @@ static void test_frame_of_a_wrong_size_or_kind_is_refused(void **state)
 
 	(void)state;
 	check_broken(EVREC_STR("1234567"), "no frame");
-	assert_true(frame_begin(&out, FRAME_ACCEPT + 1, 0));
+	assert_true(frame_begin(&out, FRAME_LEFT + 1, 0));
 	check_broken(buf_str(&out), "unknown type");
 	assert_true(frame_begin(&out, FRAME_BYE, 2));
 	check_broken(buf_str(&out), "unknown flag");

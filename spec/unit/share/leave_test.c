@@ -64,6 +64,29 @@ static void test_worker_leaves_to_the_owner_what_that_has_received(void **state)
 	assert_int_equal(worker->dropped, 0);
 	end(&s);
 	assert_int_equal(s.pair.sides[0].occurrences, 3);
+	assert_int_equal(s.pair.sides[0].left, 1);
+}
+
+/* An owner that ends, too, reads nothing more. The sign of its life, which it sends unasked, is no answer. */
+static void test_worker_drops_what_an_owner_that_ends_does_not_read(void **state)
+{
+	struct share_side *owner, *worker;
+	struct ledger_counts counts;
+	struct stepped s;
+
+	(void)state;
+	begin(&s);
+	owner = &s.pair.sides[0];
+	worker = &s.pair.sides[1];
+	share_leave(owner->share);
+	share_side_step(&s.pair, owner);
+	share_end(worker->share, EVREC_SECOND / 50);
+	counts = share_side_counts(worker);
+	assert_int_equal(counts.forwarded, 0);
+	assert_int_equal(counts.dropped[EVREC_CAUSE_CLOSED], 3);
+	assert_int_equal(worker->dropped, 3);
+	assert_int_equal(owner->occurrences, 0);
+	share_pair_free(&s.pair);
 }
 
 /* It was sent, but perhaps never received. */
@@ -155,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_worker_leaves_to_the_owner_what_that_has_received),
+		cmocka_unit_test(test_worker_drops_what_an_owner_that_ends_does_not_read),
 		cmocka_unit_test(test_worker_drops_what_a_frozen_owner_was_sent),
 		cmocka_unit_test(test_worker_that_has_nothing_to_leave_asks_nothing),
 		cmocka_unit_test(test_owner_reports_to_those_whose_events_it_has),

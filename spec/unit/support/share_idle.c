@@ -18,6 +18,12 @@ bool share_idle_begin(void *ctx, bool alone)
 	return true;
 }
 
+void share_idle_left(void *ctx, uint64_t source)
+{
+	(void)ctx;
+	(void)source;
+}
+
 void share_idle_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
 {
 	(void)ctx;

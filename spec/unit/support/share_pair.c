@@ -14,6 +14,12 @@ static void on_record(void *ctx, const struct share_event *e)
 	}
 }
 
+static void on_left(void *ctx, uint64_t source)
+{
+	(void)source;
+	((struct share_side *)ctx)->left++;
+}
+
 static void on_lost(void *ctx, const evrec_fields *event, size_t sink, unsigned end, uint32_t n)
 {
 	(void)event;
@@ -44,6 +50,7 @@ static const struct share_ops ops = {
 	.record = on_record,
 	.flush = share_idle_flush,
 	.begin = share_idle_begin,
+	.left = on_left,
 	.lost = on_lost,
 	.error = on_error,
 	.trouble = on_trouble,

@@ -15,6 +15,7 @@ struct share_side {
 	unsigned errors, troubles;
 	char error[256], error_name[32]; /* the last one; a trouble is "sink: kind: text" */
 	uint32_t dropped;                /* by lost */
+	unsigned left;                   /* workers, to this one */
 };
 
 struct share_pair {
