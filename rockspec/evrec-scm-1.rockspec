@@ -52,6 +52,7 @@ build = {
 		["evrec.cli.json_stream"] = "lua/evrec/cli/json_stream.lua",
 		["evrec.cli.lint"] = "lua/evrec/cli/lint.lua",
 		["evrec.cli.occurrences"] = "lua/evrec/cli/occurrences.lua",
+		["evrec.cli.plural"] = "lua/evrec/cli/plural.lua",
 		["evrec.cli.progress"] = "lua/evrec/cli/progress.lua",
 		["evrec.cli.record"] = "lua/evrec/cli/record.lua",
 		["evrec.cli.record_session"] = "lua/evrec/cli/record_session.lua",

@@ -45,7 +45,7 @@ describe("an object that fell silent", function()
 		assert.equal(stats.rate_limited, sum)
 		assert.truthy(output:find "rate limited +%d+ +SuccessfulDelete +Normal .*Deleted job hello%-37")
 		assert.equal(1, nothing[1])
-		assert.truthy(nothing[3]:find "needs the option suppressions = true")
+		assert.equal(("evrec: %s has no event of cj/hello in the namespace shop\n"):format(store), nothing[3])
 		assert.truthy(page:find('"why":"rate limited"', 1, true))
 		assert.is_nil(filtered:find('"why"', 1, true))
 	end)
@@ -54,8 +54,18 @@ describe("an object that fell silent", function()
 		silent_cronjob.play(nil, nil, store, { suppressions = true })
 		local output = explain("cj/hello", "--store", store)
 		local bucket = "Its bucket (cronjob-controller, default CronJob/hello, Normal) is also that of "
-		assert.truthy(output:find(WHY:format("SawCompletedJob", 31) .. bucket .. "SuccessfulDelete, SuccessfulCreate.", 1,
+		assert.truthy(output:find(WHY:format("SawCompletedJob", 31) .. bucket .. "SuccessfulCreate, SuccessfulDelete.", 1,
 			true), output)
+	end)
+
+	it("is not explained by a store whose sink noted nothing", function()
+		silent_cronjob.play(nil, nil, store)
+		local status, output, told = command.evrec("explain", "cj/hello", "--store", store)
+		assert.same({ 1, "" }, { status, output })
+		assert.matches("^evrec: " .. store:gsub("%p", "%%%0") .. " has %d+ events of cj/hello, and no note that one was "
+			.. "suppressed; evrec record writes such notes, and a sink with the option suppressions = true\n$", told)
+		status, output, told = command.evrec("explain", ".x/hello", "--store", store)
+		assert.same({ 2, "", "evrec: KIND/NAME: unknown kind '.x'\n" }, { status, output, told })
 	end)
 
 	it("is explained by a store with the key that a callback chose", function()

@@ -53,11 +53,11 @@ describe("counts and times of strangers", function()
 			local _, output = command.evrec((table.unpack or unpack)(words)) -- luacheck: ignore 143
 			output = output:gsub("%s+", " ")
 			assert.truthy(output:find("counts are lower bounds", 1, true), output)
-			assert.truthy(output:find("1 occurrences are left out, as at most 100000 of one count are replayed", 1, true),
+			assert.truthy(output:find("1 occurrence is left out, as at most 100000 of one count are replayed", 1, true),
 				output)
 		end
 		local _, page = command.evrec("replay", "-o", "html", path)
-		assert.truthy(page:find("1 occurrences are left out", 1, true))
+		assert.truthy(page:find("1 occurrence is left out", 1, true))
 		local status, _, told = command.evrec("events", "-A", "-o", "html", "--lines", write("json", event("1e309")))
 		assert.equal(0, status, told)
 	end)

@@ -5,6 +5,7 @@ local kinds = require "evrec.kinds"
 local options = require "evrec.options"
 
 local age = require "evrec.cli.age"
+local plural = require "evrec.cli.plural"
 local replay = require "evrec.cli.replay"
 local replay_table = require "evrec.cli.replay_table"
 local serve = require "evrec.cli.serve"
@@ -24,8 +25,8 @@ local BY_REASON = "source.component,source.host,involvedObject.kind,involvedObje
 
 local DESCRIPTION = "Tell which events of an object were combined, limited in rate or lost, and why: as a trace of "
 	.. "recorded events has it, or as the process that writes the events of a share remembers it, or as an event store "
-	.. "has it, if its sink has the option suppressions. Exits with 0; 1 if nothing is known of the object, or reading "
-	.. "failed; 2 on misuse."
+	.. "has it that evrec record or a sink with the option suppressions wrote. Exits with 0; 1 if nothing is known of the "
+	.. "object, or reading failed; 2 on misuse."
 
 local EPILOG = [[
 Examples:
@@ -68,8 +69,8 @@ local function key_of(group)
 	return group.key or replay_table.source_key(group)
 end
 
--- Tells by which key a group of occurrences has tokens, and which other reasons are known to take them. `in_words`
--- returns the key of a group.
+-- Tells by which key a group of occurrences has tokens, and which other reasons are known to take them, sorted.
+-- `in_words` returns the key of a group.
 local function bucket(group, found, in_words)
 	local key, reasons, seen = in_words(group), {}, { [group.reason] = true }
 	for _, other in ipairs(found) do
@@ -81,6 +82,7 @@ local function bucket(group, found, in_words)
 	if #reasons == 0 then
 		return ("No other reason is known to take tokens from its bucket (%s)"):format(key)
 	end
+	table.sort(reasons)
 	return ("Its bucket (%s) is also that of %s"):format(key, table.concat(reasons, ", "))
 end
 
@@ -88,8 +90,9 @@ end
 local function print_limited(found)
 	for _, group in ipairs(found) do
 		if group.stage == "rate_limited" then
-			terminal.write_prose(("%s: %d occurrences were %s, as there was no token for them. %s."):format(group.reason,
-				group.suppressed, stages.word(group.stage), bucket(group, found, key_of)))
+			terminal.write_prose(("%s: %s %s, as there was no token for %s. %s."):format(group.reason,
+				plural.were(group.suppressed, "occurrence"), stages.word(group.stage), plural.them(group.suppressed),
+				bucket(group, found, key_of)))
 		end
 	end
 end
@@ -132,8 +135,8 @@ end
 
 local function print_why(lost, found, variant)
 	local group, tally = lost.group, lost.group.variants[1]
-	local text = ("%s: %d of %d occurrences are lost, as there was no token for them. %s"):format(group.reason,
-		tally.unseen, group.count,
+	local text = ("%s: %d of %s %s lost, as there was no token for %s. %s"):format(group.reason, tally.unseen,
+		plural.counted(group.count, "occurrence"), tally.unseen == 1 and "is" or "are", plural.them(tally.unseen),
 		bucket(group, found, function(other) return replay_table.spam_key(other, variant) end))
 	if #lost.cured_by > 0 then
 		text = text .. ". A spam_key_func that adds the reason shows it"
@@ -143,7 +146,8 @@ end
 
 local function explain_trace(arguments)
 	local silent_after = arguments.silent_after or SILENT_AFTER
-	local result = replay.results(arguments.trace, { { spam_key = BY_REASON } }, silent_after)
+	local result = replay.results(arguments.trace, { { spam_key = BY_REASON } }, silent_after,
+		"--store PATH in place of --trace")
 	local found, any = select(result.groups, matcher(arguments)), false
 	if #found == 0 then
 		terminal.tell(("no event of %s was recorded"):format(arguments.object))
@@ -247,10 +251,21 @@ local function sums_of(suppressions, matches)
 	return sums, lost
 end
 
+-- Returns an iterator over the events that the store has of the object, or ends the command.
+local function read_events(source, arguments)
+	local ok, iterate, message = pcall(source.query, source, {
+		for_object = arguments.object, namespace = arguments.namespace,
+	})
+	if not ok then
+		terminal.fail(2, (sources.reworded(iterate):gsub("^%-%-for", "KIND/NAME")))
+	end
+	return iterate or terminal.fail(1, message)
+end
+
 -- The groups of the events that the store has of the object, one for each reason and type: they take tokens, too.
 local function written_groups(source, arguments)
 	local groups, seen = {}, {}
-	for _, json in assert(source:query { for_object = arguments.object, namespace = arguments.namespace }) do
+	for _, json in read_events(source, arguments) do
 		local event = stored_event.decode(json)
 		local group = group_of(stored_event.part(event, "involvedObject"), {
 			reason = stored_event.text(event, "reason"), type = stored_event.text(event, "type"),
@@ -294,6 +309,21 @@ local function stored_groups(source, sums, arguments)
 	return groups
 end
 
+-- Tells why the store explains nothing of the object: it has no event of it, or no suppression.
+local function tell_nothing(source, arguments)
+	local count = 0
+	for _ in read_events(source, arguments) do
+		count = count + 1
+	end
+	local object = arguments.object .. (arguments.namespace and " in the namespace " .. arguments.namespace or "")
+	if count == 0 then
+		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
+		return
+	end
+	terminal.tell(("%s has %s of %s, and no note that one was suppressed; evrec record writes such notes, and a sink with "
+		.. "the option suppressions = true"):format(arguments.store, plural.counted(count, "event"), object))
+end
+
 local function explain_store(arguments)
 	local _, name = options.kind_and_name(arguments.object)
 	local source = sources.open { store = arguments.store }
@@ -317,11 +347,10 @@ local function explain_store(arguments)
 		print_limited(stored_groups(source, sums, arguments))
 	end
 	if lost > 0 then
-		terminal.write(("\nThe store lacks %d notes, perhaps some of this object.\n"):format(lost))
+		terminal.write(("\nThe store lacks %s, perhaps some of this object.\n"):format(plural.counted(lost, "note")))
 	end
 	if #sums == 0 then
-		terminal.tell(("no suppressed event of %s is in the store, whose sink needs the option suppressions = true"):format(
-			arguments.object))
+		tell_nothing(source, arguments)
 		return 1
 	end
 	return 0

@@ -1,6 +1,7 @@
 -- Prints the results of a replay for people.
 local age = require "evrec.cli.age"
 local occurrences = require "evrec.cli.occurrences"
+local plural = require "evrec.cli.plural"
 local stages = require "evrec.cli.stages"
 local terminal = require "evrec.cli.terminal"
 local variants = require "evrec.cli.variants"
@@ -63,10 +64,6 @@ end
 
 -- ---- the trace ----
 
-local function counted(count, noun)
-	return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
-end
-
 --- Tells how far the trace has all that was recorded.
 ---@param trace table of a result
 ---@return string
@@ -74,34 +71,46 @@ function replay_table.exactness(trace)
 	if trace.lower_bound then
 		local text = "counts are lower bounds, as a correlator has left events out before"
 		if trace.reconstructed > 0 then
-			text = text .. ("; the times of %d occurrences are reconstructed"):format(trace.reconstructed)
+			text = text .. (trace.reconstructed == 1 and "; the time of 1 occurrence is reconstructed"
+				or ("; the times of %d occurrences are reconstructed"):format(trace.reconstructed))
 		end
 		if trace.left_out > 0 then
-			text = text .. ("; %d occurrences are left out, as at most %d of one count are replayed"):format(trace.left_out,
-				occurrences.MOST)
+			text = text .. ("; %s left out, as at most %d of one count are replayed"):format(
+				plural.are(trace.left_out, "occurrence"), occurrences.MOST)
 		end
 		return trace.unknown and trace.unknown > 0
-			and text .. ("; %d patches of unknown events are left out"):format(trace.unknown) or text
+			and text .. ("; %d %s left out"):format(trace.unknown,
+				trace.unknown == 1 and "patch of an unknown event is" or "patches of unknown events are") or text
 	elseif trace.exact then
 		return "exact"
 	end
 	local why = {}
 	if trace.lost > 0 then
-		why[1] = ("%s missing in %s"):format(counted(trace.lost, "event") .. (trace.lost == 1 and " is" or " are"),
-			counted(trace.gaps, "gap"))
+		why[1] = ("%s missing in %s"):format(plural.are(trace.lost, "event"), plural.counted(trace.gaps, "gap"))
 	end
 	if trace.malformed > 0 then
-		why[#why + 1] = counted(trace.malformed, "line") .. " cannot be read"
+		why[#why + 1] = plural.counted(trace.malformed, "line") .. " cannot be read"
 	end
 	return "not exact: " .. table.concat(why, "; ")
+end
+
+local function count_objects(groups)
+	local seen, count = {}, 0
+	for _, group in ipairs(groups) do
+		local object = replay_table.object(group)
+		count = count + (seen[object] and 0 or 1)
+		seen[object] = true
+	end
+	return count
 end
 
 local function print_trace(result)
 	local trace = result.trace
 	local span = trace.first and age.of_seconds(trace.last - trace.first) or "0s"
 	local ended = trace.ended == "max_bytes" and "; it ends at max_bytes" or ""
-	terminal.write_prose(("%s, %s: %s of %s of objects in %s"):format(trace.source, trace.description,
-		counted(trace.occurrences, "occurrence"), counted(#result.groups, "reason"), span))
+	terminal.write_prose(("%s, %s: %s of %s of %s in %s"):format(trace.source, trace.description,
+		plural.counted(trace.occurrences, "occurrence"), plural.counted(#result.groups, "reason"),
+		plural.counted(count_objects(result.groups), "object"), span))
 	terminal.write_prose(replay_table.exactness(trace) .. ended)
 	terminal.write "\n"
 end
@@ -209,8 +218,8 @@ local function print_lost(result, silent_after)
 		local since = tally.last_write
 			and ("last written %s after its first occurrence"):format(age.of_seconds(tally.last_write - group.first))
 			or "never written"
-		terminal.write_prose(("%s of %s: %d of %d occurrences lost, %s%s"):format(group.reason, replay_table.object(group),
-			tally.unseen, group.count, since, cure(lost, count)), "   ")
+		terminal.write_prose(("%s of %s: %d of %s lost, %s%s"):format(group.reason, replay_table.object(group),
+			tally.unseen, plural.counted(group.count, "occurrence"), since, cure(lost, count)), "   ")
 	end
 	if #result.lost > ROWS then
 		terminal.write(("   and %d more: -o json has all\n"):format(#result.lost - ROWS))
