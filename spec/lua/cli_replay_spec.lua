@@ -57,7 +57,7 @@ describe("replaying", function()
 			silent_cronjob.play(nil, path)
 			local output, told, status = run("replay", path, "--spam-key", BY_REASON)
 			assert.equal(0, status, told)
-			assert.truthy(output:find("120 occurrences of 3 reasons of objects in 39m\nexact\n", 1, true))
+			assert.truthy(output:find("120 occurrences of 3 reasons of 1 object in 39m\nexact\n", 1, true))
 			for line in output:gmatch "[^\n]+" do
 				assert.is_true(#line <= 100 or not line:find "of default", line)
 			end
@@ -285,9 +285,21 @@ describe("replaying", function()
 			write(text)
 			for _, subcommand in ipairs { "lint", "replay" } do
 				local _, told, status = run(subcommand, path)
-				assert.same({ "", 0 }, { told, status }, subcommand .. " " .. text)
+				assert.same({ ("evrec: %s: there is no event in it\n"):format(path), 0 }, { told, status },
+					subcommand .. " " .. text)
 			end
 		end
+	end)
+
+	it("counts in the singular, too", function()
+		write(cjson.encode { items = { {
+			metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" }, type = "Normal",
+			reason = "R", message = "m", count = 3, firstTimestamp = "2023-11-14T22:13:20Z",
+			lastTimestamp = "2023-11-14T22:14:00Z",
+		} } })
+		local output = run("replay", path)
+		assert.truthy(output:find("3 occurrences of 1 reason of 1 object in 40s", 1, true), output)
+		assert.truthy(output:find "; the time of 1 occurrence is%sreconstructed\n", output)
 	end)
 
 	it("takes durations of several units", function()
@@ -303,7 +315,6 @@ describe("replaying", function()
 
 	it("tells what a file is that holds no trace", function()
 		for _, case in ipairs {
-			{ "SQLite format 3\0\n{}", 2, path .. " is an event store: use evrec events --store" },
 			{ "", 1, path .. ": is empty" }, { "no JSON\n", 1, path .. ": holds no JSON" },
 		} do
 			write(case[1])
@@ -312,6 +323,16 @@ describe("replaying", function()
 				assert.same({ "", "evrec: " .. case[3] .. "\n", case[2] }, { output, told, status })
 			end
 		end
+		write "SQLite format 3\0\n{}"
+		for advice, arguments in pairs {
+			["evrec events --store PATH -A -o json | evrec replay -"] = { "replay", path },
+			["evrec events --store PATH -A -o json | evrec lint -"] = { "lint", path },
+			["--store PATH in place of --trace"] = { "explain", "pod/a", "--trace", path },
+		} do
+			local output, told, status = run((table.unpack or unpack)(arguments)) -- luacheck: ignore
+			assert.same({ "", ("evrec: %s is an event store: use %s\n"):format(path, (advice:gsub("PATH", path))), 2 },
+				{ output, told, status })
+		end
 		local _, told, status = run("replay", "/tmp")
 		assert.same({ "evrec: /tmp: is a directory\n", 1 }, { told, status })
 	end)
@@ -319,7 +340,11 @@ describe("replaying", function()
 	it("ends misuse and bad input with one line", function()
 		write '{"a":1}'
 		local cases = {
-			{ 2, "spam_key", "replay", TRACES .. "list.json", "--spam-key", "reasons" },
+			{ 2, "^evrec: %-%-spam%-key: an event of core/v1 has no text 'reasons'; fields are such as source.component, ",
+				"replay", TRACES .. "list.json", "--spam-key", "reasons" },
+			{ 2, "^evrec: %-%-against: .* equals the one before it\n$", "replay", TRACES .. "list.json", "--against" },
+			{ 2, "equals the one before it", "replay", TRACES .. "list.json", "--qps", "1", "--against" },
+			{ 2, "equals the one before it", "replay", TRACES .. "list.json", "--against", "--against", "--qps", "1" },
 			{ 2, "%-%-qps", "replay", TRACES .. "list.json", "--qps", "fast" },
 			{ 2, "%-%-trace, %-%-share or %-%-store", "explain", "pod/a" },
 			{ 2, "%-%-silent%-after: only together with %-%-trace", "explain", "pod/a", "--store", "s", "--silent-after", "1m" },

@@ -154,8 +154,15 @@ function lint.run(arguments)
 		terminal.fail(2, "expected a FILE")
 	end
 	local findings = new_findings()
-	trace.open(path):each_event(function(event) look_at(findings, event) end)
+	local source, any = trace.open(path, "evrec events --store PATH -A -o json | evrec lint -"), false
+	source:each_event(function(event)
+		any = true
+		look_at(findings, event)
+	end)
 	findings:end_fields()
+	if not any then
+		trace.tell_empty(source.name)
+	end
 	if #findings.list == 0 then
 		return 0
 	end

@@ -4,6 +4,7 @@ local evrec = require "evrec"
 
 local json = require "evrec.cli.json"
 local replay_table = require "evrec.cli.replay_table"
+local sources = require "evrec.cli.sources"
 local terminal = require "evrec.cli.terminal"
 local trace = require "evrec.cli.trace"
 local values = require "evrec.cli.values"
@@ -12,6 +13,7 @@ local variants = require "evrec.cli.variants"
 local replay = {}
 
 local MOST = 8 -- variants
+local ADVICE = "evrec events --store PATH -A -o json | evrec replay -" -- of an event store
 
 local DESCRIPTION = "Run recorded events through the correlator again, under other options: how many requests each "
 	.. "variant makes, which events it suppresses, and which variant shows the events that were lost. The first variant "
@@ -90,13 +92,20 @@ local function sum_up(result, silent_after)
 	end
 end
 
+-- Names fields to a user whose --spam-key has none.
+local function with_example(message)
+	return (message:gsub("^%-%-spam%-key: an event .* has no text .*", "%0; fields are such as source.component, "
+		.. "involvedObject.name and reason"))
+end
+
 --- Replays a trace. Ends the command if it cannot be read.
 ---@param path string
 ---@param given table[]? options of variants besides the first one
 ---@param silent_after number seconds
+---@param advice? string as of trace.open
 ---@return table result
-function replay.results(path, given, silent_after)
-	local source = trace.open(path)
+function replay.results(path, given, silent_after, advice)
+	local source = trace.open(path, advice or ADVICE)
 	local wanted, options = variants.of(source.header and source.header.correlator, given), {}
 	if #wanted > MOST then
 		terminal.fail(2, ("more than %d variants"):format(MOST))
@@ -106,7 +115,7 @@ function replay.results(path, given, silent_after)
 	end
 	local ok, run = pcall(evrec.replay, options)
 	if not ok then
-		terminal.fail(2, (run:gsub("^.-evrec%.replay: ", "")))
+		terminal.fail(2, with_example(sources.reworded(run)))
 	end
 	source:feed(run)
 	local result, message = run:finish()
@@ -156,12 +165,20 @@ end
 ---@param arguments { trace: string, given?: table[], silent_after: number, output?: string }
 ---@return integer
 function replay.run(arguments)
+	local misuse = variants.misuse(arguments)
+	if misuse then
+		terminal.fail(2, misuse)
+	end
 	local result = replay.results(arguments.trace, arguments.given, arguments.silent_after)
+	local told = result.trace
+	if told.occurrences == 0 then
+		trace.tell_empty(told.source)
+	end
 	if arguments.output == "json" then
 		terminal.write(json.encode(with_places(result), "") .. "\n")
 	elseif arguments.output == "html" then
 		terminal.write(page(result))
-	else
+	elseif told.occurrences > 0 or not (told.exact or told.lower_bound) then
 		replay_table.print(result, arguments.silent_after)
 	end
 	return 0

@@ -88,15 +88,26 @@ local function form_of(object)
 	end
 end
 
+-- A path as a word of the shell.
+local function quoted(path)
+	return path:find "^[%w_./][%w_./-]*$" and path or "'" .. path:gsub("'", [['\'']]) .. "'"
+end
+
+local function refuse_store(self, path, advice)
+	terminal.fail(2, ("%s is an event store: use %s"):format(self.name, advice:gsub("PATH", function()
+		return path == "-" and "PATH" or quoted(path)
+	end)))
+end
+
 -- Reads on until the first value is whole; returns it.
-local function look_at_first(self)
+local function look_at_first(self, path, advice)
 	local pieces = {}
 	local text, message = json_stream.values(function()
 		local chunk, why = read_chunk(self)
 		if why then
 			fail(self, (why:gsub("^Is", "is")))
 		elseif not pieces[1] and chunk and chunk:sub(1, #SQLITE) == SQLITE then
-			terminal.fail(2, self.name .. " is an event store: use evrec events --store")
+			refuse_store(self, path, advice)
 		end
 		pieces[#pieces + 1] = chunk
 		return chunk
@@ -107,8 +118,9 @@ end
 
 --- Opens a file, and looks at its beginning. Ends the command if that is none of the forms.
 ---@param path string - is standard input
+---@param advice string the command that works if the file is an event store; PATH in it stands for the file
 ---@return table trace with the fields form, name and header (of a trace)
-function trace.open(path)
+function trace.open(path, advice)
 	local self = setmetatable({ name = path == "-" and "standard input" or path }, trace)
 	local message
 	self.file, message = io.stdin, nil
@@ -119,7 +131,7 @@ function trace.open(path)
 		terminal.fail(1, message)
 	end
 	self.counter = progress.new(evrec.clock(), "MiB read", 1048576)
-	local first = look_at_first(self)
+	local first = look_at_first(self, path, advice)
 	if first:sub(1, #START) == START then
 		self.form, self.header = "trace", decode(self, first)
 	else
@@ -127,6 +139,12 @@ function trace.open(path)
 	end
 	return self.form and self or fail(self, "holds no events: expected a trace of evrec, a watch, a list, lines of "
 		.. "events, or lines of an audit log")
+end
+
+--- Says on standard error that a file has no event.
+---@param name string
+function trace.tell_empty(name)
+	terminal.tell(name .. ": there is no event in it")
 end
 
 --- Returns the file's form in words.

@@ -50,9 +50,21 @@ function variants.define(parser)
 		:action(function(arguments)
 			if next(current(arguments)) then
 				arguments.given[#arguments.given + 1] = {}
+			elseif arguments.begun then
+				arguments.has_empty = true
 			end
+			arguments.begun = true
 		end)
 	return (table.unpack or unpack)(defined) -- luacheck: ignore
+end
+
+--- Tells whether a variant has no option. An --against in front of all options begins none.
+---@param arguments table
+---@return string? message nil: all have one
+function variants.misuse(arguments)
+	if arguments.has_empty or (arguments.begun and not next(current(arguments))) then
+		return "--against: no option of a variant follows it, so that this variant equals the one before it"
+	end
 end
 
 -- ---- names ----
