@@ -223,7 +223,8 @@ describe("evrec events", function()
 		file:close()
 		status, _, complaints = run()
 		assert.equal(1, status)
-		assert.equal(("evrec: %s: line 1 is no event\n"):format(path), complaints)
+		assert.equal(("evrec: %s: line 1 is no event; --lines reads an event a line, as evrec.sink.file writes them\n")
+			:format(path), complaints)
 		file = assert(io.open(path, "wb"))
 		file:write "SQLite format 3\0"
 		file:close()
@@ -250,7 +251,9 @@ describe("evrec events", function()
 	it("names the option of a number below zero, and a time without its unit", function()
 		write {}
 		local _, _, told = run("--limit", "-1")
-		assert.equal("evrec: --limit: expected a whole number, got '-1' (see evrec --help)\n", told)
+		local limit = "evrec: --limit: expected a whole number from 1 to 1000000000, got '%s' (see evrec events --help)\n"
+		assert.equal(limit:format "-1", told)
+		assert.equal(limit:format "0", (select(3, run("--limit", "0"))))
 		for _, text in ipairs { "-5m", "5", "1600" } do
 			_, _, told = run("--since", text)
 			assert.truthy(told:find("--since: expected a duration such as 90m or 7d, a timestamp such as ", 1, true), told)

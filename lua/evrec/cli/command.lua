@@ -32,6 +32,15 @@ local function called(arguments)
 	end
 end
 
+local function is_subcommand(name)
+	for _, subcommand in ipairs(SUBCOMMANDS) do
+		if subcommand.name == name then
+			return true
+		end
+	end
+	return false
+end
+
 -- Joins a long option and a number below zero behind it, which the parser would take for an option.
 local function with_joined_numbers(arguments)
 	local joined = {}
@@ -61,6 +70,35 @@ local function make_parser(arguments)
 	return parser
 end
 
+local TOO_MANY = "too many arguments"
+
+-- The first argument that is too many: the parser's message does not name it.
+local function first_too_many(arguments)
+	local beginning = {}
+	for i, argument in ipairs(arguments) do
+		beginning[i] = argument
+		local ok, message = make_parser(arguments):pparse(beginning)
+		if not ok and message == TOO_MANY then
+			return argument
+		end
+	end
+end
+
+-- The names of arguments in the parser's messages, and in the usage.
+local ARGUMENTS = { ["'object'"] = "KIND/NAME", ["'trace'"] = "TRACE", ["'file'"] = "FILE" }
+
+-- Words a message of the parser, and names the help that belongs to it.
+local function misuse(message, arguments)
+	if message == TOO_MANY then
+		message = ("%s, from '%s' on"):format(message, first_too_many(arguments))
+	end
+	message = message:gsub("^missing argument ('%l+')", function(quoted)
+		return "missing argument " .. (ARGUMENTS[quoted] or quoted)
+	end)
+	local name = called(arguments)
+	return ("%s (see evrec %s--help)"):format(message, is_subcommand(name) and name .. " " or "")
+end
+
 -- Runs a subcommand. An error that it raises becomes one line on standard error, and a status.
 local function run(subcommand, arguments)
 	local ok, result = pcall(function()
@@ -88,7 +126,7 @@ function command.run(arguments)
 	arguments = with_joined_numbers(arguments)
 	local ok, result = make_parser(arguments):pparse(arguments)
 	if not ok then
-		terminal.tell(result .. " (see evrec --help)")
+		terminal.tell(misuse(result, arguments))
 		return 2
 	end
 	return run(module_of(result.subcommand), result)

@@ -40,12 +40,15 @@ local function list_of_types(text)
 	return types
 end
 
-local function whole_number(option)
+local MOST = 1000000000
+
+local function whole_number(option, least)
 	return function(text)
-		if text:find "^%d+$" then
-			return tonumber(text)
+		local number = text:find "^%d+$" and tonumber(text)
+		if number and number >= least and number <= MOST then
+			return number
 		end
-		return nil, ("%s: expected a whole number, got '%s'"):format(option, text)
+		return nil, ("%s: expected a whole number from %d to %d, got '%s'"):format(option, least, MOST, text)
 	end
 end
 
@@ -106,7 +109,7 @@ local function define_selection(parser)
 		parser:option("--before --until", "Last occurred before a time."):argname "TIME"
 			:convert(time "--before"),
 		parser:option("--field-selector", "As of kubectl get, such as type!=Normal,reason=Killing."):argname "FIELDS",
-		parser:option("--limit", "At most N events, the newest."):argname "N":convert(whole_number "--limit"))
+		parser:option("--limit", "At most N events, the newest."):argname "N":convert(whole_number("--limit", 1)))
 end
 
 local function define_output(parser)
@@ -122,7 +125,7 @@ local function define_output(parser)
 		parser:flag("--no-headers", "No header."),
 		parser:flag("--show-managed-fields", "Keep metadata.managedFields in json and yaml."),
 		parser:option("--chunk-size", "Understood for kubectl's sake; evrec chooses its pages."):argname "N"
-			:convert(whole_number "--chunk-size"))
+			:convert(whole_number("--chunk-size", 0)))
 end
 
 --- Adds the arguments to a parser of argparse.

@@ -25,6 +25,9 @@ local function failed(status, message)
 	if store then
 		status, message = 2, store .. " is an event store: use --store"
 	end
+	if message:find "line %d+ is no event" then
+		message = message .. "; --lines reads an event a line, as evrec.sink.file writes them"
+	end
 	terminal.fail(status, message)
 end
 
