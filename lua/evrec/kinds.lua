@@ -223,6 +223,13 @@ function kinds.find(name, cluster)
 	return kind, group ~= nil or version ~= nil
 end
 
+--- Suggests a built-in kind for a word that may be misspelt.
+---@param word string
+---@return string text such as ": did you mean 'job'?"; "" if no name is near
+function kinds.suggest(word)
+	return core.suggest(word, known)
+end
+
 --- Reads a kind's name without a cluster. An unknown kind is taken as it is given: "Widget", or with its group, as
 --- kubectl writes it, "widgets.example.com" or "widgets.v1.example.com".
 ---@param name string

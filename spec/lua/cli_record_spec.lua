@@ -1,5 +1,6 @@
 -- The command `evrec record`, each call a process of its own.
 local cjson = require "cjson"
+local command = require "command"
 local evrec = require "evrec"
 local tmpfiles = require "tmpfiles"
 
@@ -28,9 +29,9 @@ describe("evrec record", function()
 
 	-- Runs the command. Returns its status, and its standard error.
 	local function record(input, ...)
-		local command = ("printf '%s' | timeout 60 %s lua/bin/evrec record %s 2>%s.err; echo $? >%s.status"):format(input,
+		local line = ("printf '%s' | timeout 60 %s lua/bin/evrec record %s 2>%s.err; echo $? >%s.status"):format(input,
 			interpreter, quoted { ... }, prefix, prefix)
-		os.execute(command)
+		os.execute(line)
 		return tonumber(tmpfiles.read(prefix .. ".status")), tmpfiles.read(prefix .. ".err")
 	end
 
@@ -70,8 +71,8 @@ describe("evrec record", function()
 	end)
 
 	it("counts calls at the same time in one event", function()
-		local command = "for i in 1 2 3 4 5 6 7 8; do %s lua/bin/evrec record --lines %s Pod/a Normal Same m & done; wait"
-		os.execute(command:format(interpreter, lines))
+		local calls = "for i in 1 2 3 4 5 6 7 8; do %s lua/bin/evrec record --lines %s Pod/a Normal Same m & done; wait"
+		os.execute(calls:format(interpreter, lines))
 		local events = written()
 		assert.equal(1, #events)
 		assert.equal(8, events[1].count)
@@ -131,7 +132,7 @@ describe("evrec record", function()
 	end)
 
 	it("takes the namespace of the kubeconfig's context", function()
-		local command = require "evrec.cli.command"
+		local cli = require "evrec.cli.command"
 		local make, namespaces = evrec.sink.kubernetes, {}
 		write(prefix .. ".config", cjson.encode {
 			["current-context"] = "here",
@@ -149,7 +150,7 @@ describe("evrec record", function()
 		for _, given in ipairs { {}, { "-n", "other" }, { "--context", "plain" } } do
 			local words = { "record", "--kubeconfig", prefix .. ".config", "--state-file", prefix .. ".state", "Pod/a", "Normal",
 				"R", "m", (table.unpack or unpack)(given) } -- luacheck: ignore 143
-			assert.equal(0, command.run(words))
+			assert.equal(0, cli.run(words))
 		end
 		evrec.sink.kubernetes = make
 		assert.same({ "shop shop", "other other", "default default" }, namespaces)
@@ -171,21 +172,66 @@ describe("evrec record", function()
 			assert.equal(2, status, table.concat(arguments, " "))
 			assert.truthy(told:find "^evrec: [^\n]+\n$", told)
 		end
-		local status, told = record("", "--timeout", "0.2", "--lines", "/nowhere/lines.json", "--state-file",
-			prefix .. ".state", "Pod/a", "Normal", "R", "m")
+	end)
+
+	it("names the flag of a wrong namespace, and the words that - takes the place of", function()
+		local status, told = record("", "--lines", lines, "-n", "kube_system", "Pod/a", "Normal", "R", "m")
+		assert.equal(2, status)
+		assert.equal("evrec: --namespace: expected a namespace's name, of at most 63 lower-case letters, digits and inner "
+			.. "hyphens, got 'kube_system' (see evrec record --help)\n", told)
+		status, told = record("", "--lines", lines, "-", "Warning", "X", "-")
+		assert.equal(2, status)
+		assert.equal("evrec: a - in the place of KIND/NAME reads KIND/NAME TYPE REASON MESSAGE from each line of standard "
+			.. "input: leave out 'Warning' and what follows, or name the object\n", told)
+	end)
+
+	it("says at once that a file cannot be written, and makes nothing", function()
+		local folder = prefix .. ".folder"
+		assert.equal(0, (command.shell('mkdir "$1" && touch "$1/there" && chmod 555 "$1" && chmod 444 "$1/there"', folder)))
+		local cases = { { "--store", "/nowhere/events.db", "No such file or directory", "m", "the event was not" },
+			{ "--lines", "/nowhere/lines.json", "No such file or directory", "-", "no event was" } }
+		for _, option in ipairs { "--store", "--lines" } do
+			table.insert(cases, { option, folder .. "/new", "Permission denied", "m", "the event was not" })
+			table.insert(cases, { option, folder .. "/there", "Permission denied", "m", "the event was not" })
+		end
+		-- Root may write everywhere because of a capability.
+		local without_it = [[[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set -dac_override,-dac_read_search "$@"
+			exec timeout 5 "$@"]]
+		for _, case in ipairs(cases) do
+			local status, output, told = command.shell(without_it, interpreter, "lua/bin/evrec", "record", case[1], case[2],
+				"Pod/a", "Normal", "R", case[4])
+			assert.same({ 1, "", ("evrec: %s: %s; %s written\n"):format(case[2], case[3], case[5]) }, { status, output, told })
+		end
+		local _, left = command.shell('ls -A "$1"; ls -d /nowhere; chmod 755 "$1"', folder)
+		assert.equal("there\n", left)
+	end)
+
+	it("tells how many lines were lost", function()
+		local status, told = record([[one\ntwo\n\ntwo\n]], "--timeout", "0.3", "--lines", "/dev/full", "--state-file",
+			prefix .. ".state", "Pod/a", "Normal", "R", "-")
 		assert.equal(1, status)
-		assert.truthy(told:find "No such file", told)
+		assert.equal("evrec: file: /dev/full: No space left on device\nevrec: standard input: 3 events were lost\n", told)
+	end)
+
+	it("keeps in a store what a burst suppressed, for evrec explain", function()
+		local store = prefix .. ".db"
+		for _ = 1, 3 do
+			assert.equal(0, (record("", "--store", store, "--burst-size", "2", "job/backup", "Warning", "Failed", "m")))
+		end
+		local status, output, told = command.evrec("explain", "job/backup", "--store", store)
+		assert.same({ 0, "" }, { status, told })
+		assert.truthy(output:find("Failed: 1 occurrence was rate limited, as there was no token for it. ", 1, true), output)
 	end)
 
 	-- Starts the command on a named pipe, into which a shell writes at descriptor 3 as `script` says. The script has
 	-- the command's process id in $p. Returns the command's status.
 	local function record_pipe(script, ...)
-		local command = [[
+		local in_shell = [[
 			p_in=%s.pipe; mkfifo "$p_in" || exit; timeout 60 %s lua/bin/evrec record %s <"$p_in" 2>%s.err & p=$!
 			exec 3>"$p_in"; %s
 			wait $p; echo $? >%s.status]]
 		local words = quoted { ... }
-		os.execute(command:format(prefix, interpreter, words, prefix, script:gsub("EVREC", interpreter .. " lua/bin/evrec"),
+		os.execute(in_shell:format(prefix, interpreter, words, prefix, script:gsub("EVREC", interpreter .. " lua/bin/evrec"),
 			prefix))
 		return tonumber(tmpfiles.read(prefix .. ".status"))
 	end
@@ -276,13 +322,17 @@ describe("evrec record", function()
 	it("takes unknown kinds as they are given, and warns of a word that may be misspelt", function()
 		local status, told = record([[jbo/x Normal R m\njbo/y Normal R m\nWidget/z Normal R m\n]], "--lines", lines, "-")
 		assert.equal(0, status)
-		assert.equal("evrec: no built-in kind is called 'jbo'\n", told)
+		assert.equal("evrec: no built-in kind is called 'jbo'; the event is recorded with it all the same: did you mean "
+			.. "'job'?\n", told)
+		status, told = record("", "--lines", lines, "gizmo/x", "Normal", "R", "m")
+		assert.same({ 0, "evrec: no built-in kind is called 'gizmo'; the event is recorded with it all the same\n" },
+			{ status, told })
 		local store = prefix .. ".db"
 		status, told = record("", "--store", store, "widgets.example.com/foo", "Normal", "R", "m")
 		assert.equal(0, status)
 		assert.equal("", told)
-		local command = "%s lua/bin/evrec events --store %s --for Widgets.example.com/foo -o json"
-		local pipe = io.popen(command:format(interpreter, store))
+		local events = "%s lua/bin/evrec events --store %s --for Widgets.example.com/foo -o json"
+		local pipe = io.popen(events:format(interpreter, store))
 		local list = cjson.decode(pipe:read "*a")
 		pipe:close()
 		assert.same({ kind = "widgets", apiVersion = "example.com/", name = "foo", namespace = "default" },

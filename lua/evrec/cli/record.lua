@@ -6,6 +6,7 @@ local core = require "evrec.core"
 local kinds = require "evrec.kinds"
 local options = require "evrec.options"
 
+local plural = require "evrec.cli.plural"
 local record_session = require "evrec.cli.record_session"
 local record_target = require "evrec.cli.record_target"
 local sources = require "evrec.cli.sources"
@@ -22,7 +23,7 @@ local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends
 local function define_event(parser)
 	parser:group("The event",
 		parser:option("-n --namespace", "Of the object and the event; else the context's, and default for a store or lines.")
-			:argname "NAME",
+			:argname "NAME":convert(values.namespace),
 		parser:option("--component", "Who reports the event."):argname "NAME":default "evrec",
 		parser:option("--host", "Where the reporter runs."):argname "NAME",
 		parser:option("--related", "A second object that the event is about."):argname "KIND/NAME",
@@ -73,7 +74,8 @@ local warned = {}
 -- A word such as jbo may be meant for a built-in kind; one with a capital, or with a group, is a kind of its own.
 local function warn_of(word)
 	if not word:find "[%u.]" and not warned[word] then
-		terminal.tell(("no built-in kind is called '%s'"):format(word))
+		terminal.tell(("no built-in kind is called '%s'; the event is recorded with it all the same%s"):format(word,
+			kinds.suggest(word)))
 		warned[word] = true
 	end
 end
@@ -201,6 +203,9 @@ local function record_lines(session, arguments)
 		take_rest(take, session.clock)
 	end
 	session:close()
+	if session.lost_count > 0 then
+		terminal.tell("standard input: " .. plural.were(session.lost_count, "event") .. " lost")
+	end
 	return signal and STATUS[signal] or session.lost and 1 or status
 end
 
@@ -226,7 +231,8 @@ end
 function record.run(arguments)
 	local from_lines = arguments.object == "-" or arguments.message == "-"
 	if arguments.object == "-" and arguments.type then
-		terminal.fail(2, "TYPE: not together with - as the object, whose lines have it")
+		terminal.fail(2, ("a - in the place of KIND/NAME reads KIND/NAME TYPE REASON MESSAGE from each line of standard "
+			.. "input: leave out '%s' and what follows, or name the object"):format(arguments.type))
 	elseif arguments.object ~= "-" and not arguments.message then
 		terminal.fail(2, "expected KIND/NAME TYPE REASON MESSAGE")
 	end

@@ -17,7 +17,8 @@ local LONGEST = 1 -- seconds that the state file is kept while lines come
 ---@param options table for `make`
 function record_session.new(arguments, make, options)
 	return setmetatable({
-		make = make, options = options, timeout = arguments.timeout, told = {}, lost = false, clock = evrec.clock(),
+		make = make, options = options, timeout = arguments.timeout, clock = evrec.clock(),
+		told = {}, lost = false, lost_count = 0, -- occurrences
 		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
 		source = { component = arguments.component, host = arguments.host },
 	}, record_session)
@@ -88,6 +89,9 @@ function record_session:close()
 	end
 	local written, stats, why = self.broadcaster:shutdown(self.timeout)
 	self.broadcaster, self.recorder = nil, nil
+	for _, count in pairs(stats.dropped) do
+		self.lost_count = self.lost_count + count
+	end
 	self:tell()
 	if not written and not is_refusal(why) then
 		self.lost = true

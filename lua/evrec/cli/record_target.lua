@@ -44,17 +44,50 @@ local function ends_in_event(text)
 	return is_event(whole or text) or (whole == "" and last == "")
 end
 
+-- Makes a file with a name of its own in the folder of the path, and removes it: the path itself would be made with
+-- another mode than the sink's. Returns true; or nil and a message.
+local function can_make(path)
+	local folder = path:match "^.*/" or "./"
+	local probe = folder .. ".evrec-" .. tostring({}):match "%x+$"
+	local file, why = io.open(probe, "wb")
+	if not file then
+		return nil, path .. why:sub(#probe + 1)
+	end
+	file:close()
+	os.remove(probe)
+	return true
+end
+
+local ENOENT, EACCES, EISDIR = 2, 13, 21
+
+-- Ends the command if the file, which cannot be read and written, cannot be written or made either: the sink would try
+-- until the timeout. A file that may be written and not read is fine for a sink of lines.
+local function check_writable(path, arguments, why, code)
+	if code == EISDIR then
+		terminal.fail(2, why)
+	end
+	local file = code == EACCES and arguments.lines and io.open(path, "ab")
+	local ok = file and file:close()
+	if code == ENOENT then
+		ok, why = can_make(path)
+	end
+	if not ok then
+		local several = arguments.object == "-" or arguments.message == "-"
+		terminal.fail(1, why .. (several and "; no event was written" or "; the event was not written"))
+	end
+end
+
 -- Ends the command if the file at the path is of another kind than the sink's, before a state file lies beside it. Mode
 -- "r+" does not wait for the other end of a named pipe. Only a regular file has a size.
-local function check_file(path, is_store)
+local function check_file(path, arguments)
+	local is_store = arguments.store ~= nil
 	local file, why, code = io.open(path, "r+b")
-	local size = file and file:seek "end"
+	if not file then
+		return check_writable(path, arguments, why, code)
+	end
+	local size = file:seek "end"
 	if not size then
-		if file then
-			file:close()
-		elseif code == 21 then -- EISDIR
-			terminal.fail(2, why)
-		end
+		file:close()
 		return
 	end
 	file:seek "set"
@@ -89,10 +122,14 @@ end
 
 local function of_file(arguments, path)
 	local options = { path = path, state_file = arguments.state_file or path ~= "-" and path .. ".state" or nil }
-	if path ~= "-" and check_file(path, arguments.store ~= nil) and arguments.store then
+	if path ~= "-" and check_file(path, arguments) and arguments.store then
 		check_store(path, options.state_file)
 	end
-	return evrec.sink[arguments.store and path ~= "-" and "store" or "file"], options, "default"
+	if arguments.store and path ~= "-" then
+		options.suppressions = true -- for `evrec explain --store`
+		return evrec.sink.store, options, "default"
+	end
+	return evrec.sink.file, options, "default"
 end
 
 local function of_cluster(arguments)

@@ -44,6 +44,17 @@ function values.timeout(text)
 	return seconds
 end
 
+--- Reads a namespace's name: a label of DNS, RFC 1123.
+---@param text string
+---@return string? name, string? message
+function values.namespace(text)
+	if #text <= 63 and (text:find "^[a-z0-9]$" or text:find "^[a-z0-9][a-z0-9-]*[a-z0-9]$") then
+		return text
+	end
+	return nil, ("--namespace: expected a namespace's name, of at most 63 lower-case letters, digits and inner hyphens, "
+		.. "got '%s'"):format(text)
+end
+
 --- Returns a function that checks KIND/NAME, such as pod/web-0.
 ---@param option? string nil: an argument without a name
 ---@return fun(text: string): string?, string?
