@@ -250,7 +250,7 @@ typedef struct evrec_replayed_group {
 	int64_t first, last;
 	const evrec_replayed_tally *tallies; /* one of each variant */
 } evrec_replayed_group;
-/* Calls `func` for each group, the one that occurred last first, until it returns false. */
+/* After evrec_replay_end: calls `func` for each group, the one that occurred last first, until it returns false. */
 void evrec_replay_each(const evrec_replay *replay, bool (*func)(void *ctx, const evrec_replayed_group *group),
                        void *ctx);
 

@@ -2,6 +2,8 @@
 
 #include "event/event.h"
 
+#include <stdlib.h>
+
 #define GROUPS_MAX (1u << 24)
 
 static void group_fini(void *value)
@@ -57,6 +59,7 @@ void evrec_replay_free(evrec_replay *replay)
 		variant_destroy(&replay->variants[i]);
 	}
 	mem_free(replay->variants);
+	mem_free(replay->ordered);
 	lru_free(replay->groups);
 	replay_forget(&replay->single);
 	replay_end_feed(replay);
@@ -79,6 +82,29 @@ int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t,
 
 /* ---- results ---- */
 
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = (*(struct replay_group *const *)a)->number, y = (*(struct replay_group *const *)b)->number;
+
+	return x > y ? -1 : x < y;
+}
+
+/* False: no memory. */
+static bool order_groups(evrec_replay *replay)
+{
+	const size_t n = lru_len(replay->groups);
+
+	mem_free(replay->ordered);
+	replay->ordered = mem_alloc(n * sizeof(struct replay_group *) + 1);
+	for (size_t i = 0; i < n && replay->ordered != NULL; i++) {
+		replay->ordered[i] = lru_in_place(replay->groups, (uint32_t)i);
+	}
+	if (n != 0 && replay->ordered != NULL) {
+		qsort(replay->ordered, n, sizeof(struct replay_group *), compare);
+	}
+	return replay->ordered != NULL;
+}
+
 int evrec_replay_end(evrec_replay *replay, evrec_error *err)
 {
 	evrec_error own;
@@ -92,7 +118,7 @@ int evrec_replay_end(evrec_replay *replay, evrec_error *err)
 			return error_set(err, EVREC_ENOMEM, "no memory");
 		}
 	}
-	return 0;
+	return order_groups(replay) ? 0 : error_set(err, EVREC_ENOMEM, "no memory");
 }
 
 void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace)
@@ -141,26 +167,16 @@ void evrec_replay_get_variant(const evrec_replay *replay, size_t variant, evrec_
 	lru_each(replay->groups, add_group, &summing);
 }
 
-struct showing {
-	bool (*func)(void *ctx, const evrec_replayed_group *group);
-	void *ctx;
-};
-
-static bool show_group(void *ctx, evrec_str key, void *value)
-{
-	const struct showing *showing = ctx;
-	const struct replay_group *group = value;
-	const evrec_replayed_group shown = { evrec_event_fields(group->event), group->occurrences, group->first,
-		                             group->last, group->tallies };
-
-	(void)key;
-	return showing->func(showing->ctx, &shown);
-}
-
 void evrec_replay_each(const evrec_replay *replay, bool (*func)(void *ctx, const evrec_replayed_group *group),
                        void *ctx)
 {
-	struct showing showing = { func, ctx };
+	bool goes_on = replay->ordered != NULL;
 
-	lru_each(replay->groups, show_group, &showing);
+	for (size_t i = 0; goes_on && i < lru_len(replay->groups); i++) {
+		const struct replay_group *group = replay->ordered[i];
+		const evrec_replayed_group shown = { evrec_event_fields(group->event), group->occurrences, group->first,
+			                             group->last, group->tallies };
+
+		goes_on = func(ctx, &shown);
+	}
 }

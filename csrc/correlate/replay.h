@@ -72,6 +72,7 @@ struct replay_group {
 	evrec_event *event; /* the first one */
 	uint64_t occurrences;
 	int64_t first, last;
+	uint64_t number; /* of its last occurrence, among all */
 	evrec_replayed_tally tallies[];
 };
 
@@ -79,7 +80,8 @@ struct evrec_replay {
 	struct variant *variants;
 	size_t variants_len;
 	struct lru_type group_type;
-	struct lru *groups; /* aggregate key -> struct replay_group */
+	struct lru *groups;            /* aggregate key -> struct replay_group */
+	struct replay_group **ordered; /* by evrec_replay_end; the one that occurred last first */
 	evrec_replayed_trace trace;
 	struct known single; /* of evrec_replay_add */
 	/*
