@@ -1,8 +1,8 @@
 #include "event/schema.h"
 
-#include "base/lru.h"
 #include "base/utf8.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* `ok` is false after a function of the visitor returned false: then nothing more is visited. */
@@ -107,70 +107,120 @@ static bool counts(const evrec_map *map, size_t i)
 	return last;
 }
 
-/* One of many keys: those that are equal have the same hash. */
-struct hashed {
-	uint64_t hash;
-	size_t at; /* in the map */
+/* One of many keys. */
+struct cleaned {
+	evrec_str text; /* as UTF-8 */
+	size_t at;      /* in the map */
 };
 
-static uint64_t hash_of(evrec_str key)
-{
-	struct buf clean = { 0 };
-	uint64_t hash;
-
-	if (utf8_valid(key)) {
-		return lru_hash(key);
-	}
-	utf8_clean(&clean, key);
-	hash = lru_hash(buf_str(&clean));
-	buf_free(&clean);
-	return hash;
-}
-
+/* Not a hash: whoever made the event may know keys with equal hashes. */
 static int compare(const void *a, const void *b)
 {
-	const struct hashed *x = a, *y = b;
+	const struct cleaned *x = a, *y = b;
+	int order = 0;
 
-	if (x->hash != y->hash) {
-		return x->hash < y->hash ? -1 : 1;
+	if (x->text.len != y->text.len) {
+		return x->text.len < y->text.len ? -1 : 1;
 	}
-	return x->at < y->at ? -1 : x->at > y->at;
+	if (x->text.len != 0) {
+		order = memcmp(x->text.data, y->text.data, x->text.len);
+	}
+	return order != 0 ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sets hides[i] if pair i does not count. False: no memory. */
-static bool find_hidden(const evrec_map *map, bool *hides)
+/* Fills `keys` with those of the pairs from `from` on. Texts that differ from their keys lie in *texts. */
+static void clean_keys(const evrec_map *map, size_t from, struct cleaned *keys, struct buf *texts)
 {
-	struct hashed *keys = mem_alloc(map->len * sizeof(*keys));
+	const size_t len = map->len - from;
+	size_t at = 0;
 
-	if (keys == NULL) {
-		return false;
-	}
-	for (size_t i = 0; i < map->len; i++) {
-		keys[i] = (struct hashed){ hash_of(map->pairs[i].key), i };
-	}
-	qsort(keys, map->len, sizeof(*keys), compare);
-	for (size_t i = 0; i < map->len; i++) {
-		for (size_t j = i + 1; j < map->len && keys[j].hash == keys[i].hash && !hides[keys[i].at]; j++) {
-			hides[keys[i].at] = are_equal(map->pairs[keys[i].at].key, map->pairs[keys[j].at].key);
+	for (size_t i = 0; i < len; i++) {
+		const evrec_str key = map->pairs[from + i].key;
+		const size_t before = texts->len;
+
+		keys[i] = (struct cleaned){ key, from + i };
+		if (!utf8_valid(key)) {
+			utf8_clean(texts, key);
+			keys[i].text = (evrec_str){ NULL, texts->len - before };
 		}
 	}
+	/* The texts stay where they are by now. */
+	for (size_t i = 0; i < len; i++) {
+		if (keys[i].text.data == NULL && keys[i].text.len != 0) {
+			keys[i].text.data = texts->data + at;
+			at += keys[i].text.len;
+		}
+	}
+}
+
+/* Pairs that are looked through at once. */
+#define AT_ONCE ((size_t)32768)
+
+/* A bit for each pair from `from` on, which is set if the pair does not count. False: no memory. */
+static bool find_hidden(const evrec_map *map, size_t from, unsigned char hidden[AT_ONCE / CHAR_BIT])
+{
+	const size_t len = map->len - from;
+	struct cleaned *keys = mem_alloc(len * sizeof(*keys));
+	struct buf texts = { 0 };
+	bool ok = keys != NULL;
+
+	if (ok) {
+		clean_keys(map, from, keys, &texts);
+		ok = !texts.failed;
+	}
+	if (ok) {
+		qsort(keys, len, sizeof(*keys), compare);
+		memset(hidden, 0, AT_ONCE / CHAR_BIT);
+	}
+	for (size_t i = 0; ok && i + 1 < len; i++) {
+		const size_t bit = keys[i].at - from;
+
+		if (bit < AT_ONCE && str_eq(keys[i].text, keys[i + 1].text)) {
+			hidden[bit / CHAR_BIT] |= (unsigned char)(1u << bit % CHAR_BIT);
+		}
+	}
+	buf_free(&texts);
 	mem_free(keys);
-	return true;
+	return ok;
+}
+
+/*
+ * A function of the visitor may leave by longjmp, as Lua's errors do. So no memory of the heap is held while it runs,
+ * and the stack has room for the bits of some pairs only. The other maps need no such stack: hence noinline.
+ */
+static COLD __attribute__((noinline)) void visit_many(struct visit *v, const evrec_map *map)
+{
+	unsigned char hidden[AT_ONCE / CHAR_BIT];
+
+	for (size_t i = 0; v->ok && i < map->len; i++) {
+		const size_t at = i % AT_ONCE;
+
+		if (at == 0 && !find_hidden(map, i, hidden)) {
+			v->ok = false;
+		} else if ((hidden[at / CHAR_BIT] >> at % CHAR_BIT & 1) == 0) {
+			v->ok = v->visitor->string(v->ctx, map->pairs[i].key, map->pairs[i].value);
+		}
+	}
+}
+
+static void visit_few(struct visit *v, const evrec_map *map)
+{
+	for (size_t i = 0; v->ok && i < map->len; i++) {
+		if (counts(map, i)) {
+			v->ok = v->visitor->string(v->ctx, map->pairs[i].key, map->pairs[i].value);
+		}
+	}
 }
 
 static void visit_map(struct visit *v, const char *key, const evrec_map *map)
 {
-	bool *hides = map->len > FEW ? mem_zalloc(map->len * sizeof(*hides)) : NULL;
-
 	begin(v, key);
-	v->ok = v->ok && (map->len <= FEW || (hides != NULL && find_hidden(map, hides)));
-	for (size_t i = 0; v->ok && i < map->len; i++) {
-		if (hides == NULL ? counts(map, i) : !hides[i]) {
-			v->ok = v->visitor->string(v->ctx, map->pairs[i].key, map->pairs[i].value);
-		}
+	if (map->len <= FEW) {
+		visit_few(v, map);
+	} else {
+		visit_many(v, map);
 	}
 	end(v);
-	mem_free(hides);
 }
 
 static void visit_owners(struct visit *v, const char *key, const evrec_field *table, const evrec_fields *fields)

@@ -105,10 +105,14 @@ end
 --- Uses a correlator, and events.
 function memory.values()
 	local clock = evrec.fake_clock(fixtures.now)
+	local labels = {}
+	for i = 1, 20 do
+		labels["l" .. i] = "b"
+	end
 	local c = evrec.correlator { clock = clock, max_events = 2, key_func = function(e) return e.reason, e.message end }
 	for i = 1, 3 do
 		local result = c:correlate { involvedObject = pod, type = "Normal", reason = "R", message = "m" .. i,
-			metadata = { labels = { a = "b" }, ownerReferences = { { kind = "Deployment", name = "d" } } } }
+			metadata = { labels = labels, ownerReferences = { { kind = "Deployment", name = "d" } } } }
 		if result then
 			c:update_state(result.event)
 			tostring(result.event)
