@@ -253,6 +253,7 @@ build = {
 				"csrc/sink/otlp.c",
 				"csrc/sink/otlp_parts.c",
 				"csrc/sink/otlp_protocol.c",
+				"csrc/sink/otlp_size.c",
 				"csrc/sink/resolved.c",
 				"csrc/sink/resume_found.c",
 				"csrc/sink/resume_instances.c",

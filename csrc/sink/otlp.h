@@ -1,6 +1,6 @@
 /*
  * otlp.h - the sink for OpenTelemetry: otlp.c has its configuration, otlp_protocol.c its protocol, otlp_parts.c the order in
- * which the records of a batch are sent.
+ * which the records of a batch are sent, otlp_size.c the size of its parts.
  */
 #ifndef EVREC_SINK_OTLP_H
 #define EVREC_SINK_OTLP_H
@@ -47,6 +47,36 @@ void otlp_parts_cut(struct otlp_parts *parts, size_t n);
 void otlp_parts_halve(struct otlp_parts *parts);
 /* The next part has been answered. */
 void otlp_parts_pass(struct otlp_parts *parts);
+
+/*
+ * The size of parts, which follows the limit of a receiver. A receiver may also refuse a body for one record in it. So
+ * a part that is refused as too large halves the size for the parts behind it, and the pieces of that part do not.
+ * After some parts that were taken, one part, a probe, may have twice the size. If the probe is taken, the size grows,
+ * and the next part is a probe again. If the probe is refused, the next one comes after twice as many parts, up to a
+ * bound: so few bodies are sent twice to a receiver that has a limit.
+ */
+struct otlp_size {
+	size_t bytes;      /* of a part */
+	size_t max;        /* the most that `bytes` may be */
+	unsigned taken;    /* parts that were taken since one was refused, without pieces; counted up to `patience` */
+	unsigned patience; /* so many parts are taken before a probe */
+	bool probing;      /* a probe is under way */
+};
+
+/* A part that is sent, or about to be. */
+struct otlp_part {
+	size_t records;
+	size_t bytes; /* of its body, before gzip */
+	bool piece;   /* of a part that was too large */
+	bool probe;
+};
+void otlp_size_begin(struct otlp_size *size, size_t max);
+/* The bytes that this part may have: its `piece` is set. */
+size_t otlp_size_limit(const struct otlp_size *size, const struct otlp_part *part);
+/* The part is sent. Sets its `probe`. */
+void otlp_size_sent(struct otlp_size *size, struct otlp_part *part);
+/* The part was refused as too large, or was taken, or neither. */
+void otlp_size_answered(struct otlp_size *size, const struct otlp_part *part, bool too_large, bool taken);
 
 #pragma GCC visibility pop
 

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-#define BYTES_MIN ((size_t)1024) /* batch_bytes is not lowered below */
 /* All that the client takes: of an answer that was cut nobody knows how many records were rejected. */
 #define ANSWER_MAX ((size_t)4 * 1024 * 1024)
 
@@ -17,10 +16,8 @@ struct sent {
 	struct sent *next;      /* in `free` or `going_on` */
 	struct entry **entries; /* room for max_batch */
 	struct otlp_parts parts;
-	size_t limit;   /* bytes of a part; once a part was split it stays, as halves are halves of what the part had */
-	bool split;     /* a part was too large */
-	size_t records; /* of the part that was sent */
-	size_t bytes;   /* of its body, before gzip */
+	size_t whole; /* so many parts wait behind the pieces of one that was too large; SIZE_MAX: there is none */
+	struct otlp_part part; /* that was sent */
 };
 
 /* Sends events to an OTLP receiver. */
@@ -31,8 +28,7 @@ struct otlp {
 	enum otlp_encoding encoding;
 	fields_func *fields;
 	char *path;             /* of each request */
-	size_t batch_bytes;     /* of the first part of a batch: batch_bytes_max, or less after a part was too large */
-	size_t batch_bytes_max; /* the option */
+	struct otlp_size size;  /* of parts; the most is the option batch_bytes */
 	uint64_t failed;        /* requests, ever: the number of the latest */
 	struct sender *sender;  /* the one that runs a send or a step */
 	struct sent *requests;  /* OTLP_MAX_IN_FLIGHT of them */
@@ -54,12 +50,12 @@ static struct otlp *otlp_of(struct protocol *p)
 static void give_outcomes(struct otlp *o, const struct sent *sent, struct otlp_verdict *verdict)
 {
 	const struct outcome written = { .verdict = VERDICT_WRITTEN };
-	const size_t first = sent->records - verdict->affected;
+	const size_t first = sent->part.records - verdict->affected;
 
 	if (verdict->outcome.verdict == VERDICT_RETRY) {
 		verdict->outcome.request = ++o->failed;
 	}
-	for (size_t i = 0; i < sent->records; i++) {
+	for (size_t i = 0; i < sent->part.records; i++) {
 		sender_answered(o->sender, sent->entries[sent->parts.at + i], i < first ? &written : &verdict->outcome);
 		if (i >= first) {
 			verdict->outcome.problem = NULL;
@@ -86,36 +82,15 @@ static void end(struct otlp *o, struct sent *sent, const struct otlp_answer *ans
 	sender_request_ended(o->sender, otlp_result(answer), answer->retry_after);
 }
 
-/*
- * A receiver may refuse a body for its size, or for one record in it. So the first part of a batch that is too large lowers
- * batch_bytes, and its halves do not; and after a part that was taken the next one may have twice the bytes. Halves that are
- * taken show nothing: if the receiver has a limit, each batch would be sent twice.
- */
-static void adapt_batch_bytes(struct otlp *o, struct sent *sent, bool too_large, bool taken)
-{
-	const size_t half = sent->bytes / 2 < BYTES_MIN ? BYTES_MIN : sent->bytes / 2;
-	const size_t twice = sent->limit < o->batch_bytes_max / 2 ? 2 * sent->limit : o->batch_bytes_max;
-
-	if (sent->split) {
-		return;
-	}
-	if (too_large) {
-		o->batch_bytes = half < o->batch_bytes ? half : o->batch_bytes;
-		sent->split = true;
-	} else if (taken) {
-		o->batch_bytes = twice > o->batch_bytes ? twice : o->batch_bytes;
-		sent->limit = o->batch_bytes;
-	}
-}
-
 /* True: another part of the batch is to be sent. */
 static bool answered(struct otlp *o, struct sent *sent, const struct otlp_answer *answer)
 {
 	struct otlp_verdict verdict;
 
-	otlp_verdict(answer, sent->records, &verdict);
-	adapt_batch_bytes(o, sent, verdict.split, otlp_result(answer) == REQUEST_SUCCEEDED);
+	otlp_verdict(answer, sent->part.records, &verdict);
+	otlp_size_answered(&o->size, &sent->part, verdict.split, otlp_result(answer) == REQUEST_SUCCEEDED);
 	if (verdict.split) {
+		sent->whole = sent->part.piece ? sent->whole : sent->parts.len - 1;
 		otlp_parts_halve(&sent->parts);
 		return true;
 	}
@@ -198,19 +173,22 @@ static bool fill(struct otlp *o, struct sent *sent)
 	const size_t n = otlp_parts_next(&sent->parts);
 	const int64_t now = evrec_clock_now(sender_clock(o->sender));
 	enum otlp_added added = OTLP_ADDED;
+	size_t limit;
 
+	sent->part = (struct otlp_part){ .piece = sent->parts.len > sent->whole };
+	limit = otlp_size_limit(&o->size, &sent->part);
 	otlp_batch_clear(o->batch);
 	for (size_t i = 0; i < n && added == OTLP_ADDED; i++) {
 		const evrec_fields event = o->fields(sent->entries[sent->parts.at + i]->item, BODY_WHOLE);
 		const struct otlp_record record = { &event, now };
 
-		added = otlp_batch_add_within(o->batch, &record, sent->limit);
+		added = otlp_batch_add_within(o->batch, &record, limit);
 	}
 	if (otlp_batch_len(o->batch) != 0) {
 		otlp_parts_cut(&sent->parts, otlp_batch_len(o->batch));
 	}
-	sent->records = otlp_parts_next(&sent->parts);
-	sent->bytes = otlp_batch_size(o->batch);
+	sent->part.records = otlp_parts_next(&sent->parts);
+	sent->part.bytes = otlp_batch_size(o->batch);
 	return otlp_batch_len(o->batch) != 0;
 }
 
@@ -226,6 +204,7 @@ static bool begin(struct otlp *o, struct sent *sent, struct http_response *respo
 	};
 
 	if (fill(o, sent)) {
+		otlp_size_sent(&o->size, &sent->part);
 		request.body = otlp_batch_finish(o->batch, &request.body_len);
 	}
 	return request.body != NULL && http_client_send(o->client, &request, response);
@@ -253,8 +232,7 @@ static void otlp_send(struct protocol *p, struct sender *s, struct entry *const 
 	o->free = sent->next;
 	memcpy(sent->entries, entries, n * sizeof(*entries));
 	otlp_parts_begin(&sent->parts, n);
-	sent->limit = o->batch_bytes;
-	sent->split = false;
+	sent->whole = SIZE_MAX;
 	send_part(o, sent);
 }
 
@@ -372,7 +350,7 @@ struct protocol *otlp_protocol_new(const evrec_otlp_options *options, fields_fun
 		                     .append_only = true };
 	o->encoding = options->encoding == EVREC_OTLP_JSON ? OTLP_JSON : OTLP_PROTOBUF;
 	o->fields = fields;
-	o->batch_bytes = o->batch_bytes_max = options->batch_bytes;
+	otlp_size_begin(&o->size, options->batch_bytes);
 	if (!make_requests(o) || !make_path(o, options->endpoint) || !make_batch(o, options)) {
 		error_set(err, EVREC_ENOMEM, "no memory");
 	} else {

@@ -116,7 +116,7 @@ static void test_one_record_that_is_refused_costs_later_batches_little(void **st
 	otlp_fixture_close(&f);
 }
 
-/* The first record is refused in a batch of two. The parts of the next batch grow. */
+/* The first record is refused in a batch of two. After some parts of 1 KiB those of the next batch grow. */
 static void test_the_size_of_parts_grows_within_a_batch(void **state)
 {
 	struct otlp_fixture f;
@@ -135,6 +135,52 @@ static void test_the_size_of_parts_grows_within_a_batch(void **state)
 	otlp_fixture_flush(&f, 0);
 	assert_int_equal(otlp_fixture_stats(&f).created, 499);
 	assert_in_range(http_server_requests(&f.server), 3 + 5, 3 + 12);
+	otlp_fixture_close(&f);
+}
+
+/* The option is 16 KiB, and the receiver takes up to 10 KiB. */
+static void open_sender_of_a_receiver_with_a_limit(struct otlp_fixture *f)
+{
+	static const struct http_turn taken = { TURN_KEEP, OTLP_TAKEN };
+
+	otlp_fixture_prepare(f);
+	f->options.batch_max = 500;
+	f->options.batch_bytes = 16 * 1024;
+	f->server.longest = 10 * 1024;
+	http_server_start(&f->server, &taken, 1);
+	otlp_fixture_open_sender(f, true);
+}
+
+static void test_the_rest_of_a_batch_has_smaller_parts_at_once(void **state)
+{
+	struct otlp_fixture f;
+
+	(void)state;
+	open_sender_of_a_receiver_with_a_limit(&f);
+	otlp_fixture_submit(&f, 1, 500);
+	otlp_fixture_exchange(&f, 0);
+	assert_int_equal(otlp_fixture_stats(&f).created, 500);
+	/* The first part and probes; about 25 parts are taken. */
+	assert_in_range(f.server.too_long, 1, 4);
+	otlp_fixture_close(&f);
+}
+
+/* Else many bytes are sent twice, for ever. */
+static void test_a_size_that_was_refused_is_tried_seldom(void **state)
+{
+	struct otlp_fixture f;
+	size_t sent;
+
+	(void)state;
+	open_sender_of_a_receiver_with_a_limit(&f);
+	for (unsigned i = 0; i < 20; i++) {
+		otlp_fixture_submit(&f, 500 * i + 1, 500 * i + 500);
+		otlp_fixture_exchange(&f, 0);
+	}
+	assert_int_equal(otlp_fixture_stats(&f).created, 10000);
+	assert_in_range(f.server.too_long, 1, 8);
+	sent = f.server.body_bytes;
+	assert_true(f.server.too_long * f.options.batch_bytes < sent / 20);
 	otlp_fixture_close(&f);
 }
 
@@ -180,6 +226,8 @@ int main(void)
 		cmocka_unit_test(test_later_batches_are_not_as_large_as_one_that_was_too_large),
 		cmocka_unit_test(test_one_record_that_is_refused_costs_later_batches_little),
 		cmocka_unit_test(test_the_size_of_parts_grows_within_a_batch),
+		cmocka_unit_test(test_the_rest_of_a_batch_has_smaller_parts_at_once),
+		cmocka_unit_test(test_a_size_that_was_refused_is_tried_seldom),
 		cmocka_unit_test(test_a_batch_ends_at_its_bytes),
 	};
 

@@ -49,6 +49,13 @@ static void await_close(int fd)
 	(void)poll(&closed, 1, (int)(SOON / 1000000));
 }
 
+static size_t body_len(const char *request)
+{
+	const char *body = strstr(request, "\r\n\r\n");
+
+	return body == NULL ? 0 : strlen(body + 4);
+}
+
 /* True if the connection is kept. */
 static bool take_turn(struct http_server *server, int fd)
 {
@@ -58,17 +65,23 @@ static bool take_turn(struct http_server *server, int fd)
 		&server->turns[server->requests_len < server->turns_len ? server->requests_len : server->turns_len - 1];
 	char *request = read_request(fd, turn->kind == TURN_EARLY);
 	const char *reply = turn->reply;
+	bool too_long;
 	char byte;
 
 	if (request == NULL) {
 		return false;
 	}
+	too_long = server->longest != 0 && body_len(request) > server->longest;
 	if (server->missing != NULL && strstr(request, server->missing) != NULL) {
 		reply = HTTP_NO_PAGE;
+	} else if (too_long) {
+		reply = "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
 	}
 	pthread_mutex_lock(&server->lock);
 	free(server->requests[server->requests_len % HTTP_SERVER_REQUESTS]);
 	server->requests[server->requests_len++ % HTTP_SERVER_REQUESTS] = request;
+	server->too_long += too_long;
+	server->body_bytes += body_len(request);
 	pthread_mutex_unlock(&server->lock);
 	if (reply != NULL) {
 		(void)send(fd, reply, strlen(reply), MSG_NOSIGNAL);

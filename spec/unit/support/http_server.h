@@ -43,10 +43,13 @@ struct http_server {
 	const struct http_turn *turns; /* the caller's; the last turn is repeated */
 	size_t turns_len;
 	const char *missing; /* requests that contain it are answered with 404, at their turn. NULL: none are */
+	size_t longest;      /* requests with a longer body are answered with 413, at their turn; 0: none are */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	char *requests[HTTP_SERVER_REQUESTS]; /* the latest, head and body, each at its number modulo the size */
 	size_t requests_len;
+	size_t too_long;   /* requests that `longest` refused */
+	size_t body_bytes; /* of all requests */
 };
 
 /* Chooses a free port of the loopback address; `url` ends with `path`. Connections are refused until the start. */
