@@ -65,6 +65,7 @@ struct known {
 	struct keys *keys;
 	struct trace_keys chosen; /* in `text` */
 	struct buf text;
+	size_t bytes; /* of a definition: all memory that it takes */
 };
 
 /* The events of one source, object, type and reason. */
@@ -89,7 +90,7 @@ struct evrec_replay {
 	 * the same text. A text is parsed once.
 	 */
 	struct lru *definitions;  /* text of a definition -> struct known; NULL: the first line was not read */
-	size_t definitions_bytes; /* of these texts */
+	size_t definitions_bytes; /* the sum of `bytes` */
 	uint64_t ids[TRACE_IDS];  /* handles of definitions; 0: the id was not used yet */
 	struct buf rest;          /* the beginning of a line */
 	struct trace_line line;

@@ -3,11 +3,11 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20) /* longer than any event that a recorder takes */
 
 /*
- * The definitions that are kept, in number and in bytes of their text; but always so many that each id of a writer
- * still has its event. With an ordinary event one takes 2.5 KB of memory, and 0.5 KB for each further variant.
+ * The definitions that are kept, in number and in bytes of all their memory; but always so many that each id of a writer
+ * still has its event. With an ordinary event one takes 2.5 KB, and 0.5 KB for each further variant.
  */
 #define DEFINITIONS (1u << 17)
-#define DEFINITIONS_BYTES ((size_t)64 << 20)
+#define DEFINITIONS_BYTES ((size_t)256 << 20)
 
 static void forget(void *known)
 {
@@ -59,6 +59,12 @@ static enum trace_read fill(evrec_replay *replay, struct known *known)
 	return replay_know(replay, known, replay->line.event, &keys) ? TRACE_OK : TRACE_NO_MEMORY;
 }
 
+static size_t bytes_of(const evrec_replay *replay, const struct known *known, evrec_str definition)
+{
+	return sizeof(*known) + definition.len + evrec_event_size(known->event) + known->text.cap +
+	       known->keys[0].text.cap + replay->variants_len * sizeof(known->keys[0]);
+}
+
 /* Forgets definitions until their bounds hold. */
 static void forget_oldest(evrec_replay *replay)
 {
@@ -66,9 +72,9 @@ static void forget_oldest(evrec_replay *replay)
 
 	while (lru_len(definitions) > DEFINITIONS ||
 	       (replay->definitions_bytes > DEFINITIONS_BYTES && lru_len(definitions) > TRACE_IDS)) {
-		void *oldest = lru_oldest(definitions);
+		struct known *oldest = lru_oldest(definitions);
 
-		replay->definitions_bytes -= lru_key(definitions, oldest).len;
+		replay->definitions_bytes -= oldest->bytes;
 		lru_remove(definitions, oldest);
 	}
 }
@@ -91,7 +97,8 @@ static enum trace_read define(evrec_replay *replay, struct trace_line *line)
 			lru_remove(replay->definitions, known);
 			return read;
 		}
-		replay->definitions_bytes += line->definition.len;
+		known->bytes = bytes_of(replay, known, line->definition);
+		replay->definitions_bytes += known->bytes;
 		forget_oldest(replay);
 	}
 	replay->ids[line->id - 1] = lru_handle(known);

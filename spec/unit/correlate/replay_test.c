@@ -1,5 +1,6 @@
 /* Replays: what is counted for each variant, keys of fields, heartbeats of series, and nonsense. */
 #include "correlations.h"
+#include "counting_allocator.h"
 
 #include "evrec_read.h"
 
@@ -272,11 +273,36 @@ static void test_many_definitions_are_forgotten(void **state)
 	check_kept(131072, 1);
 }
 
-/* The texts of 4,096 of these have more than 64 MiB, but a writer may have an id for each. */
+/* 4,096 of these take more than 256 MiB, but a writer may have an id for each. */
 static void test_long_definitions_are_forgotten(void **state)
 {
 	(void)state;
 	check_kept(4096, 20000);
+}
+
+/* Each variant keeps something for each definition. */
+static void test_definitions_of_many_variants_take_bounded_memory(void **state)
+{
+	struct counting_allocator allocator = { 0 };
+	evrec_replay_variant variants[EVREC_REPLAY_VARIANTS];
+	evrec_replay *r;
+
+	(void)state;
+	for (size_t i = 0; i < EVREC_REPLAY_VARIANTS; i++) {
+		evrec_replay_variant_init(&variants[i]);
+	}
+	evrec_set_allocator(counting_realloc, &allocator);
+	r = evrec_replay_new(variants, EVREC_REPLAY_VARIANTS, NULL);
+	assert_non_null(r);
+	feed(r, HEADER);
+	for (unsigned i = 1; i <= 90000; i++) {
+		feed_definition(r, i % 4096 + 1, i, 1);
+	}
+	assert_int_equal(trace_of(r).malformed, 0);
+	assert_in_range(allocator.live, (size_t)200 << 20, (size_t)300 << 20);
+	evrec_replay_free(r);
+	assert_int_equal(allocator.live, 0);
+	evrec_set_allocator(NULL, NULL);
 }
 
 int main(void)
@@ -292,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_definitions_with_other_keys_are_others),
 		cmocka_unit_test(test_many_definitions_are_forgotten),
 		cmocka_unit_test(test_long_definitions_are_forgotten),
+		cmocka_unit_test(test_definitions_of_many_variants_take_bounded_memory),
 	};
 
 	return cmocka_run_group_tests_name("correlate: replay", tests, NULL, NULL);
