@@ -94,11 +94,19 @@ void private_file_protect(int fd)
 	}
 }
 
-void private_file_protect_path(const char *path)
+/*
+ * glibc before 2.39 changes the mode by way of /proc, which a chroot may lack. To open and close the file instead would
+ * end the locks that SQLite holds by another descriptor of it.
+ */
+bool private_file_protect_path(const char *path, evrec_error *err)
 {
 	struct stat st;
 
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_unprotected(&st)) {
-		(void)fchmodat(AT_FDCWD, path, MODE, AT_SYMLINK_NOFOLLOW);
+	if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode) || !is_unprotected(&st) ||
+	    fchmodat(AT_FDCWD, path, MODE, AT_SYMLINK_NOFOLLOW) == 0 || errno != EOPNOTSUPP ||
+	    access("/proc/self/fd", F_OK) == 0) {
+		return true;
 	}
+	private_file_set_error(err, path, ": its mode is not 0600, and cannot be changed without /proc");
+	return false;
 }

@@ -21,8 +21,8 @@ void private_file_set_error(evrec_error *err, const char *path, const char *reas
 void private_file_set_errno(evrec_error *err, const char *path, int error);
 /* Takes all rights from others, if the file is this user's and its file system has modes. */
 void private_file_protect(int fd);
-/* The same for a regular file that must not be opened. Follows no link. */
-void private_file_protect_path(const char *path);
+/* The same for a regular file that must not be opened. Follows no link. False, with *err: that needs /proc. */
+bool private_file_protect_path(const char *path, evrec_error *err);
 
 #pragma GCC visibility pop
 

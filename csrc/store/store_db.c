@@ -219,10 +219,7 @@ static bool check_file(struct store_db *d, enum store_access access, evrec_error
 		return false;
 	}
 	/* An empty file becomes a store here, as private as one that is made. SQLite gives its mode to -wal and -shm. */
-	if (st.st_size == 0) {
-		private_file_protect_path(d->full);
-	}
-	return true;
+	return st.st_size != 0 || private_file_protect_path(d->full, err);
 }
 
 /* False, with *err: there is none, and it cannot be made. */

@@ -3,6 +3,8 @@
 
 #include "spool_file.h"
 
+#include "spool/private_file.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -111,6 +113,44 @@ static void test_files_of_another_user_are_refused(void **state)
 	make_spool(path);
 }
 
+/* In a chroot without /proc. Returns 0 if the mode is private, or *err says why not. */
+static int protect_in_chroot(const char *folder)
+{
+	evrec_error err = { 0 };
+	bool ok;
+
+	if (chroot(folder) != 0 || chdir("/") != 0) {
+		return 1;
+	}
+	ok = private_file_protect_path("/file", &err);
+	if (ok) {
+		return mode_of("/file") == 0600 ? 0 : 2;
+	}
+	return strcmp(err.message, "/file: its mode is not 0600, and cannot be changed without /proc") == 0 ? 0 : 3;
+}
+
+static void test_mode_is_private_or_refused_without_proc(void **state)
+{
+	const char *path = tmpdir_path(*state, "file");
+	evrec_error err = { 0 };
+	int status;
+	pid_t child;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)) + chmod(path, 0644), 0);
+	child = fork();
+	if (child == 0) {
+		_exit(protect_in_chroot(tmpdir_path(*state, "")));
+	}
+	status = unit_wait(child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(private_file_protect_path(path, &err));
+	assert_int_equal(mode_of(path), 0600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +160,7 @@ int main(void)
 		TMPDIR_TEST(test_links_and_special_files_are_refused),
 		TMPDIR_TEST(test_journal_of_another_is_refused),
 		TMPDIR_TEST(test_files_of_another_user_are_refused),
+		TMPDIR_TEST(test_mode_is_private_or_refused_without_proc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
