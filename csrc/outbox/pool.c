@@ -25,14 +25,18 @@ union header {
 /* The largest block of a slab. */
 #define BLOCK_MAX (POOL_SIZES * POOL_STEP - sizeof(union header))
 
+/* The first block's header lies behind it. */
 struct slab {
-	struct slab *prev, *next; /* in `open`, or by `next` alone in `empty` */
-	union header *free;       /* blocks that were used before */
-	unsigned size;            /* its index in pool.sizes */
-	unsigned capacity;        /* blocks */
-	unsigned made;            /* blocks that were ever used: the memory behind them is untouched */
+	struct slab *prev, *next;       /* in `open`, or by `next` alone in `empty` */
+	_Alignas(8) union header *free; /* blocks that were used before */
+	unsigned size;                  /* its index in pool.sizes */
+	unsigned capacity;              /* blocks */
+	unsigned made;                  /* blocks that were ever used: the memory behind them is untouched */
 	unsigned used;
 };
+
+_Static_assert(sizeof(struct slab) % 8 == 0 && sizeof(union header) % 8 == 0 && POOL_STEP % 8 == 0,
+               "blocks are aligned for 64-bit numbers, also if pointers have 32 bits");
 
 /* ---- slabs ---- */
 
