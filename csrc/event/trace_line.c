@@ -1,5 +1,6 @@
 #include "event/trace_line.h"
 
+#include "base/json_text.h"
 #include "event/event.h"
 
 #include <inttypes.h>
@@ -17,26 +18,11 @@ static void put_time(struct buf *out, const char *name, int64_t ns)
 	           size % EVREC_SECOND);
 }
 
-static int append(const char *data, size_t len, void *ctx)
-{
-	buf_put(ctx, data, len);
-	return 0;
-}
-
-/* Appends a member of an object; a string that is no UTF-8 is cleaned. */
+/* Appends a member of an object. */
 static void put_string(struct buf *out, const char *before, const char *name, evrec_str value)
 {
-	struct buf clean = { 0 };
-	json_t *json;
-
-	utf8_clean(&clean, value);
-	json = json_stringn(clean.len == 0 ? "" : clean.data, clean.len);
 	buf_printf(out, "%s\"%s\":", before, name);
-	if (clean.failed || json == NULL || json_dump_callback(json, append, out, JSON_ENCODE_ANY) != 0) {
-		out->failed = true;
-	}
-	json_decref(json);
-	buf_free(&clean);
+	(void)json_put_string(out, value, 0);
 }
 
 void trace_put_header(struct buf *out, const struct trace_header *header)
