@@ -37,8 +37,9 @@ static size_t slots_of(size_t entries)
 }
 
 /*
- * Slots for all entries that there may ever be, as filling a larger table anew takes long; memory that the system gives
- * is zero, and is not touched here. If those are very many, slots for `room` entries at least.
+ * Slots for all entries that there may ever be, as filling a larger table anew takes long; if those are very many, slots
+ * for `room` entries at least. calloc clears a small table, such as 64 KiB for 4096 entries. For a large one it gives
+ * pages of the system's, which are zero and are not touched before their use.
  */
 static bool make_slots(struct lru *lru, size_t room)
 {

@@ -37,8 +37,8 @@ struct lru {
 	uint64_t number;    /* unique among all caches of the process, also those that were freed */
 	struct slot *slots; /* mask + 1 slots: a power of two, at least twice the number of entries */
 	uint32_t mask;
-	uint32_t len; /* cells that are in use, but for those that were removed */
-	uint32_t removed;
+	uint32_t len;                        /* cells that were ever used: those in use, and those that were removed */
+	uint32_t removed;                    /* of them */
 	struct node *newest, *oldest, *free; /* `free`: the first that was removed */
 	size_t capacity;
 	size_t cell_size; /* chosen with the first key; 0: there is none yet */
