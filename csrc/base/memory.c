@@ -45,6 +45,10 @@ void mem_touch(void *block, size_t size)
 	for (size_t at = 0; at < size; at += PAGE) {
 		((volatile char *)block)[at] = 0;
 	}
+	/* A block that does not begin at a page may have one more. */
+	if (size != 0) {
+		((volatile char *)block)[size - 1] = 0;
+	}
 }
 
 void mem_free(void *block)
