@@ -48,11 +48,12 @@ typedef struct evrec_otlp_options {
 	enum evrec_otlp_compression compression; /* EVREC_OTLP_GZIP */
 	int64_t timeout;                         /* of one request: 10 s, in ns */
 	/*
-	 * A request carries at most batch_max records (512; 1 to 65536), and ends before the record with which its body, not
-	 * compressed, would exceed batch_bytes (1 MiB; 1 KiB to 16 MiB); a longer record goes alone. It is sent once batch_max
-	 * writes wait, or half of max_pending or of max_pending_bytes is taken, or the first of them has waited for batch_delay
-	 * (1 s, in ns; 0 to an hour), or half of max_age. evrec_broadcaster_flush, _shutdown and the end of the process do not wait for the delay.
-	 * A spool's spool_after begins when the delay is over.
+	 * A request carries at most batch_max records (512; 1 to 65536), and ends before the record with which its
+	 * body, not compressed, would exceed batch_bytes (1 MiB; 1 KiB to 16 MiB); a longer record goes alone. It is
+	 * sent once batch_max writes wait, or half of max_pending or of max_pending_bytes is taken, or the first of
+	 * them has waited for batch_delay (1 s, in ns; 0 to an hour), or half of max_age. evrec_broadcaster_flush,
+	 * _shutdown and the end of the process do not wait for the delay. A spool's spool_after begins when the delay
+	 * is over.
 	 */
 	size_t batch_max, batch_bytes;
 	int64_t batch_delay;
