@@ -49,7 +49,7 @@ end
 local function can_make(path)
 	local folder = path:match "^.*/" or "./"
 	local probe = folder .. ".evrec-" .. tostring({}):match "%x+$"
-	local file, why = io.open(probe, "wb")
+	local file, why = io.open(probe, "ab") -- which empties no file that a link of this name leads to
 	if not file then
 		return nil, path .. why:sub(#probe + 1)
 	end
