@@ -207,7 +207,7 @@ describe("evrec serve", function()
 		for _, arguments in ipairs { {}, { "serve" }, { "sevre" }, { "serve", "x", "--timeout", "-1" },
 			{ "serve", "x", "--timeout", "nan" } } do
 			local status, log = run((table.unpack or unpack)(arguments)) -- luacheck: ignore 143
-			assert.matches("^evrec: [^\n]+ %(see evrec %-%-help%)\n$", log)
+			assert.matches("^evrec: [^\n]+ %(see evrec [%l ]*%-%-help%)\n$", log)
 			assert.equal(2, status)
 		end
 	end)
