@@ -22,27 +22,43 @@ local function measure(ways, name, events, results)
 	end
 end
 
-local function median_of(name, results)
+-- The rates of a way, one of each round.
+local function rates_of(name, results)
 	local values = {}
 	for line in io.lines(results) do
 		local of, rate = line:match "^(%S+) (%d+)$"
 		values[#values + 1] = of == name and tonumber(rate) or nil
 	end
+	return values
+end
+
+local function median(values)
 	table.sort(values)
 	return values[math.ceil(#values / 2)]
+end
+
+-- The median of the rounds' ratios: the machine's speed changes less within a round than between two.
+local function median_ratio(name, other, results)
+	local ratios, others = {}, rates_of(other, results)
+	for round, rate in ipairs(rates_of(name, results)) do
+		ratios[round] = rate / others[round]
+	end
+	return median(ratios)
 end
 
 --- Does what the words of a command line say.
 ---@param words string[]
 ---@param ways Way[]
----@param tell fun(median_of: fun(name: string): number) prints the medians
+---@param tell fun(median_of: fun(name: string): number, ratio_of: fun(name: string, other: string): number) prints the
+---  medians
 function rates.main(words, ways, tell)
 	if words[1] == "list" then
 		for _, way in ipairs(ways) do
 			print(way.name)
 		end
 	elseif words[1] == "medians" then
-		tell(function(name) return median_of(name, words[2]) end)
+		tell(function(name) return median(rates_of(name, words[2])) end,
+			function(name, other) return median_ratio(name, other, words[2]) end)
 	else
 		measure(ways, words[1], tonumber(words[2]), words[3])
 	end

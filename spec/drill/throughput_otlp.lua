@@ -113,10 +113,11 @@ for _, encoding in ipairs { "protobuf", "json" } do
 	end
 end
 
-rates.main(arg, ways, function(median_of)
+rates.main(arg, ways, function(median_of, ratio_of)
 	for _, kind in ipairs(kinds) do
-		local own, other = median_of("evrec-" .. kind.name), median_of("h2load-" .. kind.name)
-		print(("medians, %s: evrec %d, h2load with %d connections %d"):format(kind.name, own, connections, other))
-		rates.goal("evrec / h2load", own / other, 0.9)
+		local own, other = "evrec-" .. kind.name, "h2load-" .. kind.name
+		print(("medians, %s: evrec %d, h2load with %d connections %d"):format(kind.name, median_of(own), connections,
+			median_of(other)))
+		rates.goal("evrec / h2load", ratio_of(own, other), 0.9)
 	end
 end)
