@@ -4,6 +4,11 @@
 
 struct fake_writes fake_writes;
 
+void fake_writes_begin(void)
+{
+	fake_writes.alive = 0;
+}
+
 static void *make(const void *draft, outbox_room_func *room, void *ctx)
 {
 	struct fake_write *item = fake_writes.no_memory ? NULL : room(ctx, sizeof(*item));

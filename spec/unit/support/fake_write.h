@@ -30,6 +30,9 @@ struct fake_writes {
 
 extern struct fake_writes fake_writes;
 
+/* Before a test. If an earlier test failed, its writes are left: they do not count as alive any more. */
+void fake_writes_begin(void);
+
 extern const struct outbox_ops fake_write_ops;
 
 /* Makes {"name":"n1","count":1} in the namespace "shop", as an encode function of a sink. */

@@ -47,8 +47,7 @@ void kubernetes_fixture_open_sender(struct kubernetes_fixture *f, bool threadles
 
 void kubernetes_fixture_prepare(struct kubernetes_fixture *f, const char *path)
 {
-	/* If a test before this one failed, its writes are left; they must not fail this one too. */
-	fake_writes.alive = 0;
+	fake_writes_begin();
 	*f = (struct kubernetes_fixture){ .clock = evrec_clock_fake(0) };
 	http_server_bind(&f->server, path);
 	kubernetes_fixture_options(&f->options, f->server.url);

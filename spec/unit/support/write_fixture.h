@@ -20,7 +20,7 @@ void *write_fixture_make(const evrec_fields *event, int32_t count);
 /* The body is as expected, and for the namespace "shop". */
 void write_fixture_check(const void *item, enum body body, enum evrec_api api, enum reader reader,
                          const char *expected);
-/* So is a patch, in either API. */
+/* The patch of the write has the expected body in either API. */
 void write_fixture_check_patch(const void *item, enum reader reader, const char *expected);
 
 #endif
