@@ -41,7 +41,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
 /* Whether there are occurrences of the process of this connection. */
 bool origins_have(struct origins *origins, uint64_t connection);
-/* That process records none of them again. */
+/* Forgets the occurrences of the process of this connection, as the process records none of them again. */
 void origins_leave(struct origins **origins, uint64_t connection);
 
 /* For state.h. The latter begins with none; what it has made is the caller's, also after a failure. */

@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Where a descriptor is kept, which is -1 in a forked child. */
+/* The place of a descriptor. A forked child closes the descriptor, and sets it to -1. */
 struct endpoint_copied {
 	int *fd;
 	struct endpoint_copied *prev, *next; /* all of this process */

@@ -6,7 +6,7 @@
 
 #define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
 #define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
-#define SIGN_EACH EVREC_SECOND           /* of peer->signs */
+#define SIGN_EACH EVREC_SECOND           /* between two signs of life of an owner that ends */
 
 /* ---- becoming the owner ---- */
 

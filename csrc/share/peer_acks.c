@@ -1,4 +1,4 @@
-/* What an owner sends to one worker: acknowledgements, errors, signs of life, and offers. */
+/* An owner sends to one worker: acknowledgements, errors, signs of life, and offers. */
 #include "share/share_inner.h"
 
 /* Acknowledgements that may wait until no more events are read; of those that are held, more. */

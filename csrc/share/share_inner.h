@@ -8,7 +8,7 @@
  *   owner.c       the connections of the workers
  *   owner_end.c   its end, and its heir
  *   peer.c        what one worker has sent
- *   peer_acks.c   what one worker is sent
+ *   peer_acks.c   the frames that the owner sends to one worker
  *   ask.c         a worker's question to the owner, and the answer
  *   share_line.c  one connection
  */

@@ -1,4 +1,4 @@
--- What the command evrec says of its arguments before a subcommand runs.
+-- The messages of the command evrec about its arguments, before a subcommand runs.
 local command = require "command"
 
 describe("the command evrec", function()

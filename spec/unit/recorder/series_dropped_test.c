@@ -74,7 +74,7 @@ static void test_a_dropped_create_is_created_again(void **state)
 	series_world_close(&w);
 }
 
-/* One that comes too early for that is counted, and the event is created with it: there is nothing to be patched. */
+/* An occurrence before the heartbeat is counted. The heartbeat creates the event, as there is none to be patched. */
 static void test_what_is_counted_after_a_dropped_create_creates(void **state)
 {
 	for (int again = 0; again <= 1; again++) {

@@ -34,11 +34,11 @@ function items.of_event(event)
 	}
 end
 
--- The stages whose occurrences may be in no count, and their fate. Combined and merged ones are in the count of an
--- event that is written.
-local HATCHED = { rate_limited = "held back", dropped = "dropped" }
+-- The stages whose occurrences may be in no count, and the fate of these. A combined or merged occurrence is in the
+-- count of an event that is written.
+local FATES = { rate_limited = "held back", dropped = "dropped" }
 
---- What hatched spans mean, for a page with suppressions of a store.
+--- The meaning of hatched spans on a page with the suppressions of a store.
 items.HATCHED = "held back for a time by the rate limit, so that \195\151N of a later write may have them; or dropped"
 
 local function of_suppression(note)
@@ -51,7 +51,7 @@ local function of_suppression(note)
 		first = milliseconds(note.first),
 		last = milliseconds(note.last),
 		count = note.count,
-		fate = HATCHED[note.stage],
+		fate = FATES[note.stage],
 		why = joined(": ", stages.word(note.stage), note.cause),
 	}
 end
@@ -67,7 +67,7 @@ local GAP = 120000
 function items.of_suppressions(suppressions, wanted)
 	local spans, latest = {}, {}
 	for note in suppressions do
-		if HATCHED[note.stage] and wanted(note) then
+		if FATES[note.stage] and wanted(note) then
 			local item = of_suppression(note)
 			local key = table.concat({ item.namespace, item.object, item.type, item.reason, item.why }, "\n")
 			local span = latest[key]

@@ -24,7 +24,7 @@ local function seen(group, tally)
 	return item
 end
 
---- What hatched spans mean.
+--- The meaning of hatched spans on a page of a replay.
 variants.HATCHED = "held back by the rate limit after the last write, so that no \195\151N has them"
 
 -- The suppressed occurrences: after the last write, which no count has.
