@@ -709,8 +709,9 @@ typedef struct evrec_broadcaster_options {
 	 * does the same once all that it has is written. If it is not written in the time that each of these waits, or the
 	 * owner is killed, the next owner may count again what the last one had not acknowledged. An occurrence that is in
 	 * the owner's spool is acknowledged: its worker forgets it. If all name one state_file, the next owner takes names,
-	 * counts and tokens from there, also after a crash, or if nobody was left; a sink with a spool and no state_file
-	 * has a state file in the folder of the spool. on_drop is called where the event was recorded; errors of the owner's
+	 * counts and tokens from there, also after a crash, or if nobody was left. A sink with a spool and no state_file has
+	 * a state file in the folder of the spool. One with a state_file and no spool has the spool "<state_file>.spool", for
+	 * what a killed owner had recorded itself. on_drop is called where the event was recorded; errors of the owner's
 	 * sinks are told to each process whose events it has just then. A process that ends by evrec_broadcaster_shutdown
 	 * leaves to the owner what that has received: it counts as `forwarded`, and the result is EVREC_ETIMEOUT.
 	 * evrec_explanation_new asks the owner. A broadcaster without a name has that of the share. No sink of

@@ -71,24 +71,54 @@ static bool is_alike(const evrec_watch *sink, const struct fingerprint *wanted, 
 	return difference == NULL;
 }
 
-/* Starts a sink in the hub, which takes over the fingerprint. */
-static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_correlator_options *options,
-                          struct fingerprint *fingerprint, evrec_error *err)
+/*
+ * A number for pipeline_options.share; 0: no memory. The n-th sink of a name is the same one in all processes that name this
+ * share, whatever other sinks they have.
+ */
+static uint64_t number_in_share(const struct hub *hub, const evrec_sink *sink, size_t ordinal)
 {
-	evrec_correlator_options own = *options;
+	const char *name = sink_name(sink);
+	struct buf of = { 0 };
+	uint64_t number;
+
+	buf_put(&of, hub->share, strlen(hub->share) + 1);
+	buf_put(&of, name, strlen(name) + 1);
+	buf_put(&of, &ordinal, sizeof(ordinal));
+	number = of.failed ? 0 : lru_hash(buf_str(&of));
+	buf_free(&of);
+	return number;
+}
+
+/* Starts a sink in the hub, which takes over the fingerprint. */
+static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_correlator_options *correlator,
+                          struct fingerprint *fingerprint, size_t ordinal, evrec_error *err)
+{
+	evrec_correlator_options own = *correlator;
 	struct hub *hub = b->hub;
+	struct pipeline_options options = {
+		.correlator = &own,
+		.clock = hub->options.clock,
+		.listener = &hub->listener,
+		.max_message_bytes = hub->options.max_message_bytes,
+		.drive = hub->options.drive,
+	};
 	evrec_watch *watch;
 
-	if (!sharing_check_sink(hub, sink, options, err)) {
+	if (!sharing_check_sink(hub, sink, correlator, err)) {
 		return NULL;
+	}
+	if (hub->sharing != NULL) {
+		options.share = number_in_share(hub, sink, ordinal);
+		if (options.share == 0) {
+			return no_memory(err);
+		}
 	}
 	watch = hub_reserve_watch(hub, true) ? mem_zalloc(sizeof(*watch)) : NULL;
 	if (watch == NULL) {
 		return no_memory(err);
 	}
 	chosen_replace(&own, &watch->chosen);
-	watch->pipeline = pipeline_new(sink, &own, hub->options.clock, hub->options.max_message_bytes,
-	                               hub->options.drive, &hub->listener, err);
+	watch->pipeline = pipeline_new(sink, &options, err);
 	if (watch->pipeline == NULL) {
 		mem_free(watch);
 		return NULL;
@@ -96,31 +126,12 @@ static evrec_watch *start(evrec_broadcaster *b, evrec_sink *sink, const evrec_co
 	watch->refs = 1;
 	watch->owner = sink->calls_embedder ? b : NULL;
 	watch->fingerprint = fingerprint;
+	watch->ordinal = ordinal;
 	(void)memccpy(watch->sink_name, sink_name(sink), '\0', sizeof(watch->sink_name));
 	watch->shares = hub;
 	hub_add_watch(hub, watch);
 	sharing_add_sink(hub);
 	return watch;
-}
-
-/*
- * The counts that one owner of a share leaves to the next are in the sink's spool, if it has one. The n-th sink of a name is
- * the same one in all processes that name this share, whatever other sinks they have.
- */
-static void name_state(struct hub *hub, const evrec_watch *watch)
-{
-	struct buf of = { 0 };
-
-	if (hub->sharing == NULL) {
-		return;
-	}
-	buf_put(&of, hub->share, strlen(hub->share) + 1);
-	buf_put(&of, watch->sink_name, strlen(watch->sink_name) + 1);
-	buf_put(&of, &watch->ordinal, sizeof(watch->ordinal));
-	if (of.failed || !pipeline_keep_state_in_spool(watch->pipeline, lru_hash(buf_str(&of)))) {
-		hub_tell_error(hub, "counts are not kept for the next process: no memory", "state", watch->sink_name);
-	}
-	buf_free(&of);
 }
 
 /* Finds the sink to join, or starts it; then *fingerprint is NULL. NULL and *err. */
@@ -137,10 +148,8 @@ static evrec_watch *find_or_start(evrec_broadcaster *b, evrec_sink *sink, const 
 	if (watch != NULL) {
 		return is_alike(watch, *fingerprint, err) ? watch : NULL;
 	}
-	watch = start(b, sink, options, *fingerprint, err);
+	watch = start(b, sink, options, *fingerprint, ordinal, err);
 	if (watch != NULL) {
-		watch->ordinal = ordinal;
-		name_state(b->hub, watch);
 		*fingerprint = NULL;
 	}
 	return watch;

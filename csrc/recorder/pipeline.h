@@ -57,14 +57,26 @@ struct pipeline_listener {
 	bool loud;        /* what is lost after the pipeline is freed, or at exit(), is told on standard error */
 };
 
+struct pipeline_options {
+	const evrec_correlator_options *correlator; /* copied; NULL: the defaults */
+	evrec_clock *clock;                         /* retained */
+	const struct pipeline_listener *listener;   /* outlives the pipeline */
+	size_t max_message_bytes;                   /* at which messages are cut, also those of aggregates */
+	enum evrec_drive drive;
+	/*
+	 * 0: the sink is this process's own. Else processes share it: the same number in each process that takes over from
+	 * another one, and of no other sink. The next process needs both what the last one knew and what it had not written.
+	 * So if the sink has a spool and no state file, its state file is in the folder of the spool; if it has a state file
+	 * and no spool, its spool is the folder "<state_file>.spool".
+	 */
+	uint64_t share;
+};
+
 /*
- * Retains `sink` and `clock`, copies `options` (NULL: the defaults). `listener` must outlive the pipeline. Messages,
- * also those of aggregates, are cut at `max_message_bytes`. NULL, with *err set, if an option is out of range or there
- * is no memory.
+ * Retains `sink`. NULL, with *err set, if an option is out of range, SQLite is needed and cannot be loaded, or there is
+ * no memory.
  */
-struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                              size_t max_message_bytes, enum evrec_drive drive,
-                              const struct pipeline_listener *listener, evrec_error *err);
+struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *options, evrec_error *err);
 /* Never waits: the sender's thread sends the waiting writes in the background; without a thread they are dropped. */
 void pipeline_free(struct pipeline *pipeline);
 
@@ -147,12 +159,6 @@ void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline);
 bool pipeline_is_over(const struct pipeline *pipeline);
 
 /* ---- the state file: of the option state_file, or in the spool ---- */
-
-/*
- * If the sink has a spool and names no state file, its state is kept in the folder of the spool. `of`: the same number in
- * each process that takes over from another one, and of no other sink. Before the state is opened. False: no memory.
- */
-bool pipeline_keep_state_in_spool(struct pipeline *pipeline, uint64_t of);
 
 /* In a forked child, lets go of what is the parent's. With the lock. False: no memory. */
 bool pipeline_renew_if_forked(struct pipeline *pipeline);

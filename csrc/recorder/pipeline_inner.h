@@ -55,8 +55,10 @@ struct pipeline {
 	struct series *series;
 	struct state_file *state;       /* the sender's, which frees that with it (option state_file); NULL: none */
 	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
-	char *spool_state;              /* the path of a state file in the spool; NULL: the option's holds */
-	bool has_used_state;            /* pipeline_use_state was called, here or in the parent before the fork */
+	/* Of the sink's options, or, if processes share the sink, one of them made from the other; empty: none. */
+	evrec_str spool, state_path;
+	char *made_path;       /* the one that was made, or NULL */
+	bool has_used_state;   /* pipeline_use_state was called, here or in the parent before the fork */
 	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
 	struct outbox *outbox;
 	struct protocol *noting; /* the sender's, if it takes notes; else NULL */

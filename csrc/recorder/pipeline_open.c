@@ -3,6 +3,8 @@
 #include "base/phase.h"
 #include "recorder/pipeline_inner.h"
 #include "sink/trace.h"
+#include "spool/spool_folder.h"
+#include "spool/sqlite.h"
 
 #include <unistd.h>
 
@@ -64,14 +66,13 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	}
 	pipeline->outbox = outbox_new(pipeline->sink->traces ? &trace_ops : &write_ops, &pipeline->sink->options.limits,
 	                              (uint64_t)clock_monotonic(pipeline->clock) ^ (uintptr_t)pipeline);
-	if (pipeline->sink->options.spool.len != 0) {
-		options.spooler =
-			spooler_new(pipeline->sink->options.spool, pipeline->sink->options.spool_after, &write_codec);
+	if (pipeline->spool.len != 0) {
+		options.spooler = spooler_new(pipeline->spool, pipeline->sink->options.spool_after, &write_codec);
 	}
 	if (options.spooler != NULL && pipeline->sink->options.spool_journal) {
 		spooler_use_journal(options.spooler, outbox_limit_of_bytes(&pipeline->sink->options.limits));
 	}
-	if (pipeline->outbox == NULL || (options.spooler == NULL && pipeline->sink->options.spool.len != 0)) {
+	if (pipeline->outbox == NULL || (options.spooler == NULL && pipeline->spool.len != 0)) {
 		protocol->ops->free(protocol);
 		spooler_free(options.spooler);
 		if (pipeline->outbox != NULL) {
@@ -93,9 +94,34 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	return pipeline->sender != NULL;
 }
 
-struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *options, evrec_clock *clock,
-                              size_t max_message_bytes, enum evrec_drive drive,
-                              const struct pipeline_listener *listener, evrec_error *err)
+/* False, with *err: no memory, or no SQLite. */
+static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *err)
+{
+	evrec_str *made = NULL;
+
+	pipeline->spool = pipeline->sink->options.spool;
+	pipeline->state_path = pipeline->sink->options.state_file;
+	if (share == 0 || (pipeline->spool.len != 0) == (pipeline->state_path.len != 0)) {
+		return true;
+	}
+	if (pipeline->spool.len != 0) {
+		made = &pipeline->state_path;
+		pipeline->made_path = spool_folder_state_path(pipeline->spool.data, share);
+	} else if (sqlite_load(err)) {
+		made = &pipeline->spool;
+		pipeline->made_path = spool_folder_beside(pipeline->state_path.data);
+	} else {
+		return false;
+	}
+	if (pipeline->made_path == NULL) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+		return false;
+	}
+	*made = str_from(pipeline->made_path);
+	return true;
+}
+
+struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *options, evrec_error *err)
 {
 	struct pipeline *pipeline = mem_zalloc(sizeof(*pipeline));
 
@@ -104,22 +130,22 @@ struct pipeline *pipeline_new(evrec_sink *sink, const evrec_correlator_options *
 		return NULL;
 	}
 	pipeline->sink = evrec_sink_retain(sink);
-	pipeline->clock = evrec_clock_retain(clock);
-	pipeline->drive = drive;
-	pipeline->listener = listener;
-	pipeline->max_note = max_message_bytes;
+	pipeline->clock = evrec_clock_retain(options->clock);
+	pipeline->drive = options->drive;
+	pipeline->listener = options->listener;
+	pipeline->max_note = options->max_message_bytes;
 	pipeline->new_style = sink_has_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;
 	if (pipeline->new_style) {
-		pipeline->max_note = max_message_bytes < FIT_NOTE_MAX ? max_message_bytes : FIT_NOTE_MAX;
+		pipeline->max_note = pipeline->max_note < FIT_NOTE_MAX ? pipeline->max_note : FIT_NOTE_MAX;
 		/* An empty name is as good as none. */
 		(void)gethostname(pipeline->host_name, sizeof(pipeline->host_name) - 1);
 	}
-	if (options != NULL) {
-		pipeline->options = *options;
+	if (options->correlator != NULL) {
+		pipeline->options = *options->correlator;
 	} else {
 		evrec_correlator_options_init(&pipeline->options);
 	}
-	if (open_parts(pipeline, err)) {
+	if (set_paths(pipeline, options->share, err) && open_parts(pipeline, err)) {
 		return pipeline;
 	}
 	pipeline_free(pipeline);
@@ -147,7 +173,7 @@ void pipeline_free(struct pipeline *pipeline)
 	if (pipeline->fork_generation == sender_fork_generation()) {
 		state_file_free(pipeline->state_ahead);
 	}
-	mem_free(pipeline->spool_state);
+	mem_free(pipeline->made_path);
 	suppressed_free(&pipeline->suppressed);
 	keys_free(&pipeline->own_keys);
 	fit_free(&pipeline->fit);

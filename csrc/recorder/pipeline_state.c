@@ -1,25 +1,19 @@
 #include "correlate/state.h"
 #include "recorder/kept_state.h"
 #include "recorder/pipeline_inner.h"
-#include "spool/spool_folder.h"
-
-/* Of the state file: that of the option, or in the spool; empty: none. */
-static evrec_str path_of(const struct pipeline *pipeline)
-{
-	return pipeline->spool_state != NULL ? str_from(pipeline->spool_state) : pipeline->sink->options.state_file;
-}
 
 static struct state_file *open_file(const struct pipeline *pipeline)
 {
 	const evrec_str none = { NULL, 0 };
+	const bool in_spool = pipeline->state_path.data == pipeline->made_path;
 
-	return kept_state_open(path_of(pipeline), pipeline->spool_state != NULL ? pipeline->sink->options.spool : none);
+	return kept_state_open(pipeline->state_path, in_spool ? pipeline->spool : none);
 }
 
 /* `in_use` is that of kept_state_new. */
 static void open_state(struct pipeline *pipeline, bool *in_use)
 {
-	const evrec_str path = path_of(pipeline);
+	const evrec_str path = pipeline->state_path;
 
 	if (path.len == 0 || pipeline->state != NULL) {
 		return;
@@ -36,17 +30,6 @@ static void open_state(struct pipeline *pipeline, bool *in_use)
 	}
 }
 
-bool pipeline_keep_state_in_spool(struct pipeline *pipeline, uint64_t of)
-{
-	const evrec_sink_options *options = &pipeline->sink->options;
-
-	if (options->spool.len == 0 || options->state_file.len != 0) {
-		return true;
-	}
-	pipeline->spool_state = spool_folder_state_path(options->spool.data, of);
-	return pipeline->spool_state != NULL;
-}
-
 void pipeline_begin_state(struct pipeline *pipeline)
 {
 	pipeline->has_used_state = true;
@@ -55,7 +38,7 @@ void pipeline_begin_state(struct pipeline *pipeline)
 
 void pipeline_open_state_ahead(struct pipeline *pipeline)
 {
-	if (path_of(pipeline).len != 0 && pipeline->state == NULL && pipeline->state_ahead == NULL) {
+	if (pipeline->state_path.len != 0 && pipeline->state == NULL && pipeline->state_ahead == NULL) {
 		pipeline->state_ahead = open_file(pipeline);
 	}
 }
@@ -128,7 +111,7 @@ void pipeline_write_state_ahead(struct pipeline *pipeline)
 
 static bool hands_over(struct pipeline *pipeline)
 {
-	return pipeline_ready(pipeline) && path_of(pipeline).len == 0;
+	return pipeline_ready(pipeline) && pipeline->state_path.len == 0;
 }
 
 static struct state *new_state(const struct pipeline *pipeline)

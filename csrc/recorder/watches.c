@@ -65,8 +65,15 @@ evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evr
 	if (b->hub->shared) {
 		return shared_start_sink(b, sink, options, err);
 	}
-	model.pipeline = pipeline_new(sink, options, b->options.clock, b->options.max_message_bytes, b->options.drive,
-	                              &b->hub->listener, err);
+	model.pipeline = pipeline_new(sink,
+	                              &(struct pipeline_options){
+					      .correlator = options,
+					      .clock = b->options.clock,
+					      .listener = &b->hub->listener,
+					      .max_message_bytes = b->options.max_message_bytes,
+					      .drive = b->options.drive,
+				      },
+	                              err);
 	if (model.pipeline == NULL) {
 		return NULL;
 	}

@@ -73,6 +73,11 @@ char *spool_folder_state_path(const char *path, uint64_t of)
 	return join(path, "/", name);
 }
 
+char *spool_folder_beside(const char *state_path)
+{
+	return join(state_path, "", SUFFIX);
+}
+
 static bool ends_with(const char *name, size_t len, const char *suffix)
 {
 	const size_t n = strlen(suffix);

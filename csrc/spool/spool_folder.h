@@ -10,7 +10,8 @@
  *
  * A spool alone would not do for such a sink. A row has a count, and the processes whose occurrences that count includes
  * may record these again, for a killed owner may not have acknowledged them. Only the state says which ones these are
- * (correlate/origins.h). So the state lies where the rows lie, and the two stay together.
+ * (correlate/origins.h). So the state lies where the rows lie, and the two stay together. If such a sink names a state file
+ * alone, its folder is "<state file>.spool".
  *
  * Versions before had one file in place of the folder. Such a file is renamed to "<folder>.moving", the folder is made, and
  * the file is moved into it, where it is a file without an owner. The lock of the old file is held meanwhile, so no older
@@ -38,6 +39,8 @@ bool spool_folder_each(const char *path, bool (*func)(void *ctx, const char *nam
 struct spool *spool_folder_file(const char *path, const char *name);
 /* The path of the state file of the sink that `of` stands for, the caller's. NULL: no memory. */
 char *spool_folder_state_path(const char *path, uint64_t of);
+/* The path of the spool of a sink whose state file is there, the caller's. NULL: no memory. */
+char *spool_folder_beside(const char *state_path);
 
 #pragma GCC visibility pop
 

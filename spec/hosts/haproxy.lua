@@ -66,8 +66,8 @@ function haproxy:workers()
 	return self.mode == "-D" and { self.pid } or tree.children(self.pid)
 end
 
--- In its chroot.
-function haproxy:spool(name)
+--- The path of a file of the host, for other processes and for the host in its chroot.
+function haproxy:path(name)
 	return self.folder .. "/chroot/" .. name, "/" .. name
 end
 

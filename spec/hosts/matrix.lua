@@ -7,8 +7,9 @@ matrix.bound = 1
 matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
---- The column says who keeps the events that a process did not write: nobody, its spool, its share, or both of them.
-matrix.columns = { "alone", "spool", "share", "both" }
+--- The column says what keeps the events that a process did not write: nothing; its spool; a share, with a state file or
+--- with a spool. A shared sink that names one of the two has both.
+matrix.columns = { "alone", "spool", "share, state_file", "share, spool" }
 
 local function add(row)
 	row.bound = at_once[row.change] and matrix.bound or 0
@@ -39,7 +40,7 @@ end
 
 --- How many seconds' worth of events may be lost in a cell.
 function matrix.bound_of(row, column)
-	return matrix.spools(column) and 0 or row.bound
+	return column == "alone" and row.bound or 0
 end
 
 --- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it
@@ -49,18 +50,19 @@ function matrix.twice_bound_of(row, column)
 end
 
 function matrix.spools(column)
-	return column == "spool" or column == "both"
+	return column == "spool" or column == "share, spool"
 end
 
 function matrix.shares(column)
-	return column == "share" or column == "both"
+	return column:find "^share" ~= nil
 end
 
---- Whether each object has one event, whichever processes recorded it. The state file, which a spool has, goes over a
---- restart. Without one an owner that ends hands over to a process that has recorded something, and perhaps none has.
-function matrix.has_one_event_each(column)
-	return column == "both"
+function matrix.keeps_state(column)
+	return column == "share, state_file"
 end
+
+--- Whether each object has one event, whichever processes recorded it, and before or after the change.
+matrix.has_one_event_each = matrix.shares
 
 --- Calls the function with the name of each cell, its row and its column.
 function matrix.each(visit)

@@ -49,7 +49,8 @@ function nginx:workers()
 	return tree.children(self.pid)
 end
 
-function nginx:spool(name)
+--- The path of a file of the host.
+function nginx:path(name)
 	return self.folder .. "/" .. name
 end
 

@@ -48,7 +48,7 @@ end
 
 local row, column = matrix.find(arg[1])
 local host = stage.host(row.host, row.settings, {
-	notes = true, spool = matrix.spools(column), share = matrix.shares(column),
+	notes = true, spool = matrix.spools(column), share = matrix.shares(column), state = matrix.keeps_state(column),
 })
 tree.adopt()
 local ok, result = xpcall(perform, debug.traceback, row, host, tonumber(arg[2]))

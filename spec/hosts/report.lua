@@ -42,11 +42,11 @@ local titles = {}
 for i, changes in ipairs(heads) do
 	titles[i] = "`" .. table.concat(changes, "`, `") .. "`"
 end
-print(("| lost: %s | %s |"):format(table.concat(matrix.columns, " / "), table.concat(titles, " | ")))
+print(("| lost: %s | %s |"):format(table.concat(matrix.columns, " / "):gsub(", ", "+"), table.concat(titles, " | ")))
 print("|---|" .. ("---:|"):rep(#heads))
 for _, name in ipairs(order) do
 	print(("| %s | %s |"):format(name, table.concat(lines[name], " | ")))
 end
 print(("\n%d occurrences were recorded, and %d were counted twice."):format(recorded, twice))
-print(("`kill -9`, and SIGTERM of HAProxy, without a spool may lose those of %d s, %d each; others none.")
+print(("`kill -9`, and SIGTERM of HAProxy, may lose those of %d s, %d each, of a sink alone; others none.")
 	:format(matrix.bound, matrix.bound * matrix.rate))

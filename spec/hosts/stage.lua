@@ -49,6 +49,13 @@ local function make_folder(kind)
 	return folder
 end
 
+-- Makes a folder that a host's user alone may enter; returns its path as the host sees it, and as this process does.
+local function make_own_folder(host, user, name)
+	local outside, inside = host:path(name)
+	cluster.run { "install", "-d", "-o", user, "-m", "700", outside }
+	return inside or outside, outside
+end
+
 --- Makes a host, which is not started yet. Its requests are recorded about objects in the namespace host.namespace.
 ---@param kind "nginx"|"haproxy"
 ---@param settings table words for its configuration, or `configuration`
@@ -72,11 +79,13 @@ function stage.host(kind, settings, options)
 		cluster.write(host.notes, "")
 	end
 	if options.spool then
-		local outside, inside = host:spool "spool"
-		cluster.run { "install", "-d", "-o", class.user, "-m", "700", outside }
-		sink.spool, host.spool_folder = inside or outside, outside
+		sink.spool, host.spool_folder = make_own_folder(host, class.user, "spool")
 	end
-	sink.state_file = options.state and folder .. "/state" or nil
+	if options.state then
+		sink.state_file = make_own_folder(host, class.user, "known") .. "/state"
+		-- That of a shared sink with a state file alone.
+		host.spool_folder = host.spool_folder or host:path "known" .. "/state.spool"
+	end
 	local path = folder .. "/settings.lua"
 	host.share = options.share and "@evrec-" .. host.namespace or nil
 	cluster.write(path, "return " .. literal {
@@ -102,7 +111,7 @@ end
 
 -- The files of a spool that hold events.
 local function spooled(folder)
-	return cluster.run { "bash", "-c", 'ls "$0" | grep "spool$"', folder }:match "%S"
+	return cluster.run { "bash", "-c", 'ls "$0" 2>/dev/null | grep "spool$"', folder }:match "%S"
 end
 
 --- Lets the next process take up what the spool has.

@@ -207,7 +207,14 @@ static void begin(struct owner *p, const char *path)
 	options.series.finish_time = 7200 * EVREC_SECOND;
 	options.series.refresh_interval = 20 * EVREC_SECOND;
 	sink = evrec_sink_new(&ops, p, &options, NULL);
-	p->pipeline = pipeline_new(sink, NULL, p->clock, 1024, EVREC_DRIVE_AUTO, &p->listener, NULL);
+	p->pipeline = pipeline_new(sink,
+	                           &(struct pipeline_options){
+					   .clock = p->clock,
+					   .listener = &p->listener,
+					   .max_message_bytes = 1024,
+					   .drive = EVREC_DRIVE_AUTO,
+				   },
+	                           NULL);
 	evrec_sink_release(sink);
 	assert_non_null(p->pipeline);
 	assert_true(pipeline_open_state(p->pipeline, false));

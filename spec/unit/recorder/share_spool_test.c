@@ -207,6 +207,23 @@ static void test_killed_owner_leaves_what_it_had_recorded_itself(void **state)
 	finish(w);
 }
 
+/* A shared sink with a state file alone has a spool beside it. */
+static void test_killed_owner_with_a_state_file_leaves_what_it_had_recorded_itself(void **state)
+{
+	struct world *w = make(state);
+	const struct side *side;
+	char path[280];
+
+	(void)snprintf(path, sizeof(path), "%s", tmpdir_path(*state, "known"));
+	w->common.spool = (evrec_str){ NULL, 0 };
+	w->common.state_file = str_from(path);
+	w->common.spool_after = 3600 * EVREC_SECOND;
+	side = hand_over_and_kill(w, 3, 4, false);
+	record(side, 2);
+	check_at_last(w, side, 3 + MANY + 4 + 2);
+	finish(w);
+}
+
 /* ---- the owner lives, or ends in order ---- */
 
 static void start_both(struct world *w)
@@ -374,6 +391,7 @@ int main(void)
 		TMPDIR_TEST(test_killed_owner_leaves_each_occurrence_once),
 		TMPDIR_TEST(test_killed_owner_leaves_what_the_spool_has),
 		TMPDIR_TEST(test_killed_owner_leaves_what_it_had_recorded_itself),
+		TMPDIR_TEST(test_killed_owner_with_a_state_file_leaves_what_it_had_recorded_itself),
 		TMPDIR_TEST(test_spooled_occurrences_are_acknowledged),
 		TMPDIR_TEST(test_owner_that_ends_leaves_its_count),
 		TMPDIR_TEST(test_owner_that_is_freed_leaves_its_count),

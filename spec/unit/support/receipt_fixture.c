@@ -84,7 +84,15 @@ void receipt_fixture_open(struct receipt_fixture *f, const evrec_sink_options *o
 	f->listener.settled = on_settled;
 	f->listener.ctx = f;
 	if (sink != NULL && f->clock != NULL) {
-		f->pipeline = pipeline_new(sink, correlator, f->clock, 1024, EVREC_DRIVE_AUTO, &f->listener, NULL);
+		f->pipeline = pipeline_new(sink,
+		                           &(struct pipeline_options){
+						   .correlator = correlator,
+						   .clock = f->clock,
+						   .listener = &f->listener,
+						   .max_message_bytes = 1024,
+						   .drive = EVREC_DRIVE_AUTO,
+					   },
+		                           NULL);
 	}
 	evrec_sink_release(sink);
 }
