@@ -205,7 +205,7 @@ const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as lo
  * event: SIZE_MAX if that is over 4 GiB. evrec_event_place makes the event in that many bytes at `memory`, which is
  * aligned as malloc's blocks are. It lasts as long as its memory, which must stay where it is. It is not counted: to
  * retain or release it does nothing. evrec_event_size and evrec_event_copy do the same for the fields of an event, in
- * less time.
+ * less time; the first evrec_event_fields of such a copy changes it, and is not for two threads at once.
  */
 size_t evrec_event_room(const evrec_fields *fields);
 evrec_event *evrec_event_place(void *memory, const evrec_fields *fields);

@@ -92,6 +92,7 @@ static evrec_event *place(void *memory, unsigned refs, const struct packing *pac
 	evrec_event *event = memory;
 
 	atomic_init(&event->refs, refs);
+	event->unread = false;
 	event->packed = packed_make(event + 1, packing);
 	packed_get_fields(event->packed, &event->fields);
 	return event;
@@ -111,8 +112,8 @@ evrec_event *evrec_event_copy(void *memory, const evrec_event *event)
 		return evrec_event_place(memory, fields);
 	}
 	atomic_init(&copy->refs, 0);
+	copy->unread = true;
 	copy->packed = packed_copy(copy + 1, event->packed);
-	packed_get_fields(copy->packed, &copy->fields);
 	copy->fields.first = fields->first;
 	copy->fields.last = fields->last;
 	copy->fields.event_time = fields->event_time;
@@ -159,6 +160,12 @@ void evrec_event_release(evrec_event *event)
 
 const evrec_fields *evrec_event_fields(const evrec_event *event)
 {
+	if (event->unread) {
+		evrec_event *read = (evrec_event *)(uintptr_t)event;
+
+		packed_get_strings(event->packed, &read->fields);
+		read->unread = false;
+	}
 	return &event->fields;
 }
 

@@ -70,17 +70,33 @@ static bool is_any_set(const evrec_reference *r)
 	        r->field_path.len) != 0;
 }
 
+static inline uint32_t bit_if_set(evrec_str string, size_t extra)
+{
+	return (uint32_t)(string.len != 0) << extra;
+}
+
+/* str_eq, for strings that are mostly one. */
+static inline bool is_same(evrec_str a, evrec_str b)
+{
+	return (a.data == b.data && a.len == b.len) || str_eq(a, b);
+}
+
 /* The extras that the event has, if the keys are these; NULL: its own. */
 static uint32_t find_extras(const evrec_fields *event, const struct keys *keys)
 {
-	const size_t end = is_any_set(&event->related) ? EXTRAS : RELATED_KIND;
-	uint32_t has = str_eq(event->ns, event->regarding.ns) ? 0 : HAS(NAMESPACE);
+	uint32_t has = is_same(event->ns, event->regarding.ns) ? 0 : HAS(NAMESPACE);
 
-	if (keys != NULL && !str_eq(keys_note(keys), event->note)) {
+	if (keys != NULL && !is_same(keys_note(keys), event->note)) {
 		has |= HAS(NOTE);
 	}
-	for (size_t i = NAME; i < end; i++) {
-		has |= (uint32_t)(extra_of(event, i)->len != 0) << i;
+	has |= bit_if_set(event->name, NAME) | bit_if_set(event->action, ACTION) |
+	       bit_if_set(event->resource_version, RESOURCE_VERSION) |
+	       bit_if_set(event->regarding.resource_version, OBJECT_VERSION) |
+	       bit_if_set(event->series_state, SERIES_STATE);
+	if (is_any_set(&event->related)) {
+		for (size_t i = RELATED_KIND; i < EXTRAS; i++) {
+			has |= bit_if_set(*extra_of(event, i), i);
+		}
 	}
 	return has;
 }
@@ -316,7 +332,7 @@ static void get_extras(const struct packed *packed, const char *from, evrec_fiel
 	}
 }
 
-void packed_get_fields(const struct packed *packed, evrec_fields *e)
+void packed_get_strings(const struct packed *packed, evrec_fields *e)
 {
 	const evrec_str keys = { keys_of(packed), packed->keys_len };
 	const evrec_str unset = { "", 0 };
@@ -330,6 +346,10 @@ void packed_get_fields(const struct packed *packed, evrec_fields *e)
 	e->annotations = (evrec_map){ e->labels.pairs + packed->labels, packed->annotations };
 	e->owners = (const evrec_owner *)(const void *)(e->annotations.pairs + packed->annotations);
 	e->owners_len = packed->owners;
+}
+
+void packed_get_numbers(const struct packed *packed, evrec_fields *e)
+{
 	e->first = packed->first;
 	e->last = packed->last;
 	e->event_time = packed->event_time;
@@ -338,11 +358,17 @@ void packed_get_fields(const struct packed *packed, evrec_fields *e)
 	e->series_count = packed->series_count;
 }
 
+void packed_get_fields(const struct packed *packed, evrec_fields *e)
+{
+	packed_get_strings(packed, e);
+	packed_get_numbers(packed, e);
+}
+
 evrec_str packed_namespace(const struct packed *packed)
 {
 	evrec_fields event;
 
-	packed_get_fields(packed, &event);
+	packed_get_strings(packed, &event);
 	return event.ns;
 }
 
@@ -350,7 +376,7 @@ evrec_str packed_note(const struct packed *packed)
 {
 	evrec_fields event;
 
-	packed_get_fields(packed, &event);
+	packed_get_strings(packed, &event);
 	return event.note;
 }
 

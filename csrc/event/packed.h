@@ -28,6 +28,9 @@ size_t packed_size(const struct packed *packed);
 struct packed *packed_copy(void *memory, const struct packed *packed);
 /* Sets all fields. Strings and arrays lie in the packed event. */
 void packed_get_fields(const struct packed *packed, evrec_fields *event);
+/* Sets the strings and arrays alone, or the numbers: times and counts. */
+void packed_get_strings(const struct packed *packed, evrec_fields *event);
+void packed_get_numbers(const struct packed *packed, evrec_fields *event);
 /* The same of single ones. */
 evrec_str packed_namespace(const struct packed *packed);
 evrec_str packed_note(const struct packed *packed);

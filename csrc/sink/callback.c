@@ -31,7 +31,7 @@ static void call(struct callback *callback, const struct entry *entry, evrec_ans
 		return;
 	}
 	buf_clear(patch);
-	json_patch(patch, &event.fields);
+	json_patch(patch, evrec_event_fields(&event));
 	if (patch->failed) {
 		answer->unsent = true;
 		memcpy(answer->message, "no memory", sizeof("no memory"));

@@ -78,8 +78,16 @@ void write_view(const void *item, enum body body, evrec_event *view)
 	const bool lacks_version = body == BODY_CREATE && packed_has_version(write_packed(w));
 
 	atomic_init(&view->refs, 0);
-	view->packed = w->changed == NULL && !w->new_style && !lacks_version ? write_packed(w) : NULL;
-	get_fields(w, body, &view->fields);
+	view->unread = w->changed == NULL && !w->new_style && !lacks_version;
+	if (view->unread) {
+		view->packed = write_packed(w);
+		packed_get_numbers(view->packed, &view->fields);
+		view->fields.last = w->last;
+		view->fields.count = w->count;
+	} else {
+		view->packed = NULL;
+		get_fields(w, body, &view->fields);
+	}
 }
 
 /* Replaces the text of `b` by `s`. False: no memory, and `b` is as it was. */
