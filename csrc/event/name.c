@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <sys/random.h>
 
-#define XXH_INLINE_ALL /* no library to link with */
-#include <xxhash.h>
+#define SUBDOMAIN_MAX 253
+#define DIGITS_MAX (2 * sizeof(uint64_t)) /* hexadecimal ones */
 
 /*
  * The suffixes of names are ticks: the time of the event in ns, or a later one if that was used. A slot holds the last
@@ -24,13 +24,22 @@ static uint64_t stretch(uint64_t tick)
 	return tick >> STRETCH_BITS;
 }
 
+/* The end of a name is enough, as any names may be in one group. A hash of all of it takes 60 instructions. */
+static uint64_t group_of(evrec_str name)
+{
+	if (name.len < sizeof(uint64_t)) {
+		return name.len == 0 ? 0 : bytes_load_short(name.data, name.len, 0);
+	}
+	return bytes_load8(name.data + name.len - sizeof(uint64_t));
+}
+
 /* Unsigned, as the tick after the last time of 64 bits is later too. */
 static uint64_t unique_tick(evrec_str name, uint64_t now)
 {
-	const uint64_t hash = XXH3_64bits(name.data, name.len);
+	const uint64_t group = group_of(name);
 
 	for (;;) {
-		uint64_t mixed = (hash ^ stretch(now)) * UINT64_C(0x9E3779B97F4A7C15);
+		uint64_t mixed = (group ^ stretch(now)) * UINT64_C(0x9E3779B97F4A7C15);
 		_Atomic uint64_t *slot = &last_used[mixed >> (64 - SLOT_BITS)];
 		uint64_t last = atomic_load_explicit(slot, memory_order_relaxed), tick = now;
 
@@ -47,33 +56,19 @@ static uint64_t unique_tick(evrec_str name, uint64_t now)
 	}
 }
 
-static bool is_alphanumeric(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-bool is_dns_label(evrec_str s)
-{
-	size_t i;
-
-	if (s.len == 0 || s.len > NAMESPACE_MAX || s.data[0] == '-' || s.data[s.len - 1] == '-') {
-		return false;
-	}
-	for (i = 0; i < s.len; i++) {
-		if (!is_alphanumeric(s.data[i]) && s.data[i] != '-') {
-			return false;
-		}
-	}
-	return true;
-}
-
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS (ONES << 7)
 
-/* A mask with the high bit of each byte that is within these bounds; all bytes are ASCII. */
+/* The high bit of each byte is set if that is within these bounds; all bytes are ASCII. The other bits say nothing. */
 static inline uint64_t bytes_within(uint64_t word, unsigned char least, unsigned char most)
 {
-	return (word + ONES * (0x80u - least)) & ~(word + ONES * (0x7fu - most)) & HIGHS;
+	return (word + ONES * (0x80u - least)) & ~(word + ONES * (0x7fu - most));
+}
+
+/* The same for each byte that may be in a label. */
+static inline uint64_t may_be_in_label(uint64_t word)
+{
+	return bytes_within(word, 'a', 'z') | bytes_within(word, '0', '9') | bytes_within(word, '-', '-');
 }
 
 /*
@@ -82,25 +77,47 @@ static inline uint64_t bytes_within(uint64_t word, unsigned char least, unsigned
  */
 static inline bool part_of_subdomain(uint64_t word, unsigned *last)
 {
-	const uint64_t letters = bytes_within(word, 'a', 'z') | bytes_within(word, '0', '9');
-	const uint64_t dots = bytes_within(word, '.', '.'), hyphens = bytes_within(word, '-', '-');
+	const uint64_t dots = bytes_within(word, '.', '.') & HIGHS, hyphens = bytes_within(word, '-', '-') & HIGHS;
 	const uint64_t after_dot = dots << 8 | (*last == 1 ? 0x80u : 0);
 	const uint64_t after_hyphen = hyphens << 8 | (*last == 2 ? 0x80u : 0);
 
 	*last = dots >> 63 != 0 ? 1 : hyphens >> 63 != 0 ? 2 : 0;
-	return (word & HIGHS) == 0 && (letters | dots | hyphens) == HIGHS &&
+	return (word & HIGHS) == 0 && ((may_be_in_label(word) | dots) & HIGHS) == HIGHS &&
 	       ((after_dot & (dots | hyphens)) | (after_hyphen & dots)) == 0;
 }
 
-/* Checking eight bytes at a time saves 200 of 6,766 instructions of a new event. */
-bool is_dns_subdomain(evrec_str s)
+/* Whether each byte is a letter, a digit or a hyphen; `s` is not empty. The last load may overlap the one before. */
+static bool has_no_dot(evrec_str s)
+{
+	uint64_t word = s.len < sizeof(word) ? bytes_load_short(s.data, s.len, ONES * 'a')
+	                                     : bytes_load8(s.data + s.len - sizeof(word));
+	uint64_t others = word, known = may_be_in_label(word);
+
+	for (size_t i = 0; i + sizeof(word) < s.len; i += sizeof(word)) {
+		word = bytes_load8(s.data + i);
+		others |= word;
+		known &= may_be_in_label(word);
+	}
+	return (others & HIGHS) == 0 && (known & HIGHS) == HIGHS;
+}
+
+/* A label of a subdomain, of any length. */
+static bool is_label(evrec_str s)
+{
+	return has_no_dot(s) && s.data[0] != '-' && s.data[s.len - 1] != '-';
+}
+
+bool is_dns_label(evrec_str s)
+{
+	return s.len != 0 && s.len <= NAMESPACE_MAX && is_label(s);
+}
+
+/* Of several labels. */
+static bool are_labels(evrec_str s)
 {
 	unsigned last = 1;
 	size_t i;
 
-	if (s.len == 0 || s.len > 253) {
-		return false;
-	}
 	for (i = 0; s.len - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
 		if (!part_of_subdomain(le64toh(bytes_load8(s.data + i)), &last)) {
 			return false;
@@ -116,6 +133,12 @@ bool is_dns_subdomain(evrec_str s)
 		}
 	}
 	return s.data[s.len - 1] != '.' && s.data[s.len - 1] != '-';
+}
+
+/* Most names are one label. Trying that first saves 120 of 5,934 instructions of a new event. */
+bool is_dns_subdomain(evrec_str s)
+{
+	return s.len != 0 && s.len <= SUBDOMAIN_MAX && (is_label(s) || are_labels(s));
 }
 
 /* RFC 4122, version 4. */
@@ -150,27 +173,40 @@ static inline uint64_t hex_digits(uint32_t value)
 	return nibbles + ONES * '0' + letters * ('a' - '9' - 1);
 }
 
-static void put_hex(struct buf *out, uint64_t value)
+/* Writes the digits of a number, 1 to DIGITS_MAX of them. Returns the byte behind them. */
+static char *put_hex(char *to, uint64_t value)
 {
 	const uint64_t digits[] = { htole64(hex_digits((uint32_t)(value >> 32))),
 		                    htole64(hex_digits((uint32_t)value)) };
-	const size_t zeros = value == 0 ? 15 : (size_t)__builtin_clzll(value) / 4;
+	const size_t zeros = value == 0 ? DIGITS_MAX - 1 : (size_t)__builtin_clzll(value) / 4;
 
-	buf_put(out, (const char *)digits + zeros, sizeof(digits) - zeros);
+	bytes_copy(to, (const char *)digits + zeros, DIGITS_MAX - zeros);
+	return to + DIGITS_MAX - zeros;
+}
+
+/* Appends the name, which may be too long. */
+static void put_name(struct buf *out, evrec_str reference_name, uint64_t tick)
+{
+	char *to;
+
+	if (!buf_reserve(out, reference_name.len + 1 + DIGITS_MAX)) {
+		return;
+	}
+	to = out->data + out->len;
+	memcpy(to, reference_name.data, reference_name.len);
+	to += reference_name.len;
+	*to++ = '.';
+	out->len = (size_t)(put_hex(to, tick) - out->data);
 }
 
 void name_make(struct buf *out, evrec_str reference_name, int64_t now)
 {
-	size_t start = out->len;
-	uint64_t tick;
+	const size_t start = out->len;
 
 	/* The suffix is a well-formed label by itself, so only the length of the whole is left to check. */
 	if (now >= 0 && is_dns_subdomain(reference_name)) {
-		tick = unique_tick(reference_name, (uint64_t)now);
-		buf_put_str(out, reference_name);
-		buf_put(out, ".", 1);
-		put_hex(out, tick);
-		if (out->len - start <= 253 || out->failed) {
+		put_name(out, reference_name, unique_tick(reference_name, (uint64_t)now));
+		if (out->len - start <= SUBDOMAIN_MAX || out->failed) {
 			return;
 		}
 		out->len = start;
