@@ -136,12 +136,12 @@ static char *key_memory(const struct lru *lru, struct node *node, size_t len)
 bool lru_set_key(const struct lru *lru, struct node *node, const struct key *key)
 {
 	const size_t len = key->head.len + key->tail.len;
-	char *to;
+	char *to = (char *)node + lru->key_at;
 
-	if (key->head.len > UINT32_MAX / 4 || key->tail.len > UINT32_MAX / 4) {
-		return false;
+	if (len > lru->cell_size - lru->key_at || node->long_room != 0) {
+		to = key->head.len > UINT32_MAX / 4 || key->tail.len > UINT32_MAX / 4 ? NULL
+		                                                                      : key_memory(lru, node, len);
 	}
-	to = key_memory(lru, node, len);
 	if (to == NULL) {
 		return false;
 	}

@@ -68,26 +68,28 @@ static inline bool bytes_equal(const char *a, const char *b, size_t len)
 	return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
 }
 
-/* memcpy(to, from, len). The last store of a string may overlap the one before. */
+/* Copies `len` bytes, `size` to twice `size`. The last store may overlap the first one. */
+static inline void bytes_copy_two(char *to, const char *from, size_t len, size_t size)
+{
+	memcpy(to, from, size);
+	memcpy(to + len - size, from + len - size, size);
+}
+
+/* memcpy(to, from, len) */
 static inline void bytes_copy(char *to, const char *from, size_t len)
 {
-	uint64_t word;
-	uint32_t half;
-
-	if (len > 2 * sizeof(word)) {
+	if (len > 32) {
 		memcpy(to, from, len);
-	} else if (len >= sizeof(word)) {
-		word = bytes_load8(from + len - sizeof(word));
-		memcpy(to, from, sizeof(word));
-		memcpy(to + len - sizeof(word), &word, sizeof(word));
-	} else if (len >= sizeof(half)) {
-		half = bytes_load4(from + len - sizeof(half));
-		memcpy(to, from, sizeof(half));
-		memcpy(to + len - sizeof(half), &half, sizeof(half));
-	} else {
-		while (len-- > 0) {
-			to[len] = from[len];
-		}
+	} else if (len >= 16) {
+		bytes_copy_two(to, from, len, 16);
+	} else if (len >= 8) {
+		bytes_copy_two(to, from, len, 8);
+	} else if (len >= 4) {
+		bytes_copy_two(to, from, len, 4);
+	} else if (len != 0) {
+		to[0] = from[0];
+		to[len / 2] = from[len / 2];
+		to[len - 1] = from[len - 1];
 	}
 }
 

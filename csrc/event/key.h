@@ -47,6 +47,8 @@ bool keys_change_note(struct keys *keys, const evrec_fields *event);
 void keys_free(struct keys *keys);
 /* The note that is a part of them. */
 evrec_str keys_note(const struct keys *keys);
+/* Whether the reason that is a part of them is this one. */
+bool keys_have_reason(const struct keys *keys, evrec_str reason);
 
 /* The text of the keys without them: its bytes, and the text itself, written to as many. */
 size_t keys_text_size(const evrec_fields *event);

@@ -1,6 +1,6 @@
 #include "outbox/backoff.h"
 
-bool backoff_reserve(struct backoff *b, size_t cap)
+bool backoff_grow(struct backoff *b, size_t cap)
 {
 	for (int why = 0; why < BACKOFF_WHYS; why++) {
 		if (!heap_reserve(&b->heaps[why], cap)) {
@@ -16,11 +16,13 @@ void backoff_push(struct backoff *b, struct entry *entry, enum backoff_why why, 
 	entry->epoch = b->epochs[why];
 	entry->due = due;
 	heap_push(&b->heaps[why], entry);
+	b->len++;
 }
 
 void backoff_remove(struct backoff *b, struct entry *entry)
 {
 	heap_remove(&b->heaps[entry->why], entry);
+	b->len--;
 }
 
 /* When the first of these is due: of earlier epochs, which come first, at once. */
@@ -49,7 +51,10 @@ static int first(const struct backoff *b)
 
 struct entry *backoff_pop(struct backoff *b)
 {
-	return heap_pop(&b->heaps[first(b)]);
+	struct entry *entry = heap_pop(&b->heaps[first(b)]);
+
+	b->len -= entry != NULL;
+	return entry;
 }
 
 int64_t backoff_due(const struct backoff *b)
@@ -60,11 +65,6 @@ int64_t backoff_due(const struct backoff *b)
 void backoff_make_due_now(struct backoff *b, enum backoff_why why)
 {
 	b->epochs[why]++;
-}
-
-bool backoff_empty(const struct backoff *b)
-{
-	return b->heaps[first(b)].len == 0;
 }
 
 void backoff_free(struct backoff *b)

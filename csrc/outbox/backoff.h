@@ -13,9 +13,16 @@
 struct backoff {
 	struct heap heaps[BACKOFF_WHYS];
 	uint64_t epochs[BACKOFF_WHYS]; /* one begins when all in there are made due: those are of an earlier one then */
+	size_t len;                    /* entries of all heaps */
 };
 
-bool backoff_reserve(struct backoff *b, size_t cap); /* room for `cap` entries in all; false: no memory */
+/* backoff_reserve, if there is not as much room yet. */
+bool backoff_grow(struct backoff *b, size_t cap);
+/* Room for `cap` entries in all; false: no memory. The last heap has the least room, as backoff_grow ends with it. */
+static inline bool backoff_reserve(struct backoff *b, size_t cap)
+{
+	return b->heaps[BACKOFF_WHYS - 1].entries.room >= cap || backoff_grow(b, cap);
+}
 void backoff_push(struct backoff *b, struct entry *entry, enum backoff_why why,
                   int64_t due); /* the room was reserved */
 void backoff_remove(struct backoff *b, struct entry *entry);
@@ -24,7 +31,10 @@ struct entry *backoff_pop(struct backoff *b); /* the first that is due; NULL: th
 int64_t backoff_due(const struct backoff *b);
 /* Whatever backs off for this reason now is due at once. */
 void backoff_make_due_now(struct backoff *b, enum backoff_why why);
-bool backoff_empty(const struct backoff *b);
+static inline bool backoff_empty(const struct backoff *b)
+{
+	return b->len == 0;
+}
 void backoff_free(struct backoff *b); /* the arrays, not the entries */
 
 #pragma GCC visibility pop

@@ -239,7 +239,7 @@ HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, 
 	if (known == KEYS_MATCH) {
 		return broadcaster_record(b, event, complete ? &r->keys : NULL, now, err);
 	}
-	if (known == KEYS_DIFFER) {
+	if (known == KEYS_DIFFER && !keys_have_reason(&r->keys, emit->reason)) {
 		(void)recorder_count(r, &r->reasons, emit->reason);
 	}
 	buf_clear(note);
@@ -252,6 +252,9 @@ HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, 
 		known = match(r, emit, event);
 	}
 	ok = complete && !note->failed && (known == KEYS_MATCH || make_keys(r, emit, event, known));
+	if (ok) {
+		event->note = keys_note(&r->keys); /* the same text: whoever compares the two compares addresses */
+	}
 	code = broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
 	recorders_tell(b);
 	return code;
