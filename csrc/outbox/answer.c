@@ -227,9 +227,8 @@ static void queue_message(struct outbox *ob, const struct outcome *outcome)
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
-void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+void outbox_act(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
-	(void)pthread_mutex_lock(&ob->lock);
 	ob->now = now;
 	list_remove(&ob->in_flight, entry);
 	ob->stats.in_flight--;
@@ -247,5 +246,11 @@ void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome 
 	if (outbox_idle(ob)) {
 		(void)pthread_cond_broadcast(&ob->progress);
 	}
+}
+
+void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	outbox_act(ob, entry, outcome, now);
 	(void)pthread_mutex_unlock(&ob->lock);
 }

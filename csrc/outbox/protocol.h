@@ -60,6 +60,13 @@ struct outcome {
 	char message[320]; /* of `problem`, for people */
 };
 
+/* Nothing is to be done but to count the write. */
+static inline bool outcome_is_plain(const struct outcome *o)
+{
+	return o->verdict == VERDICT_WRITTEN && !o->maybe_received && !o->maybe_late && !o->blocks_namespace &&
+	       o->problem == NULL && o->name[0] == '\0' && o->resource_version[0] == '\0';
+}
+
 /* How a request ended, for the throttle. */
 enum request_result {
 	REQUEST_SUCCEEDED,

@@ -73,18 +73,17 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	return true;
 }
 
-struct entry *outbox_take(struct outbox *ob, int64_t now)
+/* NULL: there is none. Counts in *n what the lock was held for. */
+static struct entry *take(struct outbox *ob, int64_t now, unsigned *n)
 {
 	struct entry *entry;
-	unsigned n = 0;
+	bool dropped = false;
 
-	(void)pthread_mutex_lock(&ob->lock);
-	ob->now = now;
-	check_rows_first(ob, now);
 	while ((entry = pick(ob, now)) != NULL && !may_go(ob, entry, now)) {
-		outbox_yield_lock(ob, &n);
+		outbox_yield_lock(ob, n);
+		dropped = true;
 	}
-	if (n != 0) {
+	if (dropped) {
 		(void)pthread_cond_broadcast(&ob->progress);
 	}
 	if (entry != NULL) {
@@ -93,8 +92,36 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 		list_append(&ob->in_flight, entry);
 		ob->stats.in_flight++;
 	}
-	(void)pthread_mutex_unlock(&ob->lock);
 	return entry;
+}
+
+size_t outbox_exchange(struct outbox *ob, struct entry *const *written, size_t written_len, struct entry **taken,
+                       size_t max, int64_t now)
+{
+	static const struct outcome success = { .verdict = VERDICT_WRITTEN };
+	unsigned n = 0;
+	size_t len = 0;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	for (size_t i = 0; i < written_len; i++) {
+		outbox_act(ob, written[i], &success, now);
+		outbox_yield_lock(ob, &n);
+	}
+	ob->now = now;
+	check_rows_first(ob, now);
+	while (len < max && (taken[len] = take(ob, now, &n)) != NULL) {
+		len++;
+		outbox_yield_lock(ob, &n);
+	}
+	(void)pthread_mutex_unlock(&ob->lock);
+	return len;
+}
+
+struct entry *outbox_take(struct outbox *ob, int64_t now)
+{
+	struct entry *entry;
+
+	return outbox_exchange(ob, NULL, 0, &entry, 1, now) == 0 ? NULL : entry;
 }
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)

@@ -93,15 +93,20 @@ static void step_state(struct sender *s)
 	}
 }
 
-/* Takes up to max_batch entries; returns how many. */
-static size_t take_batch(struct sender *s, int64_t now)
+/* Tells the outbox what was written, and takes up to `max` entries; returns how many. */
+static size_t exchange(struct sender *s, size_t max)
 {
-	size_t n = 0;
+	const size_t written_len = s->written_len;
 
-	while (n < s->protocol->max_batch && (s->batch[n] = outbox_take(s->outbox, now)) != NULL) {
-		n++;
-	}
-	return n;
+	s->written_len = 0;
+	return outbox_exchange(s->outbox, s->written, written_len, s->batch, max, s->now);
+}
+
+static void send(struct sender *s, size_t n)
+{
+	s->sending = true;
+	s->protocol->ops->send(s->protocol, s, s->batch, n);
+	s->sending = false;
 }
 
 /* Without batches outbox_take says whether there is something to send, with one lock less. */
@@ -119,9 +124,8 @@ static bool is_ready(const struct sender *s)
 	return ops->ready == NULL || ops->ready(s->protocol);
 }
 
-static void send_due(struct sender *s, int64_t send_deadline)
+static void send_all_due(struct sender *s, int64_t send_deadline)
 {
-	s->held = false;
 	while (next_start(s) <= s->now && !sender_has_given_up(s)) {
 		size_t n;
 
@@ -129,7 +133,7 @@ static void send_due(struct sender *s, int64_t send_deadline)
 			break;
 		}
 		s->held = !is_ready(s);
-		n = s->held ? 0 : take_batch(s, s->now);
+		n = s->held ? 0 : exchange(s, s->protocol->max_batch);
 		if (n == 0) {
 			break;
 		}
@@ -138,10 +142,19 @@ static void send_due(struct sender *s, int64_t send_deadline)
 		if (s->state != NULL) {
 			state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
 		}
-		s->protocol->ops->send(s->protocol, s, s->batch, n);
+		send(s, n);
 		if (send_deadline != INT64_MAX && sender_real_now() >= send_deadline) {
 			break;
 		}
+	}
+}
+
+static void send_due(struct sender *s, int64_t send_deadline)
+{
+	s->held = false;
+	send_all_due(s, send_deadline);
+	if (s->written_len != 0) {
+		(void)exchange(s, 0);
 	}
 }
 
@@ -168,7 +181,12 @@ void sender_answered(struct sender *s, struct entry *entry, const struct outcome
 	const int64_t now = clock_coarse(s->clock);
 
 	s->now = now > s->now ? now : s->now;
-	outbox_answer(s->outbox, entry, outcome, s->now);
+	/* A step may wait after an answer, so that one is told at once. */
+	if (s->sending && s->written_len < s->protocol->max_batch && outcome_is_plain(outcome)) {
+		s->written[s->written_len++] = entry;
+	} else {
+		outbox_answer(s->outbox, entry, outcome, s->now);
+	}
 }
 
 void sender_request_ended(struct sender *s, enum request_result result, int64_t retry_after)
