@@ -79,7 +79,7 @@ static double run(const char *path, const evrec_query *q, unsigned *rows, int64_
 	const double begin = now();
 	evrec_error err;
 	struct store_cursor *c = store_query(evrec_string(path), q, &err);
-	struct store_row row;
+	struct store_row row = { .last = 0 };
 	int result;
 
 	*rows = 0;
