@@ -13,9 +13,11 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 OPTIMIZE = -O2
-# Link-time optimization of gcc, for the modules and the benchmark: a new event takes 10 % fewer instructions. The objects
-# have code for a link without it, too, which tests use, as it takes less time. LTO= turns it off.
-LTO = $(if $(findstring gcc,$(CC)),$(if $(filter -O2,$(OPTIMIZE)),-flto=auto))
+# Link-time optimization, for the modules and the benchmark, if the compiler is gcc 10 or later: a new event takes 10 % fewer
+# instructions. The objects have code for a link without it, too, which tests use, as it takes less time. Each function
+# begins at a cache line: else the time of a similar event changes by up to 12 % with the code in front of it.
+LTO_FLAGS = -flto=auto -falign-functions=64
+LTO = $(call once,LTO,$(if $(filter -O2,$(OPTIMIZE)),$(if $(has_lto),$(LTO_FLAGS))))
 BUILD = build
 
 # ---- sources and flags ----
@@ -46,8 +48,10 @@ PROGRAM = $(COMPILE) $(NO_LTO)
 # The output of pkg-config $1 for the packages $2. If one is missing, the build ends with advice.
 pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2),$(error \
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
-# Asks pkg-config once, when the flags are first needed, as the same run of make may install the packages before that.
+# Asks pkg-config and the compiler once, when the flags are first needed, as the same run of make may install them before.
 once = $(eval $1 := $2)$($1)
+has_lto = $(shell $(CC) --version | grep -q 'Free Software Foundation' && \
+  $(CC) $(LTO_FLAGS) -x c -c /dev/null -o /dev/null 2>/dev/null && echo yes)
 CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3 zlib))
 # libcurl and SQLite are loaded by csrc/base/library.c.
 CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,jansson zlib) -lm -ldl)
@@ -294,6 +298,7 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	  install -D -m 644 "lua/evrec/$$file" "$$folder/$$file" || exit; done; done
 	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
 	install -m 644 $(LIB) $(INSTALL_TO)/lib
+	$(if $(LTO),objcopy -w -R '.gnu.lto_*' -R '.gnu.debuglto_*' -N __gnu_lto_v1 $(INSTALL_TO)/lib/libevrec.a)
 	install -m 644 csrc/evrec.h csrc/evrec_otlp.h csrc/evrec_read.h $(INSTALL_TO)/include
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)

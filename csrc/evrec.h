@@ -192,7 +192,11 @@ typedef struct evrec_fields {
 /* Unsets every field. An all-zero struct is different: its times are 1970. Any thread. */
 void evrec_fields_init(evrec_fields *fields);
 
-/* An immutable event, in one block of memory with all its strings. Counted if evrec_event_new made it. Any thread. */
+/*
+ * An immutable event, in one block of memory with all its strings. Counted if evrec_event_new made it, and then for any
+ * thread. One that a sink's function gets, and a copy by evrec_event_copy, is for one thread at a time: it reads its
+ * strings when it is first looked at, by evrec_event_fields or evrec_event_json.
+ */
 typedef struct evrec_event evrec_event;
 
 evrec_event *evrec_event_new(const evrec_fields *fields); /* a copy, the caller's; NULL: no memory */
@@ -205,7 +209,7 @@ const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as lo
  * event: SIZE_MAX if that is over 4 GiB. evrec_event_place makes the event in that many bytes at `memory`, which is
  * aligned as malloc's blocks are. It lasts as long as its memory, which must stay where it is. It is not counted: to
  * retain or release it does nothing. evrec_event_size and evrec_event_copy do the same for the fields of an event, in
- * less time; the first evrec_event_fields of such a copy changes it, and is not for two threads at once.
+ * less time.
  */
 size_t evrec_event_room(const evrec_fields *fields);
 evrec_event *evrec_event_place(void *memory, const evrec_fields *fields);
@@ -467,7 +471,7 @@ typedef struct evrec_series_options {
 typedef struct evrec_sink_options {
 	evrec_limits limits;
 	/*
-	 * The path of a folder; unset: no spool. Events that are not written to the sink for longer than `spool_after`
+	 * The path of a folder; unset: no spool, but with a share and a state_file "<state_file>.spool". Events that are not written to the sink for longer than `spool_after`
 	 * are in a file of this folder, with their present counts. What is not written by the deadline of
 	 * evrec_broadcaster_shutdown, or at exit, goes there too. The next sink with this spool, in any process, sends what
 	 * it finds there: it looks in its first recording call, poll, flush or shutdown, and every 3 s. An event leaves the
@@ -493,7 +497,7 @@ typedef struct evrec_sink_options {
 	 */
 	bool spool_journal;
 	/*
-	 * The path of a file; unset: none. The file keeps what the correlator or the series know of events, so that a process
+	 * The path of a file; unset: none, but with a share and a spool one in the spool's folder. The file keeps what the correlator or the series know of events, so that a process
 	 * that crashes and is started again goes on with their counts and names, combines similar events as before, and has
 	 * no new tokens. A series goes on if it was seen within finish_time; it is Unknown until it is seen again. What a
 	 * killed process had only counted is written with the next occurrence, at the next heartbeat or at the end. The file is

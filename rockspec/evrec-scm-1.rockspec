@@ -118,6 +118,7 @@ build = {
 				"csrc/event/name.c",
 				"csrc/event/notes.c",
 				"csrc/event/packed.c",
+				"csrc/event/packed_bytes.c",
 				"csrc/event/schema.c",
 				"csrc/event/trace_line.c",
 				"csrc/event/visit.c",

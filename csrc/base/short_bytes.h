@@ -68,7 +68,7 @@ static inline bool bytes_equal(const char *a, const char *b, size_t len)
 	return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
 }
 
-/* Copies `len` bytes, `size` to twice `size`. The last store may overlap the first one. */
+/* Copies `len` bytes, which are at least `size` and at most twice that. The second store may overlap the first one. */
 static inline void bytes_copy_two(char *to, const char *from, size_t len, size_t size)
 {
 	memcpy(to, from, size);

@@ -163,7 +163,7 @@ bool keys_make(struct keys *keys, const evrec_fields *event)
 	keys->spam = (struct key){ places.head, { NULL, 0 }, hash, 0, 0 };
 	keys->aggregate =
 		(struct key){ places.head, places.aggregate, key_hash(hash, lru_hash(places.aggregate)), 0, 0 };
-	keys->suppressed = keys->aggregate;
+	keys->combined = keys->suppressed = keys->aggregate;
 	keys->event = (struct key){ places.head, places.own, key_hash(hash, lru_hash(places.own)), 0, 0 };
 	keys->made = true;
 	return true;

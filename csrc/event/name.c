@@ -24,7 +24,7 @@ static uint64_t stretch(uint64_t tick)
 	return tick >> STRETCH_BITS;
 }
 
-/* The end of a name is enough, as any names may be in one group. A hash of all of it takes 60 instructions. */
+/* Names with the same last bytes are one group. That costs at most a later tick; a hash of the name costs 60 instructions. */
 static uint64_t group_of(evrec_str name)
 {
 	if (name.len < sizeof(uint64_t)) {
@@ -65,7 +65,7 @@ static inline uint64_t bytes_within(uint64_t word, unsigned char least, unsigned
 	return (word + ONES * (0x80u - least)) & ~(word + ONES * (0x7fu - most));
 }
 
-/* The same for each byte that may be in a label. */
+/* The high bit of each byte is set if that is a letter, a digit or a hyphen; all bytes are ASCII. */
 static inline uint64_t may_be_in_label(uint64_t word)
 {
 	return bytes_within(word, 'a', 'z') | bytes_within(word, '0', '9') | bytes_within(word, '-', '-');
@@ -87,7 +87,7 @@ static inline bool part_of_subdomain(uint64_t word, unsigned *last)
 }
 
 /* Whether each byte is a letter, a digit or a hyphen; `s` is not empty. The last load may overlap the one before. */
-static bool has_no_dot(evrec_str s)
+static bool has_bytes_of_label(evrec_str s)
 {
 	uint64_t word = s.len < sizeof(word) ? bytes_load_short(s.data, s.len, ONES * 'a')
 	                                     : bytes_load8(s.data + s.len - sizeof(word));
@@ -104,7 +104,7 @@ static bool has_no_dot(evrec_str s)
 /* A label of a subdomain, of any length. */
 static bool is_label(evrec_str s)
 {
-	return has_no_dot(s) && s.data[0] != '-' && s.data[s.len - 1] != '-';
+	return has_bytes_of_label(s) && s.data[0] != '-' && s.data[s.len - 1] != '-';
 }
 
 bool is_dns_label(evrec_str s)
@@ -112,8 +112,8 @@ bool is_dns_label(evrec_str s)
 	return s.len != 0 && s.len <= NAMESPACE_MAX && is_label(s);
 }
 
-/* Of several labels. */
-static bool are_labels(evrec_str s)
+/* Labels with dots between them. */
+static bool is_dotted(evrec_str s)
 {
 	unsigned last = 1;
 	size_t i;
@@ -138,7 +138,7 @@ static bool are_labels(evrec_str s)
 /* Most names are one label. Trying that first saves 120 of 5,934 instructions of a new event. */
 bool is_dns_subdomain(evrec_str s)
 {
-	return s.len != 0 && s.len <= SUBDOMAIN_MAX && (is_label(s) || are_labels(s));
+	return s.len != 0 && s.len <= SUBDOMAIN_MAX && (is_label(s) || is_dotted(s));
 }
 
 /* RFC 4122, version 4. */
@@ -173,14 +173,15 @@ static inline uint64_t hex_digits(uint32_t value)
 	return nibbles + ONES * '0' + letters * ('a' - '9' - 1);
 }
 
-/* Writes the digits of a number, 1 to DIGITS_MAX of them. Returns the byte behind them. */
+/* Writes the digits of a number, 1 to DIGITS_MAX of them, where there is room for all. Returns the byte behind them. */
 static char *put_hex(char *to, uint64_t value)
 {
-	const uint64_t digits[] = { htole64(hex_digits((uint32_t)(value >> 32))),
-		                    htole64(hex_digits((uint32_t)value)) };
+	/* Zeros lie behind the digits, so that a copy of constant length can begin at any of them. */
+	const uint64_t digits[4] = { htole64(hex_digits((uint32_t)(value >> 32))),
+		                     htole64(hex_digits((uint32_t)value)) };
 	const size_t zeros = value == 0 ? DIGITS_MAX - 1 : (size_t)__builtin_clzll(value) / 4;
 
-	bytes_copy(to, (const char *)digits + zeros, DIGITS_MAX - zeros);
+	memcpy(to, (const char *)digits + zeros, DIGITS_MAX);
 	return to + DIGITS_MAX - zeros;
 }
 

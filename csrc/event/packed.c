@@ -1,44 +1,8 @@
-#include "event/packed.h"
+#include "event/packed_inner.h"
 
 #include "base/short_bytes.h"
-#include "event/key.h"
 
 #include <stddef.h>
-
-/*
- * Behind the struct lie, in this order: the arrays of labels, annotations and owners, which are aligned; the text of
- * the keys; the strings that this text lacks, of which `has` tells, each behind its length; the strings of the arrays,
- * which point to them.
- */
-struct packed {
-	uint32_t size, keys_len;
-	uint32_t has; /* a bit for each enum extra */
-	uint32_t labels, annotations, owners;
-	int64_t first, last, event_time, series_last;
-	int32_t count, series_count;
-	char bytes[];
-};
-
-typedef uint32_t string_len;
-
-enum extra {
-	NAMESPACE, /* if it is not the object's */
-	NOTE,      /* if it is not that of the keys */
-	NAME,
-	ACTION,
-	RESOURCE_VERSION,
-	OBJECT_VERSION,
-	SERIES_STATE,
-	RELATED_KIND,
-	RELATED_API_VERSION,
-	RELATED_NAME,
-	RELATED_NAMESPACE,
-	RELATED_UID,
-	RELATED_VERSION,
-	RELATED_FIELD_PATH,
-	EXTRAS
-};
-#define HAS(extra) (UINT32_C(1) << (extra))
 
 /* Offset of each in evrec_fields. */
 static const size_t extra_at[EXTRAS] = {
@@ -75,18 +39,13 @@ static inline uint32_t bit_if_set(evrec_str string, size_t extra)
 	return (uint32_t)(string.len != 0) << extra;
 }
 
-/* str_eq, for strings that are mostly one. */
-static inline bool is_same(evrec_str a, evrec_str b)
-{
-	return (a.data == b.data && a.len == b.len) || str_eq(a, b);
-}
-
 /* The extras that the event has, if the keys are these; NULL: its own. */
 static uint32_t find_extras(const evrec_fields *event, const struct keys *keys)
 {
-	uint32_t has = is_same(event->ns, event->regarding.ns) ? 0 : HAS(NAMESPACE);
+	const bool one_ns = event->ns.data == event->regarding.ns.data && event->ns.len == event->regarding.ns.len;
+	uint32_t has = one_ns || str_eq(event->ns, event->regarding.ns) ? 0 : HAS(NAMESPACE);
 
-	if (keys != NULL && !is_same(keys_note(keys), event->note)) {
+	if (keys != NULL && !str_eq(keys_note(keys), event->note)) {
 		has |= HAS(NOTE);
 	}
 	has |= bit_if_set(event->name, NAME) | bit_if_set(event->action, ACTION) |
@@ -148,12 +107,6 @@ static void get_arrays(const struct packed *packed, struct array arrays[ARRAYS])
 	arrays[2] = array_of_owners(packed->owners);
 }
 
-static size_t bytes_of_arrays(const struct packed *packed)
-{
-	return (packed->labels + (size_t)packed->annotations) * sizeof(evrec_pair) +
-	       packed->owners * sizeof(evrec_owner);
-}
-
 /* A string of the i-th element of an array. */
 static evrec_str *string_in(const void *elements, const struct array *array, size_t i, size_t string)
 {
@@ -162,8 +115,7 @@ static evrec_str *string_in(const void *elements, const struct array *array, siz
 	return (evrec_str *)(void *)(uintptr_t)(element + array->strings[string]);
 }
 
-/* Calls `func` for each string of the arrays of the packed event, until it returns false. */
-static bool each_string(const struct packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx)
+bool packed_each_string(const struct packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx)
 {
 	struct array arrays[ARRAYS];
 	const char *elements = packed->bytes;
@@ -229,8 +181,7 @@ static bool put_string_of_array(void *ctx, evrec_str *string)
 	return true;
 }
 
-/* The strings lie as far as `*ctx` from where they were. */
-static bool move_string(void *ctx, evrec_str *string)
+bool packed_move_string(void *ctx, evrec_str *string)
 {
 	string->data = (const char *)((uintptr_t)string->data + *(const uintptr_t *)ctx);
 	return true;
@@ -291,7 +242,7 @@ struct packed *packed_make(void *memory, const struct packing *packing)
 	}
 	to = put_extras(to + packing->keys_len, event, packing->has);
 	if (has_arrays(packed)) {
-		(void)each_string(packed, put_string_of_array, &to);
+		(void)packed_each_string(packed, put_string_of_array, &to);
 	}
 	return packed;
 }
@@ -308,17 +259,12 @@ struct packed *packed_copy(void *memory, const struct packed *packed)
 
 	memcpy(copy, packed, packed->size);
 	if (has_arrays(copy)) {
-		(void)each_string(copy, move_string, &distance);
+		(void)packed_each_string(copy, packed_move_string, &distance);
 	}
 	return copy;
 }
 
 /* ---- unpacking ---- */
-
-static const char *keys_of(const struct packed *packed)
-{
-	return packed->bytes + bytes_of_arrays(packed);
-}
 
 static void get_extras(const struct packed *packed, const char *from, evrec_fields *event)
 {
@@ -334,7 +280,7 @@ static void get_extras(const struct packed *packed, const char *from, evrec_fiel
 
 void packed_get_strings(const struct packed *packed, evrec_fields *e)
 {
-	const evrec_str keys = { keys_of(packed), packed->keys_len };
+	const evrec_str keys = { packed_keys(packed), packed->keys_len };
 	const evrec_str unset = { "", 0 };
 
 	e->name = e->action = e->resource_version = e->regarding.resource_version = e->series_state = unset;
@@ -383,80 +329,4 @@ evrec_str packed_note(const struct packed *packed)
 bool packed_has_version(const struct packed *packed)
 {
 	return (packed->has & HAS(RESOURCE_VERSION)) != 0;
-}
-
-/* ---- as bytes ---- */
-
-/* The packed event behind its address, as the strings of its arrays have addresses. */
-void packed_put_bytes(struct buf *out, const struct packed *packed)
-{
-	const uintptr_t address = (uintptr_t)packed;
-
-	buf_put(out, &address, sizeof(address));
-	buf_put(out, packed, packed->size);
-}
-
-static bool check_extras(evrec_str rest, uint32_t has, size_t *left)
-{
-	for (size_t i = 0; i < EXTRAS; i++) {
-		string_len len;
-
-		if ((has & HAS(i)) == 0) {
-			continue;
-		}
-		if (rest.len < sizeof(len)) {
-			return false;
-		}
-		memcpy(&len, rest.data, sizeof(len));
-		if (rest.len - sizeof(len) < len) {
-			return false;
-		}
-		rest = (evrec_str){ rest.data + sizeof(len) + len, rest.len - sizeof(len) - len };
-	}
-	*left = rest.len;
-	return has >> EXTRAS == 0;
-}
-
-struct bounds {
-	uintptr_t start;
-	size_t size;
-};
-
-static bool is_within(void *ctx, evrec_str *string)
-{
-	const struct bounds *bounds = ctx;
-	const uintptr_t at = (uintptr_t)string->data - bounds->start;
-
-	return at <= bounds->size && string->len <= bounds->size - at;
-}
-
-size_t packed_bytes_size(evrec_str bytes)
-{
-	return bytes.len < sizeof(uintptr_t) + sizeof(struct packed) ? 0 : bytes.len - sizeof(uintptr_t);
-}
-
-struct packed *packed_from_bytes(void *memory, evrec_str bytes)
-{
-	struct packed *packed = memory;
-	struct bounds was;
-	uintptr_t distance;
-	size_t arrays, left;
-
-	memcpy(&was.start, bytes.data, sizeof(was.start));
-	was.size = bytes.len - sizeof(was.start);
-	memcpy(packed, bytes.data + sizeof(was.start), was.size);
-	arrays = bytes_of_arrays(packed);
-	left = was.size - sizeof(*packed);
-	if (packed->size != was.size || arrays > left || packed->keys_len > left - arrays ||
-	    !keys_check_text((evrec_str){ keys_of(packed), packed->keys_len })) {
-		return NULL;
-	}
-	left -= arrays + packed->keys_len;
-	if (!check_extras((evrec_str){ keys_of(packed) + packed->keys_len, left }, packed->has, &left) ||
-	    !each_string(packed, is_within, &was)) {
-		return NULL;
-	}
-	distance = (uintptr_t)packed - was.start;
-	(void)each_string(packed, move_string, &distance);
-	return packed;
 }

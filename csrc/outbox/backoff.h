@@ -16,7 +16,7 @@ struct backoff {
 	size_t len;                    /* entries of all heaps */
 };
 
-/* backoff_reserve, if there is not as much room yet. */
+/* Makes room for `cap` entries in each heap, for backoff_reserve. False: no memory. */
 bool backoff_grow(struct backoff *b, size_t cap);
 /* Room for `cap` entries in all; false: no memory. The last heap has the least room, as backoff_grow ends with it. */
 static inline bool backoff_reserve(struct backoff *b, size_t cap)

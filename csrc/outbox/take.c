@@ -73,7 +73,7 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	return true;
 }
 
-/* NULL: there is none. Counts in *n what the lock was held for. */
+/* NULL: there is none. *n counts entries, for outbox_yield_lock. */
 static struct entry *take(struct outbox *ob, int64_t now, unsigned *n)
 {
 	struct entry *entry;
@@ -115,13 +115,6 @@ size_t outbox_exchange(struct outbox *ob, struct entry *const *written, size_t w
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return len;
-}
-
-struct entry *outbox_take(struct outbox *ob, int64_t now)
-{
-	struct entry *entry;
-
-	return outbox_exchange(ob, NULL, 0, &entry, 1, now) == 0 ? NULL : entry;
 }
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)

@@ -377,7 +377,7 @@ void pipeline_join(struct pipeline *pipeline, int64_t deadline)
 
 bool pipeline_has_spool(const struct pipeline *pipeline)
 {
-	return pipeline->spool.len != 0;
+	return pipeline->sink->options.spool.len != 0;
 }
 
 const evrec_limits *pipeline_limits(const struct pipeline *pipeline)

@@ -67,14 +67,13 @@ struct pipeline_options {
 	 * 0: the sink is this process's own. Else processes share it: the same number in each process that takes over from
 	 * another one, and of no other sink. The next process needs both what the last one knew and what it had not written.
 	 * So if the sink has a spool and no state file, its state file is in the folder of the spool; if it has a state file
-	 * and no spool, its spool is the folder "<state_file>.spool".
+	 * and no spool, its spool is the folder "<state_file>.spool", unless there is no SQLite, which the listener is told.
 	 */
 	uint64_t share;
 };
 
 /*
- * Retains `sink`. NULL, with *err set, if an option is out of range, SQLite is needed and cannot be loaded, or there is
- * no memory.
+ * Retains `sink`. NULL, with *err set, if an option is out of range or there is no memory.
  */
 struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *options, evrec_error *err);
 /* Never waits: the sender's thread sends the waiting writes in the background; without a thread they are dropped. */
@@ -209,7 +208,7 @@ void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes);
 
 /* Overwrites in `text` the secrets that the sink was configured with. */
 void pipeline_hide_secrets(const struct pipeline *pipeline, char *text);
-/* If so, the sink has a spool: writes that are still unsent at its end are kept on disk. */
+/* True if the embedder gave the sink a spool: writes that are still unsent at its end are kept on disk. */
 bool pipeline_has_spool(const struct pipeline *pipeline);
 /* Of the sink. */
 const evrec_limits *pipeline_limits(const struct pipeline *pipeline);

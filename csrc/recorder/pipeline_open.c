@@ -94,8 +94,8 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	return pipeline->sender != NULL;
 }
 
-/* False, with *err: no memory, or no SQLite. */
-static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *err)
+/* False, with *err: no memory. Without SQLite there is no spool beside a state file, which `no_sqlite` tells then. */
+static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *no_sqlite, evrec_error *err)
 {
 	evrec_str *made = NULL;
 
@@ -107,11 +107,11 @@ static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *er
 	if (pipeline->spool.len != 0) {
 		made = &pipeline->state_path;
 		pipeline->made_path = spool_folder_state_path(pipeline->spool.data, share);
-	} else if (sqlite_load(err)) {
+	} else if (sqlite_load(no_sqlite)) {
 		made = &pipeline->spool;
 		pipeline->made_path = spool_folder_beside(pipeline->state_path.data);
 	} else {
-		return false;
+		return true;
 	}
 	if (pipeline->made_path == NULL) {
 		error_set(err, EVREC_ENOMEM, "no memory");
@@ -124,6 +124,7 @@ static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *er
 struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *options, evrec_error *err)
 {
 	struct pipeline *pipeline = mem_zalloc(sizeof(*pipeline));
+	evrec_error no_sqlite = { .code = 0 };
 
 	if (pipeline == NULL) {
 		error_set(err, EVREC_ENOMEM, "no memory");
@@ -145,7 +146,10 @@ struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *o
 	} else {
 		evrec_correlator_options_init(&pipeline->options);
 	}
-	if (set_paths(pipeline, options->share, err) && open_parts(pipeline, err)) {
+	if (set_paths(pipeline, options->share, &no_sqlite, err) && open_parts(pipeline, err)) {
+		if (no_sqlite.code != 0) {
+			outbox_report(pipeline->outbox, "spool", no_sqlite.message);
+		}
 		return pipeline;
 	}
 	pipeline_free(pipeline);

@@ -252,9 +252,6 @@ HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, 
 		known = match(r, emit, event);
 	}
 	ok = complete && !note->failed && (known == KEYS_MATCH || make_keys(r, emit, event, known));
-	if (ok) {
-		event->note = keys_note(&r->keys); /* the same text: whoever compares the two compares addresses */
-	}
 	code = broadcaster_record(b, event, ok ? &r->keys : NULL, now, err);
 	recorders_tell(b);
 	return code;

@@ -64,8 +64,8 @@ struct sender {
 	atomic_flag stepping;    /* a poll, or the end of the process, steps it; from SENDER_FINISHED on it stays set */
 	atomic_bool on_disk;     /* it is at its spool: whoever waits for its thread waits for the disk */
 	/* Of the one that drives it: */
-	struct entry **batch;   /* room for protocol->max_batch; its block has room for `written` too */
-	struct entry **written; /* as many at most, of which the outbox is to be told that they were written */
+	struct entry **batch;   /* room for max_batch of the protocol, and in the same block for `written` */
+	struct entry **written; /* what `send` has reported as written, and the outbox does not know of yet */
 	size_t written_len;
 	bool sending;       /* the protocol's `send` runs */
 	unsigned in_flight; /* requests */

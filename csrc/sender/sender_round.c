@@ -102,14 +102,14 @@ static size_t exchange(struct sender *s, size_t max)
 	return outbox_exchange(s->outbox, s->written, written_len, s->batch, max, s->now);
 }
 
-static void send(struct sender *s, size_t n)
+static void send_batch(struct sender *s, size_t n)
 {
 	s->sending = true;
 	s->protocol->ops->send(s->protocol, s, s->batch, n);
 	s->sending = false;
 }
 
-/* Without batches outbox_take says whether there is something to send, with one lock less. */
+/* Without batches outbox_exchange says whether there is something to send, with one lock less. */
 static bool is_due(struct sender *s)
 {
 	const struct protocol *p = s->protocol;
@@ -142,7 +142,7 @@ static void send_all_due(struct sender *s, int64_t send_deadline)
 		if (s->state != NULL) {
 			state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
 		}
-		send(s, n);
+		send_batch(s, n);
 		if (send_deadline != INT64_MAX && sender_real_now() >= send_deadline) {
 			break;
 		}
@@ -181,8 +181,8 @@ void sender_answered(struct sender *s, struct entry *entry, const struct outcome
 	const int64_t now = clock_coarse(s->clock);
 
 	s->now = now > s->now ? now : s->now;
-	/* A step may wait after an answer, so that one is told at once. */
-	if (s->sending && s->written_len < s->protocol->max_batch && outcome_is_plain(outcome)) {
+	/* `step` may wait for long after an answer, so the outbox is told of that at once. */
+	if (s->sending && s->written_len < s->protocol->max_batch && outcome_is_bare_success(outcome)) {
 		s->written[s->written_len++] = entry;
 	} else {
 		outbox_answer(s->outbox, entry, outcome, s->now);

@@ -69,7 +69,7 @@ bool write_encode(const void *item, enum body body, enum evrec_api api, enum rea
 evrec_fields write_fields(const void *item, enum body body);
 /* Of the draft that was folded in last. */
 int32_t write_sure(const void *item);
-/* Sets *view to the same as an event, which is not counted; borrowed likewise. */
+/* Sets *view to the same as an event, which is not counted, and for one thread (evrec_event.unread); borrowed likewise. */
 void write_view(const void *item, enum body body, evrec_event *view);
 /* Items that no outbox has, on the heap. NULL: no memory. */
 void *write_new(const struct write_draft *draft);

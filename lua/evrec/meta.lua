@@ -292,8 +292,10 @@ function evrec.replay(variants) end
 ---@field max_age? number seconds after its event's last occurrence a write is dropped, 0 for never; default: 3600
 ---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
 ---@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
----@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none
----@field state_file? string a file that keeps counts, names and series for the next process; default: none
+---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none, but
+---with `share` and a `state_file` `<state_file>.spool`
+---@field state_file? string a file that keeps counts, names and series for the next process; default: none, but with
+---`share` and a `spool` one in the spool's folder
 ---@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
 ---@field api? "v1"|"events.k8s.io/v1"|"auto" the API that events are written to; auto: events.k8s.io/v1, or core/v1 if
 ---the server lacks that or forbids it; default: `"v1"`

@@ -7,8 +7,8 @@ matrix.bound = 1
 matrix.rate = 1000 -- events a second
 local at_once = { ["kill -9"] = true, SIGTERM = true }
 
---- The column says what keeps the events that a process did not write: nothing; its spool; a share, with a state file or
---- with a spool. A shared sink that names one of the two has both.
+--- The column says what keeps the events that a process did not write: nothing; its spool; a share, with a state file
+--- or with a spool. A shared sink that names one of the two has both.
 matrix.columns = { "alone", "spool", "share, state_file", "share, spool" }
 
 local function add(row)

@@ -9,6 +9,7 @@
  */
 #include "outbox_lives.h"
 #include "outbox_outcome.h"
+#include "take_entry.h"
 
 #define STEPS 240
 #define SEEDS 10000
@@ -119,7 +120,7 @@ static void take_one(struct outbox_world *w)
 		return;
 	}
 	collect_all(w);
-	entry = outbox_take(w->ob, w->now);
+	entry = take_entry(w->ob, w->now);
 	collect_refused(w);
 	if (entry != NULL) {
 		for (size_t i = 0; i < w->m.len && write == NULL; i++) {

@@ -1,4 +1,5 @@
 #include "checked_outbox.h"
+#include "take_entry.h"
 
 const evrec_answer ANSWER_CREATED = { .status = 201 };
 
@@ -58,7 +59,7 @@ bool checked_submit_due(struct outbox *ob, uint64_t id, unsigned count, int64_t 
 
 struct entry *checked_take(struct outbox *ob, int64_t now)
 {
-	struct entry *entry = outbox_take(ob, now);
+	struct entry *entry = take_entry(ob, now);
 
 	outbox_check_equation(ob);
 	return entry;
