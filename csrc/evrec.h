@@ -471,12 +471,13 @@ typedef struct evrec_series_options {
 typedef struct evrec_sink_options {
 	evrec_limits limits;
 	/*
-	 * The path of a folder; unset: no spool, but with a share and a state_file "<state_file>.spool". Events that are not written to the sink for longer than `spool_after`
-	 * are in a file of this folder, with their present counts. What is not written by the deadline of
-	 * evrec_broadcaster_shutdown, or at exit, goes there too. The next sink with this spool, in any process, sends what
-	 * it finds there: it looks in its first recording call, poll, flush or shutdown, and every 3 s. An event leaves the
-	 * spool once the server has answered. After a crash before that it is sent again, with the same name and count,
-	 * which does not make a second event. A full disk keeps as many events as fit, Warnings first.
+	 * The path of a folder; unset: no spool, but with a share and a state_file "<state_file>.spool". Events that
+	 * are not written to the sink for longer than `spool_after` are in a file of this folder, with their present
+	 * counts. What is not written by the deadline of evrec_broadcaster_shutdown, or at exit, goes there too. The
+	 * next sink with this spool, in any process, sends what it finds there: it looks in its first recording call,
+	 * poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
+	 * before that it is sent again, with the same name and count, which does not make a second event. A full disk
+	 * keeps as many events as fit, Warnings first.
 	 *
 	 * Each sink of each process has a file of its own, so processes and sinks may share a folder. The files are
 	 * SQLite's, in WAL mode with synchronous = NORMAL: a crash of the machine may cost the last commits. Without a
@@ -497,13 +498,14 @@ typedef struct evrec_sink_options {
 	 */
 	bool spool_journal;
 	/*
-	 * The path of a file; unset: none, but with a share and a spool one in the spool's folder. The file keeps what the correlator or the series know of events, so that a process
-	 * that crashes and is started again goes on with their counts and names, combines similar events as before, and has
-	 * no new tokens. A series goes on if it was seen within finish_time; it is Unknown until it is seen again. What a
-	 * killed process had only counted is written with the next occurrence, at the next heartbeat or at the end. The file is
-	 * opened and read by the first recording call, poll, flush or shutdown, which waits for the disk: a sink that was only
-	 * started touches no file. It is written by the sink's thread, or by poll, once a second if something has changed, and
-	 * at the end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
+	 * The path of a file; unset: none, but with a share and a spool one in the spool's folder. The file keeps what
+	 * the correlator or the series know of events, so that a process that crashes and is started again goes on with
+	 * their counts and names, combines similar events as before, and has no new tokens. A series goes on if it was
+	 * seen within finish_time; it is Unknown until it is seen again. What a killed process had only counted is
+	 * written with the next occurrence, at the next heartbeat or at the end. The file is opened and read by the
+	 * first recording call, poll, flush or shutdown, which waits for the disk: a sink that was only started touches
+	 * no file. It is written by the sink's thread, or by poll, once a second if something has changed, and at the
+	 * end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
 	 * used for 12 h are not taken over.
 	 *
 	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
