@@ -227,8 +227,9 @@ static void queue_message(struct outbox *ob, const struct outcome *outcome)
 	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
 }
 
-void outbox_act(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
+void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
+	(void)pthread_mutex_lock(&ob->lock);
 	ob->now = now;
 	list_remove(&ob->in_flight, entry);
 	ob->stats.in_flight--;
@@ -246,11 +247,5 @@ void outbox_act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 	if (outbox_idle(ob)) {
 		(void)pthread_cond_broadcast(&ob->progress);
 	}
-}
-
-void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
-{
-	(void)pthread_mutex_lock(&ob->lock);
-	outbox_act(ob, entry, outcome, now);
 	(void)pthread_mutex_unlock(&ob->lock);
 }

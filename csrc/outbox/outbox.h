@@ -2,7 +2,7 @@
  * outbox.h - the writes that wait, are under way, or were just answered: a state machine without I/O.
  *
  *   pipeline:  outbox_submit ... outbox_submit ... outbox_collect -> entries -> outbox_recycle
- *   sender:    while (outbox_exchange(ob, NULL, 0, &e, 1, now)) { send e->item; outbox_answer(ob, e, &outcome, now); }
+ *   sender:    while ((e = outbox_take(ob, now))) { send e->item; outbox_answer(ob, e, &outcome, now); }
  *
  * A write is known by an id. At most one request of an id is under way, so the writes of one event stay in order;
  * entries of different ids never wait for each other. entry.h has the states of an entry.
@@ -23,7 +23,7 @@
  * written, dropped, or is in the spool as a whole. A row that is written while the entry is pending settles nothing.
  * Receipts take memory beyond the limits: one for each id in each entry.
  *
- * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_exchange and
+ * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
  * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received, renamed and again; between
  * outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
  */
@@ -144,19 +144,14 @@ void outbox_release_all(struct outbox *ob, int64_t now);
 void outbox_release(struct outbox *ob, uint64_t id, int64_t now);
 
 /*
- * Under one lock: acts on the success of `written`, as outbox_answer does on VERDICT_WRITTEN, then puts up to `max` entries
- * to send, which are in flight now, into `taken`, and returns how many. Locks of their own for both would take 5 % of the
- * time of a new event whose sink answers at once. `written` may be NULL if it has none.
- *
- * The next entry is one that backed off and is due at `now` (monotonic), else the one that waits longest, where a deferred
- * one waits from its due on. Entries that are too old, or whose namespace refuses them (namespace_blocks.h), are dropped
- * instead. Asks for no batch: outbox_next_due says when one is due.
+ * The next entry to send, now in flight: one that backed off and is due at `now` (monotonic), else the one that waits
+ * longest, where a deferred one waits from its due on; or NULL. Entries that are too old, or whose namespace refuses
+ * them (namespace_blocks.h), are dropped instead. Asks for no batch: outbox_next_due says when one is due.
  */
-size_t outbox_exchange(struct outbox *ob, struct entry *const *written, size_t written_len, struct entry **taken,
-                       size_t max, int64_t now);
+struct entry *outbox_take(struct outbox *ob, int64_t now);
 /* Drops entries that are too old; returns when the next one will be: INT64_MAX if never. Called in every round. */
 int64_t outbox_expire(struct outbox *ob, int64_t now);
-/* When outbox_exchange will next have something: a time <= now if at once, INT64_MAX if never. */
+/* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
 int64_t outbox_next_due(struct outbox *ob, int64_t now);
 
 /* Acts on the outcome of a try, counts it, and queues its message. The entry is no longer the sender's. */

@@ -220,11 +220,6 @@ int64_t deferred_due(const struct outbox *ob);
 /* When the driver has to look, at the latest: for what is deferred, or for a row. */
 int64_t deferred_look(const struct outbox *ob);
 
-/* ---- answer.c ---- */
-
-/* outbox_answer, with the lock. */
-void outbox_act(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now);
-
 /* ---- settle.c ---- */
 
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);

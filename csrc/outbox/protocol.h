@@ -60,13 +60,6 @@ struct outcome {
 	char message[320]; /* of `problem`, for people */
 };
 
-/* A success that tells nothing but itself. */
-static inline bool outcome_is_bare_success(const struct outcome *o)
-{
-	return o->verdict == VERDICT_WRITTEN && !o->maybe_received && !o->maybe_late && !o->blocks_namespace &&
-	       o->problem == NULL && o->name[0] == '\0' && o->resource_version[0] == '\0';
-}
-
 /* How a request ended, for the throttle. */
 enum request_result {
 	REQUEST_SUCCEEDED,
@@ -90,8 +83,7 @@ struct protocol_ops {
 	bool (*ready)(struct protocol *p);
 	/*
 	 * Begins one request for n entries, 1 to max_batch, in their order. Later, or before it returns, sender_answered
-	 * is called once for each of them, then sender_request_ended once. Answers that it gives before it returns are
-	 * passed on then: it does nothing that may wait after the first of them. A write that the protocol holds back, until it
+	 * is called once for each of them, then sender_request_ended once. A write that the protocol holds back, until it
 	 * answers VERDICT_AGAIN, keeps no request: it may be answered after sender_request_ended.
 	 */
 	void (*send)(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n);

@@ -73,17 +73,18 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	return true;
 }
 
-/* NULL: there is none. *n counts entries, for outbox_yield_lock. */
-static struct entry *take(struct outbox *ob, int64_t now, unsigned *n)
+struct entry *outbox_take(struct outbox *ob, int64_t now)
 {
 	struct entry *entry;
-	bool dropped = false;
+	unsigned n = 0;
 
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->now = now;
+	check_rows_first(ob, now);
 	while ((entry = pick(ob, now)) != NULL && !may_go(ob, entry, now)) {
-		outbox_yield_lock(ob, n);
-		dropped = true;
+		outbox_yield_lock(ob, &n);
 	}
-	if (dropped) {
+	if (n != 0) {
 		(void)pthread_cond_broadcast(&ob->progress);
 	}
 	if (entry != NULL) {
@@ -92,29 +93,8 @@ static struct entry *take(struct outbox *ob, int64_t now, unsigned *n)
 		list_append(&ob->in_flight, entry);
 		ob->stats.in_flight++;
 	}
-	return entry;
-}
-
-size_t outbox_exchange(struct outbox *ob, struct entry *const *written, size_t written_len, struct entry **taken,
-                       size_t max, int64_t now)
-{
-	static const struct outcome success = { .verdict = VERDICT_WRITTEN };
-	unsigned n = 0;
-	size_t len = 0;
-
-	(void)pthread_mutex_lock(&ob->lock);
-	for (size_t i = 0; i < written_len; i++) {
-		outbox_act(ob, written[i], &success, now);
-		outbox_yield_lock(ob, &n);
-	}
-	ob->now = now;
-	check_rows_first(ob, now);
-	while (len < max && (taken[len] = take(ob, now, &n)) != NULL) {
-		len++;
-		outbox_yield_lock(ob, &n);
-	}
 	(void)pthread_mutex_unlock(&ob->lock);
-	return len;
+	return entry;
 }
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)

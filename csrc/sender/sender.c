@@ -64,7 +64,7 @@ static int64_t rows_after(const struct sender *s)
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options)
 {
 	struct sender *s = mem_zalloc(sizeof(*s));
-	struct entry **batch = mem_alloc(2 * p->max_batch * sizeof(struct entry *));
+	struct entry **batch = mem_alloc(p->max_batch * sizeof(struct entry *));
 
 	if (s == NULL || batch == NULL) {
 		mem_free(s);
@@ -78,7 +78,6 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	s->outbox = ob;
 	s->protocol = p;
 	s->batch = batch;
-	s->written = batch + p->max_batch;
 	s->memory_due = INT64_MAX;
 	s->clock = evrec_clock_retain(options->clock);
 	s->generation = sender_fork_generation();

@@ -64,12 +64,9 @@ struct sender {
 	atomic_flag stepping;    /* a poll, or the end of the process, steps it; from SENDER_FINISHED on it stays set */
 	atomic_bool on_disk;     /* it is at its spool: whoever waits for its thread waits for the disk */
 	/* Of the one that drives it: */
-	struct entry **batch;   /* room for max_batch of the protocol, and in the same block for `written` */
-	struct entry **written; /* what `send` has reported as written, and the outbox does not know of yet */
-	size_t written_len;
-	bool sending;       /* the protocol's `send` runs */
-	unsigned in_flight; /* requests */
-	bool held;          /* an entry is due, and the protocol was not ready for it */
+	struct entry **batch; /* room for protocol->max_batch */
+	unsigned in_flight;   /* requests */
+	bool held;            /* an entry is due, and the protocol was not ready for it */
 	uint64_t random;
 	int64_t memory_due; /* when the outbox has memory to give back */
 	int64_t now;        /* the clock, as last read: a callback's answer costs no second look at it */

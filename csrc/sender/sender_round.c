@@ -93,23 +93,18 @@ static void step_state(struct sender *s)
 	}
 }
 
-/* Tells the outbox what was written, and takes up to `max` entries; returns how many. */
-static size_t exchange(struct sender *s, size_t max)
+/* Takes up to max_batch entries; returns how many. */
+static size_t take_batch(struct sender *s, int64_t now)
 {
-	const size_t written_len = s->written_len;
+	size_t n = 0;
 
-	s->written_len = 0;
-	return outbox_exchange(s->outbox, s->written, written_len, s->batch, max, s->now);
+	while (n < s->protocol->max_batch && (s->batch[n] = outbox_take(s->outbox, now)) != NULL) {
+		n++;
+	}
+	return n;
 }
 
-static void send_batch(struct sender *s, size_t n)
-{
-	s->sending = true;
-	s->protocol->ops->send(s->protocol, s, s->batch, n);
-	s->sending = false;
-}
-
-/* Without batches outbox_exchange says whether there is something to send, with one lock less. */
+/* Without batches outbox_take says whether there is something to send, with one lock less. */
 static bool is_due(struct sender *s)
 {
 	const struct protocol *p = s->protocol;
@@ -124,8 +119,9 @@ static bool is_ready(const struct sender *s)
 	return ops->ready == NULL || ops->ready(s->protocol);
 }
 
-static void send_all_due(struct sender *s, int64_t send_deadline)
+static void send_due(struct sender *s, int64_t send_deadline)
 {
+	s->held = false;
 	while (next_start(s) <= s->now && !sender_has_given_up(s)) {
 		size_t n;
 
@@ -133,7 +129,7 @@ static void send_all_due(struct sender *s, int64_t send_deadline)
 			break;
 		}
 		s->held = !is_ready(s);
-		n = s->held ? 0 : exchange(s, s->protocol->max_batch);
+		n = s->held ? 0 : take_batch(s, s->now);
 		if (n == 0) {
 			break;
 		}
@@ -142,19 +138,10 @@ static void send_all_due(struct sender *s, int64_t send_deadline)
 		if (s->state != NULL) {
 			state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
 		}
-		send_batch(s, n);
+		s->protocol->ops->send(s->protocol, s, s->batch, n);
 		if (send_deadline != INT64_MAX && sender_real_now() >= send_deadline) {
 			break;
 		}
-	}
-}
-
-static void send_due(struct sender *s, int64_t send_deadline)
-{
-	s->held = false;
-	send_all_due(s, send_deadline);
-	if (s->written_len != 0) {
-		(void)exchange(s, 0);
 	}
 }
 
@@ -181,12 +168,7 @@ void sender_answered(struct sender *s, struct entry *entry, const struct outcome
 	const int64_t now = clock_coarse(s->clock);
 
 	s->now = now > s->now ? now : s->now;
-	/* `step` may wait for long after an answer, so the outbox is told of that at once. */
-	if (s->sending && s->written_len < s->protocol->max_batch && outcome_is_bare_success(outcome)) {
-		s->written[s->written_len++] = entry;
-	} else {
-		outbox_answer(s->outbox, entry, outcome, s->now);
-	}
+	outbox_answer(s->outbox, entry, outcome, s->now);
 }
 
 void sender_request_ended(struct sender *s, enum request_result result, int64_t retry_after)

@@ -133,11 +133,8 @@ static void store_send(struct protocol *t, struct sender *s, struct entry *const
 	struct store_protocol *p = store_of(t);
 	struct outcome outcome = { .verdict = VERDICT_WRITTEN };
 	evrec_error err;
-	bool ok;
+	const bool ok = write_all(p, entries, n, &err);
 
-	/* Not behind the answers, which the sender passes on only when this function returns: it may take a while. */
-	expire(p, s);
-	ok = write_all(p, entries, n, &err);
 	if (!ok) {
 		outcome.verdict = VERDICT_RETRY;
 		outcome.unanswered = true;
@@ -151,6 +148,7 @@ static void store_send(struct protocol *t, struct sender *s, struct entry *const
 	}
 	sender_request_ended(s, ok ? REQUEST_SUCCEEDED : REQUEST_UNANSWERED, 0);
 	p->batches++;
+	expire(p, s);
 }
 
 /* The wait of a step: until events are to be deleted, at most. */

@@ -3,7 +3,6 @@
  * occurrence, which nothing counts.
  */
 #include "checked_outbox.h"
-#include "take_entry.h"
 
 #define DUE (100 * S)
 
@@ -196,7 +195,7 @@ static struct outbox_stats stats_of(struct outbox *ob)
 static void try_silent_as(struct outbox *ob, int64_t now, enum verb verb, int status)
 {
 	const evrec_answer answer = answer_with(status);
-	struct entry *entry = take_entry(ob, now);
+	struct entry *entry = outbox_take(ob, now);
 
 	assert_non_null(entry);
 	assert_int_equal(entry->verb, verb);

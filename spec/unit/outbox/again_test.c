@@ -1,6 +1,5 @@
 /* A write that the protocol held back, and that waits again (VERDICT_AGAIN). */
 #include "checked_outbox.h"
-#include "take_entry.h"
 
 static void answer_again(struct outbox *ob, struct entry *entry, int64_t now)
 {
@@ -121,7 +120,7 @@ static void test_answer_after_the_drop_is_the_end(void **state)
 	entry = checked_take(ob, 0);
 	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
 	answer_again(ob, entry, 0);
-	assert_null(take_entry(ob, 0));
+	assert_null(outbox_take(ob, 0));
 	collect_dropped(ob, 1, EVREC_CAUSE_CLOSED, 1);
 	checked_outbox_free(ob);
 }

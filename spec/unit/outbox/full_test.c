@@ -1,6 +1,5 @@
 /* The outbox when it is full, when writes get old or fail too often, and when a namespace refuses writes. */
 #include "checked_outbox.h"
-#include "take_entry.h"
 
 /* Submits occurrence `count` of `id` at the time `now`, in namespace `ns`; NULL: "shop". */
 static bool put(struct outbox *ob, uint64_t id, unsigned count, bool important, int64_t now, const char *ns)
@@ -300,11 +299,11 @@ static void test_next_probe_saturates_at_the_end_of_time(void **state)
 
 	(void)state;
 	assert_true(put(ob, 1, 1, false, 0, NULL));
-	answer_entry_as_kubernetes(ob, take_entry(ob, 0), &refused, end - 31 * EVREC_SECOND);
+	answer_entry_as_kubernetes(ob, outbox_take(ob, 0), &refused, end - 31 * EVREC_SECOND);
 	outbox_recycle(ob, outbox_collect(ob, 1));
 	assert_true(put(ob, 2, 1, false, end, NULL) && put(ob, 3, 1, false, end, NULL));
-	assert_non_null(take_entry(ob, end)); /* the probe */
-	assert_null(take_entry(ob, end));
+	assert_non_null(outbox_take(ob, end)); /* the probe */
+	assert_null(outbox_take(ob, end));
 	assert_true(outbox_next_due(ob, end) == INT64_MAX);
 	checked_outbox_free(ob);
 }

@@ -1,6 +1,5 @@
 /* Entries that an outbox keeps for the spool, and rows that are restored from there. */
 #include "checked_outbox.h"
-#include "take_entry.h"
 
 /* Submits the first occurrence of `id` at the time `now`. */
 static bool submit_at(struct outbox *ob, uint64_t id, bool important, int64_t now)
@@ -48,7 +47,7 @@ static void test_kept_entries_are_ordered_by_importance_and_age(void **state)
 	for (unsigned i = 1; i <= 40; i++) {
 		assert_true(submit_at(ob, i, i % 3 == 0, i));
 	}
-	for (unsigned i = 0; i < 20 && (entry = take_entry(ob, 40)) != NULL; i++) {
+	for (unsigned i = 0; i < 20 && (entry = outbox_take(ob, 40)) != NULL; i++) {
 		if (i % 4 != 0) {
 			const evrec_answer unsent = { .unsent = true };
 
@@ -123,33 +122,33 @@ static void test_rows_go_before_new_entries(void **state)
 		outbox_expect(ob, true);
 		outbox_send_rows_first(ob);
 		assert_true(submit_at(ob, 1, false, 0));
-		assert_null(take_entry(ob, now));
+		assert_null(outbox_take(ob, now));
 		if (last == 0) {
 			/* The spool has none. */
 			outbox_expect(ob, false);
 		} else if (last == 1) {
 			/* It is not taken up in time. */
 			now = 30 * EVREC_SECOND;
-			assert_null(take_entry(ob, now - 1));
+			assert_null(outbox_take(ob, now - 1));
 		} else {
 			restore_row(ob, 1);
 			outbox_expect(ob, false);
-			entry = take_entry(ob, now);
+			entry = outbox_take(ob, now);
 			assert_true(outbox_is_restored(entry));
-			assert_null(take_entry(ob, now));
+			assert_null(outbox_take(ob, now));
 			/* An outage does not end the wait. */
 			for (int i = 0; i < 10; i++) {
 				now += 20 * EVREC_SECOND;
 				answer_entry_as_kubernetes(ob, entry, &unsent, now);
 				now = entry->due;
-				entry = take_entry(ob, now);
+				entry = outbox_take(ob, now);
 				assert_true(outbox_is_restored(entry));
-				assert_null(take_entry(ob, now));
+				assert_null(outbox_take(ob, now));
 			}
 			answer_entry_as_kubernetes(ob, entry, &ANSWER_CREATED, now);
 		}
 		assert_true(outbox_next_due(ob, now) <= now);
-		entry = take_entry(ob, now);
+		entry = outbox_take(ob, now);
 		assert_non_null(entry);
 		assert_false(outbox_is_restored(entry));
 		outbox_free(ob);
@@ -165,11 +164,11 @@ static void test_rows_go_before_new_entries_at_the_end(void **state)
 	outbox_expect(ob, true);
 	outbox_send_rows_first(ob);
 	assert_true(submit_at(ob, 1, false, 0));
-	assert_null(take_entry(ob, 0));
+	assert_null(outbox_take(ob, 0));
 	restore_row(ob, 1);
 	outbox_close(ob);
-	assert_true(outbox_is_restored(take_entry(ob, 0)));
-	assert_false(outbox_is_restored(take_entry(ob, 0)));
+	assert_true(outbox_is_restored(outbox_take(ob, 0)));
+	assert_false(outbox_is_restored(outbox_take(ob, 0)));
 	outbox_free(ob);
 }
 

@@ -9,7 +9,6 @@
  */
 #include "outbox_lives.h"
 #include "outbox_outcome.h"
-#include "take_entry.h"
 
 #define STEPS 240
 #define SEEDS 10000
@@ -120,7 +119,7 @@ static void take_one(struct outbox_world *w)
 		return;
 	}
 	collect_all(w);
-	entry = take_entry(w->ob, w->now);
+	entry = outbox_take(w->ob, w->now);
 	collect_refused(w);
 	if (entry != NULL) {
 		for (size_t i = 0; i < w->m.len && write == NULL; i++) {

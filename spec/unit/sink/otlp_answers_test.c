@@ -1,6 +1,5 @@
 /* The writes of a batch are written, dropped or sent again, by each answer of a receiver. */
 #include "otlp_fixture.h"
-#include "take_entry.h"
 
 #define S EVREC_SECOND
 
@@ -36,7 +35,7 @@ static void test_an_event_in_flight_is_not_sent_again_before_its_answer(void **s
 	assert_true(fake_write_submit(f.ob, 1, 2));
 	assert_true(fake_write_submit(f.ob, 1, 3));
 	outbox_release_all(f.ob, 0);
-	assert_null(take_entry(f.ob, 0));
+	assert_null(outbox_take(f.ob, 0));
 	otlp_fixture_flush(&f, 0);
 	otlp_fixture_flush(&f, 0);
 	assert_int_equal(http_server_requests(&f.server), 2);

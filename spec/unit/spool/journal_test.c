@@ -4,7 +4,6 @@
 #include "alloc_failure.h"
 #include "fake_write.h"
 #include "spool_file.h"
-#include "take_entry.h"
 
 #include "event/event.h"
 #include "spool/journal_import.h"
@@ -92,8 +91,8 @@ static void test_pending_writes_are_found(void **state)
 		fake_write_submit(f.ob, i, 2);
 	}
 	fake_write_defer(f.ob, 11, 1);
-	answer_entry_as_kubernetes(f.ob, take_entry(f.ob, T0), &created, T0);
-	assert_non_null(take_entry(f.ob, T0));
+	answer_entry_as_kubernetes(f.ob, outbox_take(f.ob, T0), &created, T0);
+	assert_non_null(outbox_take(f.ob, T0));
 	fake_write_submit(f.ob, 2, 3); /* a follow-up */
 	die(&f);
 	found = import(&f);
@@ -110,7 +109,7 @@ static void test_what_was_dropped_is_not_found(void **state)
 
 	begin(&f, tmpdir_path(*state, "spool"), 1 << 20);
 	fake_write_submit(f.ob, 1, 1);
-	entry = take_entry(f.ob, T0);
+	entry = outbox_take(f.ob, T0);
 	fake_write_submit(f.ob, 1, 2);
 	fake_write_submit(f.ob, 2, 1);
 	outbox_drop_all(f.ob, EVREC_CAUSE_CLOSED);
@@ -189,7 +188,7 @@ static void test_a_full_journal_takes_no_more(void **state)
 	}
 	assert_false(journal_enlarge(f.journal, &err));
 	assert_string_equal(err.message, "");
-	while ((entry = take_entry(f.ob, T0)) != NULL && entry->id <= 90) {
+	while ((entry = outbox_take(f.ob, T0)) != NULL && entry->id <= 90) {
 		answer_entry_as_kubernetes(f.ob, entry, &created, T0);
 	}
 	assert_true(journal_enlarge(f.journal, &err));

@@ -11,7 +11,6 @@
 #include "as_kubernetes.h"
 #include "killed_world.h"
 #include "spool_file.h"
-#include "take_entry.h"
 
 #include "spool/spooler.h"
 
@@ -202,7 +201,7 @@ static void take(struct sink *sink, unsigned s)
 	for (unsigned i = 0; i < IN_FLIGHT; i++) {
 		const struct fake_write *item;
 
-		if (sink->in_flight[i] == NULL && (sink->in_flight[i] = take_entry(sink->ob, w->now)) != NULL) {
+		if (sink->in_flight[i] == NULL && (sink->in_flight[i] = outbox_take(sink->ob, w->now)) != NULL) {
 			item = sink->in_flight[i]->item;
 			w->in_flight_is_post[s][i] = sink->in_flight[i]->verb == VERB_CREATE;
 			w->in_flight[s][i] = (struct late){ (unsigned)(killed_world_event(w, item) - w->events) + 1,

@@ -1,5 +1,4 @@
 #include "checked_outbox.h"
-#include "take_entry.h"
 
 const evrec_answer ANSWER_CREATED = { .status = 201 };
 
@@ -59,7 +58,7 @@ bool checked_submit_due(struct outbox *ob, uint64_t id, unsigned count, int64_t 
 
 struct entry *checked_take(struct outbox *ob, int64_t now)
 {
-	struct entry *entry = take_entry(ob, now);
+	struct entry *entry = outbox_take(ob, now);
 
 	outbox_check_equation(ob);
 	return entry;

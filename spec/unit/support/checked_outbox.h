@@ -21,7 +21,7 @@ struct outbox *checked_outbox(size_t max_pending);
 struct outbox *checked_outbox_limited(const evrec_limits *limits);
 void checked_outbox_free(struct outbox *ob);
 
-/* fake_write_submit, take_entry and outbox_answer, with the check. */
+/* fake_write_submit, outbox_take and outbox_answer, with the check. */
 bool checked_submit(struct outbox *ob, uint64_t id, unsigned count);
 /* Likewise, at the time `now`, and deferred until `due` unless that is 0. */
 bool checked_submit_due(struct outbox *ob, uint64_t id, unsigned count, int64_t now, int64_t due);
