@@ -143,6 +143,7 @@ static bool combine(evrec_correlator *c, struct observed *o, int64_t now)
 	} else {
 		buf_put_str(&c->message, EVREC_STR(COMBINED));
 		buf_put_str(&c->message, o->note);
+		o->combined_note = true;
 	}
 	o->name = o->resource_version = (evrec_str){ NULL, 0 };
 	o->note = buf_str(&c->message);

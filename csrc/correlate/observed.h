@@ -21,6 +21,7 @@ struct observed {
 	uint64_t aggregate; /* in the aggregator */
 	uint64_t bucket;    /* in the spam filter; 0: the occurrence needed no token */
 	bool patch, skip;
+	bool combined_note; /* the note is the event's own, behind a prefix in ASCII: as clean as that, but longer */
 	bool repeated; /* another process has recorded it again, and it is counted already */
 	enum evrec_why why;
 	/* Of a series, or of a correlator with a min_interval: when the occurrence is to be written; 0: at once. */
@@ -44,7 +45,7 @@ static inline void observed_init(struct observed *o, const evrec_fields *event)
 	o->count = event->count;
 	o->sure = 0;
 	o->aggregate = o->bucket = 0;
-	o->repeated = false;
+	o->repeated = o->combined_note = false;
 }
 
 /* Sets *fields to the whole event, with its changes. */
