@@ -22,7 +22,7 @@ struct observed {
 	uint64_t bucket;    /* in the spam filter; 0: the occurrence needed no token */
 	bool patch, skip;
 	bool combined_note; /* the note is the event's own, behind a prefix in ASCII: as clean as that, but longer */
-	bool repeated; /* another process has recorded it again, and it is counted already */
+	bool repeated;      /* another process has recorded it again, and it is counted already */
 	enum evrec_why why;
 	/* Of a series, or of a correlator with a min_interval: when the occurrence is to be written; 0: at once. */
 	int64_t due;
