@@ -164,7 +164,10 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 		return false;
 	}
 	o->aggregate = aggregate_key->handle;
-	/* Not &keys->aggregate, whose place is now that in the aggregator: that saves 282 of 2,627 instructions. */
+	/*
+	 * keys->aggregate keeps its place in the aggregator, and keys->combined the one in the event log. With one key for both
+	 * each would be searched anew: that takes 282 of 2,627 instructions of a similar event.
+	 */
 	*key = !*combined ? &keys->event : aggregate_key == &keys->aggregate ? &keys->combined : aggregate_key;
 	return !*combined || combine(c, o, now);
 }

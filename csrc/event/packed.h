@@ -31,7 +31,7 @@ void packed_get_fields(const struct packed *packed, evrec_fields *event);
 /* Sets the strings and arrays alone, or the numbers: times and counts. */
 void packed_get_strings(const struct packed *packed, evrec_fields *event);
 void packed_get_numbers(const struct packed *packed, evrec_fields *event);
-/* Single fields. */
+/* Single fields of a packed event. */
 evrec_str packed_namespace(const struct packed *packed);
 evrec_str packed_note(const struct packed *packed);
 bool packed_has_version(const struct packed *packed); /* resource version */

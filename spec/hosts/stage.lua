@@ -83,7 +83,7 @@ function stage.host(kind, settings, options)
 	end
 	if options.state then
 		sink.state_file = make_own_folder(host, class.user, "known") .. "/state"
-		-- That of a shared sink with a state file alone.
+		-- A shared sink that names a state file alone has its spool beside that file.
 		host.spool_folder = host.spool_folder or host:path "known" .. "/state.spool"
 	end
 	local path = folder .. "/settings.lua"
