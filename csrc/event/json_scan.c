@@ -1,6 +1,6 @@
 #include "event/json_scan.h"
 
-#include "event/json_tokens.h"
+#include "base/json_tokens.h"
 #include "event/schema.h"
 
 #define PAIRS_MAX 64 /* of a map: each key is compared with those before */

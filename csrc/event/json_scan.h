@@ -4,7 +4,7 @@
 #ifndef EVREC_JSON_SCAN_H
 #define EVREC_JSON_SCAN_H
 
-#include "event/json_room.h"
+#include "base/json_room.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,5 +1,6 @@
 #include "kubernetes/answer.h"
 
+#include "base/json_tokens.h"
 #include "base/utf8.h"
 #include "kubernetes/verdict.h"
 
@@ -43,13 +44,6 @@ static void set_text_message(evrec_answer *answer, const char *prefix, evrec_str
 static const char *member(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
-}
-
-static void copy_if_fits(char *to, size_t size, const char *from)
-{
-	if (from != NULL && strlen(from) < size) {
-		memcpy(to, from, strlen(from) + 1);
-	}
 }
 
 /* Field and text of a cause, unless the message says it already, as it does for an invalid object. */
@@ -99,30 +93,143 @@ static void read_status(evrec_answer *answer, const json_t *status)
 	buf_free(&message);
 }
 
-/* An object that says of itself nothing else is as good: what stands in for an API server may say no more than {}. */
-static bool read_event(evrec_answer *answer, const json_t *event)
+/* ---- the Event that a server has stored ---- */
+
+/* The strings of it that count. Of a member that is missing, or no string, data is NULL. */
+struct stored {
+	evrec_str kind, name, resource_version;
+};
+
+static evrec_str member_str(const json_t *object, const char *key)
+{
+	const char *text = member(object, key);
+
+	return text == NULL ? (evrec_str){ NULL, 0 } : str_from(text);
+}
+
+static void read_tree(const json_t *event, struct stored *stored)
 {
 	const json_t *metadata = json_object_get(event, "metadata");
-	const char *kind = member(event, "kind");
 
-	if (!json_is_object(event) || (kind != NULL && strcmp(kind, "Event") != 0)) {
+	stored->kind = member_str(event, "kind");
+	stored->name = member_str(metadata, "name");
+	stored->resource_version = member_str(metadata, "resourceVersion");
+}
+
+/* Reads the string of a member, if it is the first of this key. */
+static bool scan_string(struct json_tokens *t, evrec_str *text)
+{
+	if (text->data != NULL) {
 		return false;
 	}
-	copy_if_fits(answer->name, sizeof(answer->name), member(metadata, "name"));
-	copy_if_fits(answer->resource_version, sizeof(answer->resource_version), member(metadata, "resourceVersion"));
+	return json_next_byte(t) == '"' ? json_take_string(t, text) : json_skip_value(t, 0);
+}
+
+static evrec_str *metadata_string(struct stored *stored, evrec_str key)
+{
+	if (str_eq(key, EVREC_STR("name"))) {
+		return &stored->name;
+	}
+	return str_eq(key, EVREC_STR("resourceVersion")) ? &stored->resource_version : NULL;
+}
+
+static bool scan_metadata(struct json_tokens *t, struct stored *stored)
+{
+	enum json_step step;
+	evrec_str key;
+
+	if (!json_take(t, '{')) {
+		return json_skip_value(t, 0);
+	}
+	for (bool first = true; (step = json_next_member(t, first, &key)) == JSON_STEP_VALUE; first = false) {
+		evrec_str *const text = metadata_string(stored, key);
+
+		if (text != NULL ? !scan_string(t, text) : !json_skip_value(t, 0)) {
+			return false;
+		}
+	}
+	return step == JSON_STEP_END;
+}
+
+/* The strings may lie in the room. False: jansson has to read the body. */
+static bool scan_body(evrec_str body, struct json_room *room, struct stored *stored)
+{
+	struct json_tokens t = { body.data, body.data + body.len, room };
+	bool has_metadata = false;
+	enum json_step step;
+	evrec_str key;
+
+	if (!json_take(&t, '{')) {
+		return false;
+	}
+	for (bool first = true; (step = json_next_member(&t, first, &key)) == JSON_STEP_VALUE; first = false) {
+		bool taken;
+
+		if (str_eq(key, EVREC_STR("kind"))) {
+			taken = scan_string(&t, &stored->kind);
+		} else if (str_eq(key, EVREC_STR("metadata"))) {
+			taken = !has_metadata && scan_metadata(&t, stored);
+			has_metadata = true;
+		} else {
+			taken = json_skip_value(&t, 0);
+		}
+		if (!taken) {
+			return false;
+		}
+	}
+	return step == JSON_STEP_END && json_next_byte(&t) == '\0' && t.at == t.end;
+}
+
+static void copy_if_fits(char *to, size_t size, evrec_str from)
+{
+	if (from.len != 0 && from.len < size) {
+		memcpy(to, from.data, from.len);
+		to[from.len] = '\0';
+	}
+}
+
+/* An object that says of itself nothing else is as good: what stands in for an API server may say no more than {}. */
+static bool take_event(evrec_answer *answer, const struct stored *stored)
+{
+	if (stored->kind.data != NULL && !str_eq(stored->kind, EVREC_STR("Event"))) {
+		return false;
+	}
+	copy_if_fits(answer->name, sizeof(answer->name), stored->name);
+	copy_if_fits(answer->resource_version, sizeof(answer->resource_version), stored->resource_version);
 	return true;
+}
+
+/* Each write has such an answer, and jansson takes twelve times as many instructions, most of them for its tree. */
+static void read_success(evrec_answer *answer, evrec_str body)
+{
+	struct json_room room = { 0 };
+	struct stored stored = { 0 };
+	json_t *json = NULL;
+	bool read = body.len != 0 && scan_body(body, &room, &stored);
+
+	if (!read && body.len != 0) {
+		json = json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
+		read = json_is_object(json);
+		read_tree(json, &stored);
+	}
+	if (!read || !take_event(answer, &stored)) {
+		answer->status = 0;
+		set_text_message(answer, "not an API server's answer", body);
+	}
+	json_decref(json);
+	json_room_free(&room);
 }
 
 void answer_read_body(evrec_answer *answer, evrec_str body)
 {
-	json_t *json = body.len == 0 ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
+	json_t *json;
 
 	if (kubernetes_is_success(answer->status)) {
-		if (!read_event(answer, json)) {
-			answer->status = 0;
-			set_text_message(answer, "not an API server's answer", body);
-		}
-	} else if (json_is_object(json)) {
+		read_success(answer, body);
+		return;
+	}
+	json = body.len == 0 ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
+	if (json_is_object(json)) {
 		read_status(answer, json);
 	} else {
 		set_text_message(answer, "", body);

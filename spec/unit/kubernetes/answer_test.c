@@ -46,6 +46,43 @@ static void test_fields_of_other_types_are_ignored(void **state)
 	assert_string_equal(read_body(201, body).name, name + 1);
 }
 
+/* As jansson reads them: the last member of a key counts, and nothing but white space may follow the object. */
+static void test_events_of_any_form(void **state)
+{
+	static const struct {
+		const char *body, *name; /* NULL: no answer of an API server */
+	} cases[] = {
+		{ " {\"metadata\" : { \"name\" : \"web\" } } \n", "web" },
+		{ "{\"metadata\":{\"name\":\"a\",\"name\":\"b\"}}", "b" },
+		{ "{\"metadata\":{\"name\":\"a\",\"name\":1}}", "" },
+		{ "{\"metadata\":{\"name\":1,\"name\":\"b\"}}", "b" },
+		{ "{\"metadata\":{\"name\":\"a\"},\"metadata\":{}}", "" },
+		{ "{\"metadata\":{\"name\":\"a\"},\"metadata\":1}", "" },
+		{ "{\"kind\":\"Pod\",\"kind\":\"Event\",\"metadata\":{\"name\":\"a\"}}", "a" },
+		{ "{\"kind\":\"Event\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}", NULL },
+		{ "{\"kind\":1,\"metadata\":{\"name\":\"a\"}}", "a" },
+		{ "{\"metadata\":{\"name\":\"a\\u0062\"}}", "ab" },
+		{ "{\"metadata\":{\"name\":\"a\\u0000b\"}}", "a" },
+		{ "{\"metadata\":{\"n\\u0061me\":\"a\"}}", "a" },
+		{ "{\"metadata\":{\"name\":\"a\\/b\"}}", "a/b" },
+		{ "{\"x\":[1.5,1e3,{\"name\":\"x\"}],\"metadata\":{\"y\":{\"name\":\"y\"},\"name\":\"a\"}}", "a" },
+		{ "{\"x\":12345678901234567890123,\"metadata\":{\"name\":\"a\"}}", NULL },
+		{ "{\"x\":\"\xff\",\"metadata\":{\"name\":\"a\"}}", NULL },
+		{ "{\"metadata\":{\"name\":\"a\"}} x", NULL },
+		{ "{\"metadata\":{\"name\":\"a\"},}", NULL },
+		{ "{\"metadata\":{\"name\":\"a\"}", NULL },
+		{ "[{\"metadata\":{\"name\":\"a\"}}]", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		evrec_answer a = read_body(201, cases[i].body);
+
+		assert_int_equal(a.status, cases[i].name == NULL ? 0 : 201);
+		assert_string_equal(a.name, cases[i].name == NULL ? "" : cases[i].name);
+	}
+}
+
 static void test_success_without_an_event_is_no_answer(void **state)
 {
 	const char *bodies[] = { "",
@@ -307,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_event_has_name_and_version),
 		cmocka_unit_test(test_fields_of_other_types_are_ignored),
+		cmocka_unit_test(test_events_of_any_form),
 		cmocka_unit_test(test_success_without_an_event_is_no_answer),
 		cmocka_unit_test(test_success_may_be_an_empty_object),
 		cmocka_unit_test(test_nul_in_a_message_is_accepted),

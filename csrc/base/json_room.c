@@ -1,4 +1,4 @@
-#include "event/json_room.h"
+#include "base/json_room.h"
 
 #include <stddef.h>
 

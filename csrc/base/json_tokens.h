@@ -7,7 +7,7 @@
 #ifndef EVREC_JSON_TOKENS_H
 #define EVREC_JSON_TOKENS_H
 
-#include "event/json_room.h"
+#include "base/json_room.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,4 +1,4 @@
-#include "event/json_tokens.h"
+#include "base/json_tokens.h"
 
 #include "base/json_text.h"
 #include "base/utf8.h"
