@@ -3,6 +3,8 @@
 
 #include "base/library.h"
 
+#include <stdatomic.h>
+
 struct curl_functions curl_functions;
 
 #define ENTRY(name) { #name, (void **)(void *)&curl_functions.name },
@@ -14,4 +16,16 @@ bool curl_load(evrec_error *err)
 	static struct library curl = { "libcurl", files, functions, sizeof(functions) / sizeof(functions[0]), false };
 
 	return library_load(&curl, err);
+}
+
+unsigned curl_version_number(void)
+{
+	static atomic_uint known;
+	unsigned number = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (number == 0) {
+		number = curl_functions.curl_version_info(CURLVERSION_NOW)->version_num;
+		atomic_store_explicit(&known, number, memory_order_relaxed);
+	}
+	return number;
 }

@@ -81,7 +81,7 @@ bool guard_set_up(struct guard *g, CURL *easy)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, g);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, g);
-	if (curl_version_info(CURLVERSION_NOW)->version_num < 0x080700) {
+	if (curl_version_number() < 0x080700) {
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_trace);
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_DEBUGDATA, g);
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
