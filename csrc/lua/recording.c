@@ -9,16 +9,44 @@
 
 /* ---- results ---- */
 
+/*
+ * Calls the function at the top of the stack, below its arguments, protected. Returns the status. The function gets the
+ * address by its upvalue, as LuaJIT may need memory to push a light userdata, and would raise outside of the protection.
+ */
+static int call_with(lua_State *L, void *address, int arguments, int results)
+{
+	void **const slot = lua_touserdata(L, lua_upvalueindex(UP_ADDRESS)), *const outer = *slot;
+	int status;
+
+	*slot = address;
+	status = lua_pcall(L, arguments, results, 0);
+	*slot = outer;
+	return status;
+}
+
+/* In a function that call_with calls. */
+static void *get_address(lua_State *L)
+{
+	return *(void **)lua_touserdata(L, lua_upvalueindex(1));
+}
+
 static int failure(lua_State *L)
 {
-	return push_failure(L, lua_touserdata(L, 1));
+	return push_failure(L, get_address(L));
+}
+
+static int copy_map(lua_State *L)
+{
+	evrec_map *map = get_address(L);
+
+	*map = map_read(L);
+	return 1;
 }
 
 int recording_fail(lua_State *L, evrec_error *err)
 {
 	lua_pushvalue(L, lua_upvalueindex(UP_FAILURE));
-	lua_pushlightuserdata(L, err);
-	if (lua_pcall(L, 1, 3, 0) == 0) {
+	if (call_with(L, err, 0, 3) == 0) {
 		return 3;
 	}
 	lua_pushnil(L);
@@ -145,8 +173,7 @@ bool recording_map(struct recording *r, int index, const char *name, evrec_map *
 	}
 	lua_pushvalue(L, lua_upvalueindex(UP_MAP));
 	lua_pushvalue(L, index);
-	lua_pushlightuserdata(L, out);
-	status = lua_pcall(L, 2, 1, 0);
+	status = call_with(L, out, 1, 1);
 	return status == 0 || recording_raised(r, status, name);
 }
 
@@ -184,8 +211,11 @@ void recording_push_upvalues(lua_State *L)
 	lua_getglobal(L, "string");
 	lua_getfield(L, -1, "format");
 	lua_remove(L, -2);
-	lua_pushcfunction(L, map_read_call);
-	lua_pushcfunction(L, failure);
+	*(void **)lua_newuserdata(L, sizeof(void *)) = NULL;
+	lua_pushvalue(L, -1);
+	lua_pushcclosure(L, copy_map, 1);
+	lua_pushvalue(L, -2);
+	lua_pushcclosure(L, failure, 1);
 	lua_pushliteral(L, "no memory");
 	lua_pushliteral(L, "dropped");
 }

@@ -15,8 +15,9 @@
 /* The upvalues of the methods of a recorder, in the order in which recording_push_upvalues pushes them. */
 enum recording_upvalue {
 	UP_FORMAT = UP_REFERENCE_LAST + 1, /* string.format */
-	UP_MAP,                            /* a function that copies a map */
-	UP_FAILURE,                        /* a function that returns nil, message, name */
+	UP_ADDRESS,                        /* a userdata that holds the address for the next two functions */
+	UP_MAP,                            /* a function that copies a map to the evrec_map at the address */
+	UP_FAILURE,                        /* a function that returns nil, message, name of the evrec_error there */
 	UP_NO_MEMORY,                      /* "no memory" */
 	UP_DROPPED,                        /* "dropped" */
 	UP_RECORDING_LAST = UP_DROPPED
