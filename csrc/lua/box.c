@@ -91,9 +91,14 @@ void *box_check(lua_State *L, int index, const struct box_type *type)
 	return box;
 }
 
-void anchor_set(lua_State *L)
+void anchors_push(lua_State *L)
 {
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &anchors_key);
+}
+
+void anchor_set(lua_State *L)
+{
+	anchors_push(L);
 	lua_pushvalue(L, -2);
 	lua_rawsetp(L, -2, lua_touserdata(L, -1));
 	lua_pop(L, 1);
@@ -101,7 +106,7 @@ void anchor_set(lua_State *L)
 
 void anchor_push(lua_State *L, const void *address)
 {
-	lua_rawgetp(L, LUA_REGISTRYINDEX, &anchors_key);
+	anchors_push(L);
 	lua_rawgetp(L, -1, address);
 	lua_remove(L, -2);
 }

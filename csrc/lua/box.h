@@ -51,6 +51,8 @@ void *box_check(lua_State *L, int index, const struct box_type *type);
  */
 void anchor_set(lua_State *L);
 void anchor_push(lua_State *L, const void *address);
+/* Pushes the table of anchors, by the addresses of the userdata. */
+void anchors_push(lua_State *L);
 
 /*
  * Pushes a userdata that owns a block of the core's memory. The caller puts the block into the returned slot, which

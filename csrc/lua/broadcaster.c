@@ -44,7 +44,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 		return;
 	}
 	b->reporting = true;
-	(void)callback_run(&b->host, b, "on_error", call_on_error, &call, NULL);
+	(void)callback_run(&b->host, b, CALLBACK_ON_ERROR, call_on_error, &call, NULL);
 	b->reporting = false;
 }
 
@@ -57,7 +57,7 @@ static void call_on_drop(lua_State *L, void *arg)
 {
 	const struct drop_call *call = arg;
 
-	event_push_copy(L, call->event);
+	callback_push_event(L, call->event);
 	lua_pushstring(L, call->why);
 	lua_call(L, 2, 0);
 }
@@ -67,7 +67,7 @@ static void on_drop(void *ctx, const evrec_event *event, const char *why)
 	struct broadcaster *b = ctx;
 	struct drop_call call = { event, why };
 
-	(void)callback_run(&b->host, b, "on_drop", call_on_drop, &call, NULL);
+	(void)callback_run(&b->host, b, CALLBACK_ON_DROP, call_on_drop, &call, NULL);
 }
 
 /* ---- creation and end ---- */
@@ -121,11 +121,12 @@ int broadcaster_new(lua_State *L)
 	b->correlator = settings.correlator;
 	b->drive = settings.options.drive;
 	b->poller = drive_poller(L);
+	host_begin(&b->host, L);
 	anchor_set(L);
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
-	settings.options.on_error = functions_have(L, 2, "on_error") ? on_error : NULL;
-	settings.options.on_drop = functions_have(L, 2, "on_drop") ? on_drop : NULL;
+	settings.options.on_error = functions_number(L, 2, CALLBACK_ON_ERROR) ? on_error : NULL;
+	settings.options.on_drop = functions_number(L, 2, CALLBACK_ON_DROP) ? on_drop : NULL;
 	/* The program may be a master, which must not write for its workers: drive_may_own. */
 	settings.options.share_client_only = b->poller == POLLER_WANTED;
 	settings.options.ctx = b;

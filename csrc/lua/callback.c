@@ -4,36 +4,95 @@
 
 #include "lua/event.h"
 
+const char *const callback_names[CALLBACKS] = {
+	[CALLBACK_ON_ERROR] = "on_error",
+	[CALLBACK_ON_DROP] = "on_drop",
+	[CALLBACK_WATCHER] = "event watcher",
+	[CALLBACK_CREATE] = "create",
+	[CALLBACK_PATCH] = "patch",
+	[CALLBACK_UPDATE] = "update",
+	[CALLBACK_KEY_FUNC] = "key_func",
+	[CALLBACK_MESSAGE_FUNC] = "message_func",
+	[CALLBACK_SPAM_KEY_FUNC] = "spam_key_func",
+};
+
+/* ---- the function of a Lua state that runs callbacks ---- */
+
 struct frame {
 	const void *owner;
-	const char *name;
+	enum callback which;
 	callback_body *body;
 	void *arg;
 };
 
 /*
- * Runs protected. Pushes above the frame at stack index 1: the owner, which must stay alive during the call, the table
- * of its functions (CALLBACK_FUNCTIONS), and the function to call.
+ * A callback passes its frame by this struct, and takes the function `run` from the registry. A light userdata and a
+ * C function as values would be made for each callback, which LuaJIT allocates memory for.
  */
+struct caller {
+	const struct frame *frame; /* of the innermost callback */
+	int run;                   /* the reference of the function in the registry */
+};
+
+/* Its address is the key of the caller, a userdata, in the registry. */
+static const char caller_key = 0;
+
+enum upvalue { UP_CALLER = 1, UP_ANCHORS, UP_EVENT_METATABLE };
+
+/* Pushes the owner, which must stay alive during the call, the table of its functions, and the function to call. */
 static int run(lua_State *L)
 {
-	const struct frame *frame = lua_touserdata(L, 1);
+	const struct frame *frame = ((const struct caller *)lua_touserdata(L, lua_upvalueindex(UP_CALLER)))->frame;
 
 	luaL_checkstack(L, LUA_MINSTACK, "callback");
-	anchor_push(L, frame->owner);
-	if (!lua_isuserdata(L, -1)) {
+	lua_rawgetp(L, lua_upvalueindex(UP_ANCHORS), frame->owner);
+	if (!lua_isuserdata(L, 1)) {
 		return luaL_error(L, "its owner is being collected");
 	}
-	compat_getuservalue(L, -1);
-	lua_getfield(L, -1, frame->name);
+	compat_getuservalue(L, 1);
+	lua_rawgeti(L, CALLBACK_FUNCTIONS, (int)frame->which);
 	frame->body(L, frame->arg);
 	return 0;
 }
 
-bool callback_try(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
-                  char message[CALLBACK_MESSAGE])
+void callback_open(lua_State *L)
 {
-	struct frame frame = { owner, name, body, arg };
+	struct caller *caller;
+
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &caller_key);
+	if (lua_isnil(L, -1)) {
+		caller = lua_newuserdata(L, sizeof(*caller));
+		lua_pushvalue(L, -1);
+		anchors_push(L);
+		box_push_metatable(L, &event_type);
+		lua_pushcclosure(L, run, UP_EVENT_METATABLE);
+		caller->frame = NULL;
+		caller->run = luaL_ref(L, LUA_REGISTRYINDEX);
+		lua_rawsetp(L, LUA_REGISTRYINDEX, &caller_key);
+	}
+	lua_pop(L, 1);
+}
+
+void host_begin(struct host *host, lua_State *L)
+{
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &caller_key);
+	host->caller = lua_touserdata(L, -1);
+	lua_pop(L, 1);
+}
+
+void callback_push_event(lua_State *L, const evrec_event *event)
+{
+	(void)evrec_event_copy(compat_newuserdata(L, evrec_event_size(event)), event);
+	lua_pushvalue(L, lua_upvalueindex(UP_EVENT_METATABLE));
+	lua_setmetatable(L, -2);
+}
+
+/* ---- one callback ---- */
+
+static bool call(const struct host *host, const struct frame *frame, char message[CALLBACK_MESSAGE])
+{
+	const char *name = callback_names[frame->which];
+	const struct frame *outer = host->caller->frame;
 	lua_State *L = host->L;
 	bool ok;
 
@@ -41,7 +100,10 @@ bool callback_try(struct host *host, const void *owner, const char *name, callba
 		(void)snprintf(message, CALLBACK_MESSAGE, "%s: no room on Lua's stack", name);
 		return false;
 	}
-	ok = compat_cpcall(L, run, &frame);
+	host->caller->frame = frame;
+	lua_rawgeti(L, LUA_REGISTRYINDEX, host->caller->run);
+	ok = lua_pcall(L, 0, 0, 0) == 0;
+	host->caller->frame = outer;
 	if (!ok) {
 		if (lua_type(L, -1) == LUA_TSTRING) {
 			(void)snprintf(message, CALLBACK_MESSAGE, "%s: %s", name, lua_tostring(L, -1));
@@ -53,19 +115,28 @@ bool callback_try(struct host *host, const void *owner, const char *name, callba
 	return ok;
 }
 
-bool callback_run(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
+bool callback_run(struct host *host, const void *owner, enum callback which, callback_body *body, void *arg,
                   char message[CALLBACK_MESSAGE])
 {
+	const struct frame frame = { owner, which, body, arg };
 	char own[CALLBACK_MESSAGE];
 	char *text = message != NULL ? message : own;
 
-	if (callback_try(host, owner, name, body, arg, text)) {
+	if (call(host, &frame, text)) {
 		return true;
 	}
 	if (host->b != NULL) {
 		evrec_broadcaster_callback_error(host->b, text);
 	}
 	return false;
+}
+
+bool functions_number(lua_State *L, int functions, enum callback which)
+{
+	const bool found = (lua_getfield(L, functions, callback_names[which]), !lua_isnil(L, -1));
+
+	lua_rawseti(L, functions, (int)which);
+	return found;
 }
 
 /* ---- the callbacks of a correlator ---- */
@@ -76,17 +147,17 @@ struct question {
 	evrec_str *first, *second;
 };
 
-/*
- * Keeps an answer alive in the table of functions, under a name that no function has, until the next answer replaces
- * it.
- */
-static evrec_str keep(lua_State *L, int index, const char *as)
+/* Places in the table of functions, behind those of the functions. */
+enum answer { FIRST_ANSWER = CALLBACKS, SECOND_ANSWER };
+
+/* Keeps an answer alive in the table of functions until the next answer replaces it. */
+static evrec_str keep(lua_State *L, int index, enum answer as)
 {
 	evrec_str s;
 
 	s.data = lua_tolstring(L, index, &s.len);
 	lua_pushvalue(L, index);
-	lua_setfield(L, CALLBACK_FUNCTIONS, as);
+	lua_rawseti(L, CALLBACK_FUNCTIONS, (int)as);
 	return s;
 }
 
@@ -105,9 +176,9 @@ static void ask(lua_State *L, void *arg)
 			           q->answers == 2 ? luaL_typename(L, function + 1) : "");
 		}
 	}
-	*q->first = keep(L, function, "first answer");
+	*q->first = keep(L, function, FIRST_ANSWER);
 	if (q->answers == 2) {
-		*q->second = keep(L, function + 1, "second answer");
+		*q->second = keep(L, function + 1, SECOND_ANSWER);
 	}
 }
 
@@ -116,7 +187,7 @@ static bool ask_key(void *ctx, const evrec_fields *event, evrec_str *aggregate_k
 	struct hooks *hooks = ctx;
 	struct question q = { event, 2, aggregate_key, local_key };
 
-	return callback_run(hooks->host, hooks, "key_func", ask, &q, NULL);
+	return callback_run(hooks->host, hooks, CALLBACK_KEY_FUNC, ask, &q, NULL);
 }
 
 static bool ask_message(void *ctx, const evrec_fields *event, evrec_str *message)
@@ -124,7 +195,7 @@ static bool ask_message(void *ctx, const evrec_fields *event, evrec_str *message
 	struct hooks *hooks = ctx;
 	struct question q = { event, 1, message, NULL };
 
-	return callback_run(hooks->host, hooks, "message_func", ask, &q, NULL);
+	return callback_run(hooks->host, hooks, CALLBACK_MESSAGE_FUNC, ask, &q, NULL);
 }
 
 static bool ask_spam_key(void *ctx, const evrec_fields *event, evrec_str *key)
@@ -132,23 +203,13 @@ static bool ask_spam_key(void *ctx, const evrec_fields *event, evrec_str *key)
 	struct hooks *hooks = ctx;
 	struct question q = { event, 1, key, NULL };
 
-	return callback_run(hooks->host, hooks, "spam_key_func", ask, &q, NULL);
-}
-
-bool functions_have(lua_State *L, int functions, const char *name)
-{
-	bool found;
-
-	lua_getfield(L, functions, name);
-	found = !lua_isnil(L, -1);
-	lua_pop(L, 1);
-	return found;
+	return callback_run(hooks->host, hooks, CALLBACK_SPAM_KEY_FUNC, ask, &q, NULL);
 }
 
 void hooks_set(lua_State *L, int functions, struct hooks *hooks, evrec_correlator_options *options)
 {
-	options->key_func = functions_have(L, functions, "key_func") ? ask_key : NULL;
-	options->message_func = functions_have(L, functions, "message_func") ? ask_message : NULL;
-	options->spam_key_func = functions_have(L, functions, "spam_key_func") ? ask_spam_key : NULL;
+	options->key_func = functions_number(L, functions, CALLBACK_KEY_FUNC) ? ask_key : NULL;
+	options->message_func = functions_number(L, functions, CALLBACK_MESSAGE_FUNC) ? ask_message : NULL;
+	options->spam_key_func = functions_number(L, functions, CALLBACK_SPAM_KEY_FUNC) ? ask_spam_key : NULL;
 	options->ctx = hooks;
 }

@@ -4,8 +4,9 @@
  * The core calls back inside a call that Lua made (record, poll, flush, ...). The host remembers the lua_State of that
  * call, and the callback runs on it: protected, with no lock held, unable to yield.
  *
- * The owner of Lua functions is a userdata. Its user value is a table with the functions by name, and the userdata is
- * anchored (box.h). So the collector can free a function that refers to its own broadcaster together with it.
+ * The owner of Lua functions is a userdata. Its user value is a table with the functions by name and by number, and the
+ * userdata is anchored (box.h). So the collector can free a function that refers to its own broadcaster together with
+ * it.
  */
 #ifndef EVREC_LUA_CALLBACK_H
 #define EVREC_LUA_CALLBACK_H
@@ -14,11 +15,32 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The functions that the core calls. All but the watcher are options, and have the names of these. */
+enum callback {
+	CALLBACK_ON_ERROR = 1,
+	CALLBACK_ON_DROP,
+	CALLBACK_WATCHER,
+	CALLBACK_CREATE,
+	CALLBACK_PATCH,
+	CALLBACK_UPDATE,
+	CALLBACK_KEY_FUNC,
+	CALLBACK_MESSAGE_FUNC,
+	CALLBACK_SPAM_KEY_FUNC,
+	CALLBACKS,
+};
+extern const char *const callback_names[CALLBACKS];
+
 /* The object whose core calls back: a broadcaster, or a correlator without one. */
 struct host {
-	lua_State *L;         /* of the innermost call under way; NULL: no call is under way */
-	evrec_broadcaster *b; /* counts and reports callbacks that fail; NULL: of a correlator, which does not */
+	lua_State *L;          /* of the innermost call under way; NULL: no call is under way */
+	evrec_broadcaster *b;  /* counts and reports callbacks that fail; NULL: of a correlator, which does not */
+	struct caller *caller; /* of the Lua state; host_begin sets it */
 };
+
+/* Makes the caller of this Lua state if it does not have it yet. After box_open, and once event_type is defined. */
+void callback_open(lua_State *L);
+/* Before a function of the host is called back. */
+void host_begin(struct host *host, lua_State *L);
 
 /* Enclose each call of the core that may call back. Nothing between the two may raise. host_enter returns `outer`. */
 static inline lua_State *host_enter(struct host *host, lua_State *L)
@@ -39,22 +61,25 @@ static inline void host_leave(struct host *host, lua_State *outer)
  * May raise.
  */
 typedef void callback_body(lua_State *L, void *arg);
-#define CALLBACK_FUNCTIONS 3
+#define CALLBACK_FUNCTIONS 2
+
+/* Pushes a copy of the event. For the body of a callback alone. May raise. */
+void callback_push_event(lua_State *L, const evrec_event *event);
 
 #define CALLBACK_MESSAGE 256
 
 /*
- * Finds the function `name` of `owner`, the address of a userdata, and runs `body` protected. If that raises, counts
+ * Finds the function `which` of `owner`, the address of a userdata, and runs `body` protected. If that raises, counts
  * and reports the error, copies it to `message`, unless NULL, and returns false.
  */
-bool callback_run(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
-                  char message[CALLBACK_MESSAGE]);
-/* Does the same without counting and reporting. `message` must not be NULL. */
-bool callback_try(struct host *host, const void *owner, const char *name, callback_body *body, void *arg,
+bool callback_run(struct host *host, const void *owner, enum callback which, callback_body *body, void *arg,
                   char message[CALLBACK_MESSAGE]);
 
-/* Whether the table of functions at stack index `functions` has one of that name. */
-bool functions_have(lua_State *L, int functions, const char *name);
+/*
+ * Gives the function `which`, if the table of functions at stack index `functions` has it by name, its number there, by
+ * which callback_run finds it. Returns whether the table has it.
+ */
+bool functions_number(lua_State *L, int functions, enum callback which);
 
 /* ---- the callbacks of a correlator ---- */
 

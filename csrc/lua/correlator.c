@@ -57,6 +57,7 @@ int correlator_new(lua_State *L)
 	options_read(L, 1, NAME, rows, &settings, 2);
 	c = box_new(L, &correlator_type, sizeof(*c));
 	c->hooks.host = &c->host;
+	host_begin(&c->host, L);
 	c->clock = evrec_clock_retain(settings.clock);
 	hooks_set(L, 2, &c->hooks, &settings.options);
 	anchor_set(L);

@@ -94,6 +94,7 @@ int luaopen_evrec_core(lua_State *L)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		box_define(L, types[i]);
 	}
+	callback_open(L);
 	recorder_define(L);
 	prepared_define(L);
 	lua_newtable(L);

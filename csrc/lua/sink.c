@@ -80,7 +80,7 @@ static void call_sink(lua_State *L, void *arg)
 	const int function = lua_gettop(L);
 	int results;
 
-	event_push_copy(L, write->event);
+	callback_push_event(L, write->event);
 	if (write->patch != NULL) {
 		lua_pushlstring(L, write->patch->data, write->patch->len);
 	}
@@ -94,12 +94,12 @@ static void call_sink(lua_State *L, void *arg)
 	}
 }
 
-static void run(struct hooks *hooks, const char *name, const struct write *write)
+static void run(struct hooks *hooks, enum callback which, const struct write *write)
 {
 	char message[CALLBACK_MESSAGE];
 	evrec_answer *answer = write->answer;
 
-	if (!callback_run(hooks->host, hooks, name, call_sink, (void *)write, message)) {
+	if (!callback_run(hooks->host, hooks, which, call_sink, (void *)write, message)) {
 		*answer = (evrec_answer){ .status = 500 };
 		(void)snprintf(answer->message, sizeof(answer->message), "%s", message);
 	}
@@ -109,7 +109,7 @@ static void lua_create(void *ctx, const evrec_event *event, evrec_answer *answer
 {
 	struct write write = { event, NULL, answer };
 
-	run(ctx, "create", &write);
+	run(ctx, CALLBACK_CREATE, &write);
 }
 
 static void lua_patch(void *ctx, const evrec_event *event, evrec_str patch, evrec_answer *answer)
@@ -117,7 +117,7 @@ static void lua_patch(void *ctx, const evrec_event *event, evrec_str patch, evre
 	struct hooks *hooks = ctx;
 	struct write write = { event, hooks->patch ? &patch : NULL, answer };
 
-	run(hooks, hooks->patch ? "patch" : hooks->update ? "update" : "create", &write);
+	run(hooks, hooks->patch ? CALLBACK_PATCH : hooks->update ? CALLBACK_UPDATE : CALLBACK_CREATE, &write);
 }
 
 static const evrec_sink_ops lua_ops = { .name = "lua", .create = lua_create, .patch = lua_patch };
@@ -149,11 +149,20 @@ struct hooks *hooks_push(lua_State *L, struct host *host)
 	return hooks;
 }
 
+static bool has_function(lua_State *L, int functions, enum callback which)
+{
+	bool found;
+
+	lua_rawgeti(L, functions, (int)which);
+	found = !lua_isnil(L, -1);
+	lua_pop(L, 1);
+	return found;
+}
+
 evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int functions, evrec_error *err)
 {
-	static const char *const names[] = { "create", "patch", "update" };
 	const struct sink *sink = lua_touserdata(L, index);
-	size_t i;
+	enum callback which;
 
 	if (sink->sink != NULL) {
 		return sink->sink;
@@ -163,13 +172,13 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 		return NULL;
 	}
 	compat_getuservalue(L, index);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		lua_getfield(L, -1, names[i]);
-		lua_setfield(L, functions, names[i]);
+	for (which = CALLBACK_CREATE; which <= CALLBACK_UPDATE; which++) {
+		lua_getfield(L, -1, callback_names[which]);
+		lua_rawseti(L, functions, (int)which);
 	}
 	lua_pop(L, 1);
-	hooks->patch = functions_have(L, functions, "patch");
-	hooks->update = functions_have(L, functions, "update");
+	hooks->patch = has_function(L, functions, CALLBACK_PATCH);
+	hooks->update = has_function(L, functions, CALLBACK_UPDATE);
 	hooks->sink = evrec_sink_new(&lua_ops, hooks, &sink->options, err);
 	return hooks->sink;
 }

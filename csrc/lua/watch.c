@@ -172,7 +172,7 @@ int watch_new_sink(lua_State *L)
 
 static void call_watcher(lua_State *L, void *arg)
 {
-	event_push_copy(L, arg);
+	callback_push_event(L, arg);
 	lua_call(L, 1, 0);
 }
 
@@ -180,7 +180,7 @@ static void show_event(void *ctx, evrec_event *event)
 {
 	struct watch *watch = ctx;
 
-	(void)callback_run(&watch->b->host, watch, "event watcher", call_watcher, event, NULL);
+	(void)callback_run(&watch->b->host, watch, CALLBACK_WATCHER, call_watcher, event, NULL);
 }
 
 /* The watch holds the function, and the broadcaster holds the watch until it is stopped. */
@@ -199,7 +199,7 @@ int watch_new_function(lua_State *L)
 	anchor_set(L);
 	compat_getuservalue(L, 3);
 	lua_pushvalue(L, 2);
-	lua_setfield(L, -2, "event watcher");
+	lua_rawseti(L, -2, CALLBACK_WATCHER);
 	lua_settop(L, 3);
 	keep(L, 3);
 	if (!broadcaster_is_open(b)) {
