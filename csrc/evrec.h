@@ -194,8 +194,8 @@ void evrec_fields_init(evrec_fields *fields);
 
 /*
  * An immutable event, in one block of memory with all its strings. Counted if evrec_event_new made it, and then for any
- * thread. One that a sink's function gets, and a copy by evrec_event_copy, is for one thread at a time: it reads its
- * strings when it is first looked at, by evrec_event_fields or evrec_event_json.
+ * thread. One that a sink's function gets is not counted, so that to retain or release it does nothing, and is for one
+ * thread at a time: evrec_event_fields reads its strings when it is first called.
  */
 typedef struct evrec_event evrec_event;
 
@@ -205,16 +205,17 @@ void evrec_event_release(evrec_event *event);                     /* NULL is fin
 const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as long as the event */
 
 /*
- * An event in memory of the caller's, such as a userdata. evrec_event_room returns the bytes that the fields take as an
- * event: SIZE_MAX if that is over 4 GiB. evrec_event_place makes the event in that many bytes at `memory`, which is
- * aligned as malloc's blocks are. It lasts as long as its memory, which must stay where it is. It is not counted: to
- * retain or release it does nothing. evrec_event_size and evrec_event_copy do the same for the fields of an event, in
- * less time.
+ * An event packed in memory of the caller's, such as a userdata, which must stay where it is. Any thread.
+ * evrec_packed_room returns the bytes that the fields take: SIZE_MAX if that is over 4 GiB. evrec_packed_make packs them
+ * into that many bytes at `memory`, which is aligned as malloc's blocks are. evrec_packed_size and evrec_packed_copy do
+ * the same for an event, in less time. evrec_packed_read sets all fields, which borrow from the packed event.
  */
-size_t evrec_event_room(const evrec_fields *fields);
-evrec_event *evrec_event_place(void *memory, const evrec_fields *fields);
-size_t evrec_event_size(const evrec_event *event);
-evrec_event *evrec_event_copy(void *memory, const evrec_event *event);
+typedef struct evrec_packed evrec_packed;
+size_t evrec_packed_room(const evrec_fields *fields);
+evrec_packed *evrec_packed_make(void *memory, const evrec_fields *fields);
+size_t evrec_packed_size(const evrec_event *event);
+evrec_packed *evrec_packed_copy(void *memory, const evrec_event *event);
+void evrec_packed_read(const evrec_packed *packed, evrec_fields *fields);
 
 enum evrec_api { EVREC_CORE_V1, EVREC_EVENTS_V1 };
 /* Reads an apiVersion, "v1" or "events.k8s.io/v1"; false: neither. Any thread. */
@@ -271,11 +272,8 @@ typedef struct evrec_visitor {
 bool evrec_fields_visit(const evrec_fields *fields, enum evrec_api api, const char *only, const evrec_visitor *visitor,
                         void *ctx);
 
-/*
- * The JSON of an event, NUL-terminated. The caller's, freed with evrec_free. *len, unless `len` is NULL, is set to its
- * length without the NUL. NULL: no memory. Any thread.
- */
-char *evrec_event_json(const evrec_event *event, enum evrec_api api, size_t *len);
+/* The event's JSON. The caller's, freed with evrec_free; NULL: no memory. Sets *len unless `len` is NULL. Any thread. */
+char *evrec_fields_json(const evrec_fields *fields, enum evrec_api api, size_t *len);
 void evrec_free(void *block); /* NULL is fine */
 
 /*
@@ -353,7 +351,7 @@ void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, ev
 /*
  * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. Of an event
  * with a series and without a count it is the series, in either API. Only these fields differ between two writes of an
- * event. Freed with evrec_free; *len as of evrec_event_json. NULL: no memory. Any thread.
+ * event. Freed with evrec_free; *len as of evrec_fields_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
 /* The same in `size` bytes of the caller's, without a NUL. Returns its length; 0: too few, or no memory. Any thread. */

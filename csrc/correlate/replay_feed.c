@@ -1,4 +1,5 @@
 #include "correlate/replay.h"
+#include "event/event.h"
 
 #define LINE_MAX_BYTES ((size_t)4 << 20) /* longer than any event that a recorder takes */
 
@@ -61,8 +62,8 @@ static enum trace_read fill(evrec_replay *replay, struct known *known)
 
 static size_t bytes_of(const evrec_replay *replay, const struct known *known, evrec_str definition)
 {
-	return sizeof(*known) + definition.len + evrec_event_size(known->event) + known->text.cap +
-	       known->keys[0].text.cap + replay->variants_len * sizeof(known->keys[0]);
+	return sizeof(*known) + definition.len + sizeof(*known->event) + evrec_packed_size(known->event) +
+	       known->text.cap + known->keys[0].text.cap + replay->variants_len * sizeof(known->keys[0]);
 }
 
 /* Forgets definitions until their bounds hold. */

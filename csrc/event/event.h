@@ -60,8 +60,6 @@ int64_t event_last(const evrec_fields *event);
 evrec_str event_controller(const evrec_fields *event);
 evrec_str event_instance(const evrec_fields *event);
 
-struct packed;
-
 struct evrec_event {
 	atomic_uint refs; /* 0: it is not counted */
 	/*
@@ -74,7 +72,7 @@ struct evrec_event {
 	 * Has the strings and arrays of `fields`, which lie there; its numbers may be others. NULL: they lie in several
 	 * places.
 	 */
-	const struct packed *packed;
+	const evrec_packed *packed;
 	evrec_fields fields;
 };
 

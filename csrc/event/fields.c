@@ -74,68 +74,56 @@ static char *pack(char *block, void *in, const size_t *strings, size_t n)
 	return block;
 }
 
-/* The bytes of an event. A packed one has 32 bits for lengths. SIZE_MAX: no memory is as large. */
-static size_t size_of(const struct packing *packing)
+/* A packed event has 32 bits for lengths. SIZE_MAX: no memory is as large. */
+static size_t room_for(size_t head, const struct packing *packing)
 {
-	return packing->size > UINT32_MAX ? SIZE_MAX : sizeof(evrec_event) + packing->size;
-}
-
-size_t evrec_event_room(const evrec_fields *fields)
-{
-	const struct packing packing = packed_plan(fields, NULL);
-
-	return size_of(&packing);
-}
-
-static evrec_event *place(void *memory, unsigned refs, const struct packing *packing)
-{
-	evrec_event *event = memory;
-
-	atomic_init(&event->refs, refs);
-	event->unread = false;
-	event->packed = packed_make(event + 1, packing);
-	packed_get_fields(event->packed, &event->fields);
-	return event;
-}
-
-size_t evrec_event_size(const evrec_event *event)
-{
-	return event->packed == NULL ? evrec_event_room(&event->fields) : sizeof(*event) + packed_size(event->packed);
-}
-
-evrec_event *evrec_event_copy(void *memory, const evrec_event *event)
-{
-	const evrec_fields *fields = &event->fields;
-	evrec_event *copy = memory;
-
-	if (event->packed == NULL) {
-		return evrec_event_place(memory, fields);
-	}
-	atomic_init(&copy->refs, 0);
-	copy->unread = true;
-	copy->packed = packed_copy(copy + 1, event->packed);
-	copy->fields.first = fields->first;
-	copy->fields.last = fields->last;
-	copy->fields.event_time = fields->event_time;
-	copy->fields.count = fields->count;
-	copy->fields.series_count = fields->series_count;
-	copy->fields.series_last = fields->series_last;
-	return copy;
-}
-
-evrec_event *evrec_event_place(void *memory, const evrec_fields *fields)
-{
-	const struct packing packing = packed_plan(fields, NULL);
-
-	return place(memory, 0, &packing);
+	return packing->size > UINT32_MAX ? SIZE_MAX : head + packing->size;
 }
 
 evrec_event *evrec_event_new(const evrec_fields *fields)
 {
 	const struct packing packing = packed_plan(fields, NULL);
-	void *memory = mem_alloc(size_of(&packing));
+	evrec_event *event = mem_alloc(room_for(sizeof(*event), &packing));
 
-	return memory == NULL ? NULL : place(memory, 1, &packing);
+	if (event == NULL) {
+		return NULL;
+	}
+	atomic_init(&event->refs, 1);
+	event->unread = false;
+	event->packed = packed_make(event + 1, &packing);
+	evrec_packed_read(event->packed, &event->fields);
+	return event;
+}
+
+size_t evrec_packed_room(const evrec_fields *fields)
+{
+	const struct packing packing = packed_plan(fields, NULL);
+
+	return room_for(0, &packing);
+}
+
+evrec_packed *evrec_packed_make(void *memory, const evrec_fields *fields)
+{
+	const struct packing packing = packed_plan(fields, NULL);
+
+	return packed_make(memory, &packing);
+}
+
+size_t evrec_packed_size(const evrec_event *event)
+{
+	return event->packed == NULL ? evrec_packed_room(&event->fields) : packed_size(event->packed);
+}
+
+evrec_packed *evrec_packed_copy(void *memory, const evrec_event *event)
+{
+	evrec_packed *copy;
+
+	if (event->packed == NULL) {
+		return evrec_packed_make(memory, &event->fields);
+	}
+	copy = packed_copy(memory, event->packed);
+	packed_set_numbers(copy, &event->fields);
+	return copy;
 }
 
 static bool is_counted(evrec_event *event)

@@ -179,11 +179,11 @@ static char *give(struct buf *out, size_t *len)
 	return out->data;
 }
 
-char *evrec_event_json(const evrec_event *event, enum evrec_api api, size_t *len)
+char *evrec_fields_json(const evrec_fields *fields, enum evrec_api api, size_t *len)
 {
 	struct buf out = { 0 };
 
-	json_event(&out, evrec_event_fields(event), api);
+	json_event(&out, fields, api);
 	return give(&out, len);
 }
 

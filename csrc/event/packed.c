@@ -85,7 +85,7 @@ static const size_t owner_strings[] = { offsetof(evrec_owner, kind), offsetof(ev
 
 #define ARRAYS 3
 
-static bool has_arrays(const struct packed *packed)
+static bool has_arrays(const evrec_packed *packed)
 {
 	return (packed->labels | packed->annotations | packed->owners) != 0;
 }
@@ -100,7 +100,7 @@ static struct array array_of_owners(size_t n)
 	return (struct array){ n, sizeof(evrec_owner), owner_strings, COUNT(owner_strings) };
 }
 
-static void get_arrays(const struct packed *packed, struct array arrays[ARRAYS])
+static void get_arrays(const evrec_packed *packed, struct array arrays[ARRAYS])
 {
 	arrays[0] = array_of_pairs(packed->labels);
 	arrays[1] = array_of_pairs(packed->annotations);
@@ -115,7 +115,7 @@ static evrec_str *string_in(const void *elements, const struct array *array, siz
 	return (evrec_str *)(void *)(uintptr_t)(element + array->strings[string]);
 }
 
-bool packed_each_string(const struct packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx)
+bool packed_each_string(const evrec_packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx)
 {
 	struct array arrays[ARRAYS];
 	const char *elements = packed->bytes;
@@ -191,7 +191,7 @@ bool packed_move_string(void *ctx, evrec_str *string)
 
 struct packing packed_plan(const evrec_fields *event, const struct keys *keys)
 {
-	struct packing packing = { event, keys, sizeof(struct packed), 0, find_extras(event, keys) };
+	struct packing packing = { event, keys, sizeof(evrec_packed), 0, find_extras(event, keys) };
 
 	packing.keys_len = keys != NULL ? keys->text.len : keys_text_size(event);
 	packing.size += packing.keys_len + room_of_extras(event, packing.has);
@@ -214,10 +214,20 @@ static char *put_extras(char *to, const evrec_fields *event, uint32_t has)
 	return to;
 }
 
-struct packed *packed_make(void *memory, const struct packing *packing)
+void packed_set_numbers(evrec_packed *packed, const evrec_fields *event)
+{
+	packed->first = event->first;
+	packed->last = event->last;
+	packed->event_time = event->event_time;
+	packed->series_last = event->series_last;
+	packed->count = event->count;
+	packed->series_count = event->series_count;
+}
+
+evrec_packed *packed_make(void *memory, const struct packing *packing)
 {
 	const evrec_fields *event = packing->event;
-	struct packed *packed = memory;
+	evrec_packed *packed = memory;
 	char *to = packed->bytes;
 
 	packed->size = (uint32_t)packing->size;
@@ -226,12 +236,7 @@ struct packed *packed_make(void *memory, const struct packing *packing)
 	packed->labels = (uint32_t)event->labels.len;
 	packed->annotations = (uint32_t)event->annotations.len;
 	packed->owners = (uint32_t)event->owners_len;
-	packed->first = event->first;
-	packed->last = event->last;
-	packed->event_time = event->event_time;
-	packed->series_last = event->series_last;
-	packed->count = event->count;
-	packed->series_count = event->series_count;
+	packed_set_numbers(packed, event);
 	if (has_arrays(packed)) {
 		to = put_arrays(to, event);
 	}
@@ -247,14 +252,14 @@ struct packed *packed_make(void *memory, const struct packing *packing)
 	return packed;
 }
 
-size_t packed_size(const struct packed *packed)
+size_t packed_size(const evrec_packed *packed)
 {
 	return packed->size;
 }
 
-struct packed *packed_copy(void *memory, const struct packed *packed)
+evrec_packed *packed_copy(void *memory, const evrec_packed *packed)
 {
-	struct packed *copy = memory;
+	evrec_packed *copy = memory;
 	uintptr_t distance = (uintptr_t)copy - (uintptr_t)packed;
 
 	memcpy(copy, packed, packed->size);
@@ -266,7 +271,7 @@ struct packed *packed_copy(void *memory, const struct packed *packed)
 
 /* ---- unpacking ---- */
 
-static void get_extras(const struct packed *packed, const char *from, evrec_fields *event)
+static void get_extras(const evrec_packed *packed, const char *from, evrec_fields *event)
 {
 	for (uint32_t has = packed->has; has != 0; has &= has - 1) {
 		evrec_str *string = (evrec_str *)(void *)((char *)event + extra_at[__builtin_ctz(has)]);
@@ -278,7 +283,7 @@ static void get_extras(const struct packed *packed, const char *from, evrec_fiel
 	}
 }
 
-void packed_get_strings(const struct packed *packed, evrec_fields *e)
+void packed_get_strings(const evrec_packed *packed, evrec_fields *e)
 {
 	const evrec_str keys = { packed_keys(packed), packed->keys_len };
 	const evrec_str unset = { "", 0 };
@@ -294,7 +299,7 @@ void packed_get_strings(const struct packed *packed, evrec_fields *e)
 	e->owners_len = packed->owners;
 }
 
-void packed_get_numbers(const struct packed *packed, evrec_fields *e)
+void packed_get_numbers(const evrec_packed *packed, evrec_fields *e)
 {
 	e->first = packed->first;
 	e->last = packed->last;
@@ -304,13 +309,13 @@ void packed_get_numbers(const struct packed *packed, evrec_fields *e)
 	e->series_count = packed->series_count;
 }
 
-void packed_get_fields(const struct packed *packed, evrec_fields *e)
+void evrec_packed_read(const evrec_packed *packed, evrec_fields *e)
 {
 	packed_get_strings(packed, e);
 	packed_get_numbers(packed, e);
 }
 
-evrec_str packed_namespace(const struct packed *packed)
+evrec_str packed_namespace(const evrec_packed *packed)
 {
 	evrec_fields event;
 
@@ -318,7 +323,7 @@ evrec_str packed_namespace(const struct packed *packed)
 	return event.ns;
 }
 
-evrec_str packed_note(const struct packed *packed)
+evrec_str packed_note(const evrec_packed *packed)
 {
 	evrec_fields event;
 
@@ -326,7 +331,7 @@ evrec_str packed_note(const struct packed *packed)
 	return event.note;
 }
 
-bool packed_has_version(const struct packed *packed)
+bool packed_has_version(const evrec_packed *packed)
 {
 	return (packed->has & HAS(RESOURCE_VERSION)) != 0;
 }

@@ -1,6 +1,6 @@
 /*
- * packed.h - an event in one run of bytes, which memcpy copies. It takes half the memory of an evrec_event. Most of its
- * strings are the text of its keys, which a recording call has at hand. Pure. Any thread.
+ * packed.h - an event in one run of bytes, which memcpy copies. It takes less than half the memory of an evrec_event. Most
+ * of its strings are the text of its keys, which a recording call has at hand. Pure. Any thread.
  */
 #ifndef EVREC_PACKED_H
 #define EVREC_PACKED_H
@@ -8,8 +8,6 @@
 #include "event/key.h"
 
 #pragma GCC visibility push(hidden)
-
-struct packed;
 
 /* An event that is about to be packed: `size` bytes. Borrows. */
 struct packing {
@@ -22,27 +20,26 @@ struct packing {
 /* `keys` are the event's own, but for the note, which may be another one. NULL: they are not at hand. */
 struct packing packed_plan(const evrec_fields *event, const struct keys *keys);
 /* The packed event, in packing->size bytes at `memory`, which is aligned for pointers and 64-bit numbers. */
-struct packed *packed_make(void *memory, const struct packing *packing);
-size_t packed_size(const struct packed *packed);
+evrec_packed *packed_make(void *memory, const struct packing *packing);
+size_t packed_size(const evrec_packed *packed);
 /* Another one of the same event, in packed_size bytes at `memory`, aligned likewise. */
-struct packed *packed_copy(void *memory, const struct packed *packed);
-/* Sets all fields. Strings and arrays lie in the packed event. */
-void packed_get_fields(const struct packed *packed, evrec_fields *event);
-/* Sets the strings and arrays alone, or the numbers: times and counts. */
-void packed_get_strings(const struct packed *packed, evrec_fields *event);
-void packed_get_numbers(const struct packed *packed, evrec_fields *event);
+evrec_packed *packed_copy(void *memory, const evrec_packed *packed);
+/* Sets the strings and arrays, which lie in the packed event, or the numbers: times and counts. */
+void packed_get_strings(const evrec_packed *packed, evrec_fields *event);
+void packed_get_numbers(const evrec_packed *packed, evrec_fields *event);
+void packed_set_numbers(evrec_packed *packed, const evrec_fields *event);
 /* Single fields of a packed event. */
-evrec_str packed_namespace(const struct packed *packed);
-evrec_str packed_note(const struct packed *packed);
-bool packed_has_version(const struct packed *packed); /* resource version */
+evrec_str packed_namespace(const evrec_packed *packed);
+evrec_str packed_note(const evrec_packed *packed);
+bool packed_has_version(const evrec_packed *packed); /* resource version */
 
 /*
  * Appends a packed event as bytes, of which this or another process of the same build of evrec makes one again: in
  * packed_bytes_size bytes at `memory`, aligned likewise. A size of 0, or NULL: the bytes are none of a packed event.
  */
-void packed_put_bytes(struct buf *out, const struct packed *packed);
+void packed_put_bytes(struct buf *out, const evrec_packed *packed);
 size_t packed_bytes_size(evrec_str bytes);
-struct packed *packed_from_bytes(void *memory, evrec_str bytes);
+evrec_packed *packed_from_bytes(void *memory, evrec_str bytes);
 
 #pragma GCC visibility pop
 

@@ -1,7 +1,7 @@
 #include "event/packed_inner.h"
 
 /* The packed event behind its address, as the strings of its arrays have addresses. */
-void packed_put_bytes(struct buf *out, const struct packed *packed)
+void packed_put_bytes(struct buf *out, const evrec_packed *packed)
 {
 	const uintptr_t address = (uintptr_t)packed;
 
@@ -45,12 +45,12 @@ static bool is_within(void *ctx, evrec_str *string)
 
 size_t packed_bytes_size(evrec_str bytes)
 {
-	return bytes.len < sizeof(uintptr_t) + sizeof(struct packed) ? 0 : bytes.len - sizeof(uintptr_t);
+	return bytes.len < sizeof(uintptr_t) + sizeof(evrec_packed) ? 0 : bytes.len - sizeof(uintptr_t);
 }
 
-struct packed *packed_from_bytes(void *memory, evrec_str bytes)
+evrec_packed *packed_from_bytes(void *memory, evrec_str bytes)
 {
-	struct packed *packed = memory;
+	evrec_packed *packed = memory;
 	struct bounds was;
 	uintptr_t distance;
 	size_t arrays, left;

@@ -16,7 +16,7 @@
  * the keys; the strings that this text lacks, of which `has` tells, each behind its length; the strings of the arrays,
  * which point to them.
  */
-struct packed {
+struct evrec_packed {
 	uint32_t size, keys_len;
 	uint32_t has; /* a bit for each enum extra */
 	uint32_t labels, annotations, owners;
@@ -46,19 +46,19 @@ enum extra {
 };
 #define HAS(extra) (UINT32_C(1) << (extra))
 
-static inline size_t packed_arrays_size(const struct packed *packed)
+static inline size_t packed_arrays_size(const evrec_packed *packed)
 {
 	return (packed->labels + (size_t)packed->annotations) * sizeof(evrec_pair) +
 	       packed->owners * sizeof(evrec_owner);
 }
 
-static inline const char *packed_keys(const struct packed *packed)
+static inline const char *packed_keys(const evrec_packed *packed)
 {
 	return packed->bytes + packed_arrays_size(packed);
 }
 
 /* Calls `func` for each string of the labels, annotations and owners, until it returns false. */
-bool packed_each_string(const struct packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx);
+bool packed_each_string(const evrec_packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx);
 /* For packed_each_string: the string lies as far as the uintptr_t at `ctx` from where it was. */
 bool packed_move_string(void *ctx, evrec_str *string);
 

@@ -82,7 +82,7 @@ void host_begin(struct host *host, lua_State *L)
 
 void callback_push_event(lua_State *L, const evrec_event *event)
 {
-	(void)evrec_event_copy(compat_newuserdata(L, evrec_event_size(event)), event);
+	(void)evrec_packed_copy(compat_newuserdata(L, evrec_packed_size(event)), event);
 	lua_pushvalue(L, lua_upvalueindex(UP_EVENT_METATABLE));
 	lua_setmetatable(L, -2);
 }

@@ -78,20 +78,20 @@ static struct correlator *check_correlator(lua_State *L)
 }
 
 /*
- * Returns the event at stack index 2. Its object must have a kind, which is a part of every key. NULL, with *err set:
- * it is no such event.
+ * Reads the event at stack index 2. Its object must have a kind, which is a part of every key. False, with *err set: it
+ * is no such event.
  */
-static const evrec_fields *check_event(lua_State *L, evrec_error *err)
+static bool read_event(lua_State *L, evrec_fields *event, evrec_error *err)
 {
-	const evrec_fields *fields;
-
 	lua_settop(L, 2);
-	fields = event_at(L, 2, err);
-	if (fields != NULL && fields->regarding.kind.len == 0) {
-		*err = (evrec_error){ EVREC_EINVALID, "involvedObject.kind: missing" };
-		return NULL;
+	if (!event_at(L, 2, event, err)) {
+		return false;
 	}
-	return fields;
+	if (event->regarding.kind.len == 0) {
+		*err = (evrec_error){ EVREC_EINVALID, "involvedObject.kind: missing" };
+		return false;
+	}
+	return true;
 }
 
 static int push_core_failure(lua_State *L, int code)
@@ -166,14 +166,16 @@ static char *long_patch(const void *event, size_t *len)
 /* Pushes the patch of the event at the top of the stack. */
 static void push_patch(lua_State *L)
 {
-	const evrec_fields *event = evrec_event_fields(lua_touserdata(L, -1));
 	char patch[PATCH_SIZE];
-	const size_t len = evrec_fields_write_patch(event, patch, sizeof(patch));
+	evrec_fields event;
+	size_t len;
 
+	evrec_packed_read(lua_touserdata(L, -1), &event);
+	len = evrec_fields_write_patch(&event, patch, sizeof(patch));
 	if (len != 0) {
 		lua_pushlstring(L, patch, len);
 	} else {
-		box_push_text(L, long_patch, event);
+		box_push_text(L, long_patch, &event);
 	}
 }
 
@@ -181,15 +183,14 @@ static void push_patch(lua_State *L)
 static int correlator_correlate(lua_State *L)
 {
 	struct correlator *c = check_correlator(L);
-	const evrec_fields *event;
 	evrec_correlation result;
+	evrec_fields event;
 	struct loan loan = { &result.event, NULL };
 	lua_State *outer;
 	evrec_error err;
 	int code;
 
-	event = check_event(L, &err);
-	if (event == NULL) {
+	if (!read_event(L, &event, &err)) {
 		return push_failure(L, &err);
 	}
 	/* All but this runs before the core is called, as it may run finalizers. */
@@ -198,7 +199,7 @@ static int correlator_correlate(lua_State *L)
 	lua_pushlightuserdata(L, &loan);
 	end_loan(c);
 	outer = host_enter(&c->host, L);
-	code = evrec_correlator_correlate(c->correlator, event, evrec_clock_now(c->clock), &result);
+	code = evrec_correlator_correlate(c->correlator, &event, evrec_clock_now(c->clock), &result);
 	host_leave(&c->host, outer);
 	if (code != 0) {
 		return push_core_failure(L, code);
@@ -219,16 +220,15 @@ static int correlator_correlate(lua_State *L)
 static int correlator_update_state(lua_State *L)
 {
 	struct correlator *c = check_correlator(L);
-	const evrec_fields *event;
+	evrec_fields event;
 	evrec_error err;
 	int code;
 
-	event = check_event(L, &err);
-	if (event == NULL) {
+	if (!read_event(L, &event, &err)) {
 		return push_failure(L, &err);
 	}
 	end_loan(c);
-	code = evrec_correlator_update_state(c->correlator, event);
+	code = evrec_correlator_update_state(c->correlator, &event);
 	if (code != 0) {
 		return push_core_failure(L, code);
 	}

@@ -7,7 +7,7 @@
 
 void *event_allocate(lua_State *L, const evrec_fields *fields)
 {
-	return compat_newuserdata(L, evrec_event_room(fields));
+	return compat_newuserdata(L, evrec_packed_room(fields));
 }
 
 void event_set_type(lua_State *L)
@@ -18,19 +18,13 @@ void event_set_type(lua_State *L)
 
 void event_complete(lua_State *L, void *memory, const evrec_fields *fields)
 {
-	(void)evrec_event_place(memory, fields);
+	(void)evrec_packed_make(memory, fields);
 	event_set_type(L);
 }
 
 void event_push(lua_State *L, const evrec_fields *fields)
 {
 	event_complete(L, event_allocate(L, fields), fields);
-}
-
-void event_push_copy(lua_State *L, const evrec_event *event)
-{
-	(void)evrec_event_copy(compat_newuserdata(L, evrec_event_size(event)), event);
-	event_set_type(L);
 }
 
 static int owner_gc(lua_State *L)
@@ -53,7 +47,8 @@ evrec_event **event_push_owner(lua_State *L)
 
 void event_push_owned(lua_State *L, evrec_event **owner)
 {
-	event_push_copy(L, *owner);
+	(void)evrec_packed_copy(compat_newuserdata(L, evrec_packed_size(*owner)), *owner);
+	event_set_type(L);
 	evrec_event_release(*owner);
 	*owner = NULL;
 }
@@ -70,25 +65,27 @@ int event_new(lua_State *L)
 	return 1;
 }
 
-const evrec_fields *event_at(lua_State *L, int index, evrec_error *err)
+bool event_at(lua_State *L, int index, evrec_fields *fields, evrec_error *err)
 {
 	int status;
 
 	index = lua_absindex(L, index);
 	if (box_test(L, index, &event_type) != NULL) {
 		lua_pushvalue(L, index);
-		return evrec_event_fields(lua_touserdata(L, index));
+		evrec_packed_read(lua_touserdata(L, index), fields);
+		return true;
 	}
 	lua_pushcfunction(L, event_new);
 	lua_pushvalue(L, index);
 	status = lua_pcall(L, 1, 1, 0);
 	if (status == 0) {
-		return evrec_event_fields(lua_touserdata(L, -1));
+		evrec_packed_read(lua_touserdata(L, -1), fields);
+		return true;
 	}
 	err->code = status == LUA_ERRMEM ? EVREC_ENOMEM : EVREC_EINVALID;
 	(void)snprintf(err->message, sizeof(err->message), "%s",
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "not an event");
-	return NULL;
+	return false;
 }
 
 /* ---- from the core's fields to Lua values ---- */
@@ -181,9 +178,10 @@ static const evrec_visitor visitor = {
 	begin_table, begin_table, end_table, put_string, put_integer, put_boolean, skip_null,
 };
 
-static const evrec_event *check_event(lua_State *L)
+/* Reads the event at stack index 1. Raises if the value is none. */
+static void check_event(lua_State *L, evrec_fields *fields)
 {
-	return box_check(L, 1, &event_type);
+	evrec_packed_read(box_check(L, 1, &event_type), fields);
 }
 
 static enum evrec_api check_api(lua_State *L)
@@ -200,50 +198,54 @@ static enum evrec_api check_api(lua_State *L)
 
 int event_time(lua_State *L)
 {
-	const evrec_fields *fields = evrec_event_fields(check_event(L));
+	evrec_fields fields;
 
-	if (fields->first == EVREC_UNSET) {
+	check_event(L, &fields);
+	if (fields.first == EVREC_UNSET) {
 		lua_pushnil(L);
 	} else {
-		seconds_push(L, fields->first);
+		seconds_push(L, fields.first);
 	}
 	return 1;
 }
 
 static int event_to_table(lua_State *L)
 {
-	const evrec_event *event = check_event(L);
 	struct builder b = { L, 0 };
+	evrec_fields fields;
 
-	if (!evrec_fields_visit(evrec_event_fields(event), check_api(L), NULL, &visitor, &b)) {
+	check_event(L, &fields);
+	if (!evrec_fields_visit(&fields, check_api(L), NULL, &visitor, &b)) {
 		return luaL_error(L, "no memory");
 	}
 	return 1;
 }
 
-static char *core_json(const void *event, size_t *len)
+static char *core_json(const void *fields, size_t *len)
 {
-	return evrec_event_json(event, EVREC_CORE_V1, len);
+	return evrec_fields_json(fields, EVREC_CORE_V1, len);
 }
 
-static char *events_json(const void *event, size_t *len)
+static char *events_json(const void *fields, size_t *len)
 {
-	return evrec_event_json(event, EVREC_EVENTS_V1, len);
+	return evrec_fields_json(fields, EVREC_EVENTS_V1, len);
 }
 
 static int event_to_json(lua_State *L)
 {
-	const evrec_event *event = check_event(L);
+	evrec_fields fields;
 
-	box_push_text(L, check_api(L) == EVREC_CORE_V1 ? core_json : events_json, event);
+	check_event(L, &fields);
+	box_push_text(L, check_api(L) == EVREC_CORE_V1 ? core_json : events_json, &fields);
 	return 1;
 }
 
 /* Pushes the method or the field of that name. The table of methods is the upvalue. */
 static int event_index(lua_State *L)
 {
-	const evrec_event *event = check_event(L);
+	const evrec_packed *event = box_check(L, 1, &event_type);
 	struct builder b = { L, 0 };
+	evrec_fields fields;
 	const char *key;
 
 	lua_settop(L, 2);
@@ -258,7 +260,8 @@ static int event_index(lua_State *L)
 	lua_settop(L, 2);
 	key = lua_tostring(L, 2);
 	if (strlen(key) == lua_rawlen(L, 2)) {
-		if (!evrec_fields_visit(evrec_event_fields(event), EVREC_CORE_V1, key, &visitor, &b)) {
+		evrec_packed_read(event, &fields);
+		if (!evrec_fields_visit(&fields, EVREC_CORE_V1, key, &visitor, &b)) {
 			return luaL_error(L, "no memory");
 		}
 	}
@@ -277,24 +280,25 @@ static void push_str(lua_State *L, evrec_str s)
 
 static int event_tostring(lua_State *L)
 {
-	const evrec_fields *f = evrec_event_fields(check_event(L));
+	evrec_fields f;
 
+	check_event(L, &f);
 	lua_pushliteral(L, "evrec.event: ");
-	push_str(L, f->type);
+	push_str(L, f.type);
 	lua_pushliteral(L, " ");
-	push_str(L, f->reason);
+	push_str(L, f.reason);
 	lua_pushliteral(L, " ");
-	push_str(L, f->regarding.kind);
+	push_str(L, f.regarding.kind);
 	lua_pushliteral(L, " ");
-	push_str(L, f->regarding.ns);
+	push_str(L, f.regarding.ns);
 	lua_pushliteral(L, "/");
-	push_str(L, f->regarding.name);
-	lua_pushfstring(L, " x%d: ", f->count);
-	push_str(L, f->note);
-	if (f->series_state.len != 0) {
+	push_str(L, f.regarding.name);
+	lua_pushfstring(L, " x%d: ", f.count);
+	push_str(L, f.note);
+	if (f.series_state.len != 0) {
 		lua_pushliteral(L, " (series ");
-		push_str(L, f->series_state);
-		lua_pushfstring(L, ", %d)", f->series_count);
+		push_str(L, f.series_state);
+		lua_pushfstring(L, ", %d)", f.series_count);
 	}
 	lua_concat(L, lua_gettop(L) - 1);
 	return 1;

@@ -11,12 +11,11 @@
 extern const struct box_type event_type, event_owner_type;
 
 /*
- * Push an event, which is the userdata itself: it owns nothing else, so it needs no finalizer. They raise if there is
- * no memory, and may run finalizers of the script, which must not free what is copied. event_allocate pushes the
- * userdata without its event, which event_complete puts there.
+ * Push an event: a userdata whose memory is an evrec_packed. It owns nothing else, so it needs no finalizer. They raise
+ * if there is no memory, and may run finalizers of the script, which must not free what is copied. event_allocate pushes
+ * the userdata without its event, which event_complete puts there.
  */
 void event_push(lua_State *L, const evrec_fields *fields);
-void event_push_copy(lua_State *L, const evrec_event *event);
 void *event_allocate(lua_State *L, const evrec_fields *fields);
 void event_complete(lua_State *L, void *memory, const evrec_fields *fields);
 /* Makes an event of the userdata at the top of the stack, which has one in its memory. */
@@ -37,10 +36,10 @@ int event_new(lua_State *L);
 int event_time(lua_State *L);
 
 /*
- * Reads the event at `index`, a userdata or a table that evrec.event takes. Pushes one value, and returns fields that
- * are valid while that value is on the stack. NULL, with *err set, if the value is no event. Never raises.
+ * Reads the event at `index`, a userdata or a table that evrec.event takes. Pushes one value, from which the fields
+ * borrow. False, with *err set, if the value is no event. Never raises.
  */
-const evrec_fields *event_at(lua_State *L, int index, evrec_error *err);
+bool event_at(lua_State *L, int index, evrec_fields *fields, evrec_error *err);
 
 /*
  * Reads the table at `index` into `fields`, which borrow from values that this function leaves on the stack. Raises on

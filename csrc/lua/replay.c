@@ -110,7 +110,7 @@ static int replay_feed(lua_State *L)
 static int replay_add(lua_State *L)
 {
 	const struct replay *replay = check_replay(L);
-	const evrec_fields *event;
+	evrec_fields event;
 	evrec_error err;
 	int64_t t;
 
@@ -118,8 +118,7 @@ static int replay_add(lua_State *L)
 		return luaL_argerror(L, 3, "no time");
 	}
 	lua_settop(L, 2);
-	event = event_at(L, 2, &err);
-	if (event == NULL || evrec_replay_add(replay->replay, event, t, &err) != 0) {
+	if (!event_at(L, 2, &event, &err) || evrec_replay_add(replay->replay, &event, t, &err) != 0) {
 		return push_failure(L, &err);
 	}
 	lua_pushboolean(L, 1);

@@ -287,8 +287,8 @@ static int watch_next(lua_State *L)
 	/*
 	 * If there is no memory, the event stays. A finalizer may take it meanwhile, and then the next event must fit.
 	 */
-	while ((event = peek(watch)) != NULL && evrec_event_size(event) > size) {
-		size = evrec_event_size(event);
+	while ((event = peek(watch)) != NULL && evrec_packed_size(event) > size) {
+		size = evrec_packed_size(event);
 		lua_settop(L, 1);
 		memory = compat_newuserdata(L, size);
 	}
@@ -296,7 +296,7 @@ static int watch_next(lua_State *L)
 		lua_pushnil(L);
 		return 1;
 	}
-	(void)evrec_event_copy(memory, event);
+	(void)evrec_packed_copy(memory, event);
 	event_set_type(L);
 	evrec_event_release(watch->oldest);
 	watch->oldest = NULL;

@@ -137,7 +137,7 @@ static bool put_line(struct trace_file *file, const struct trace_item *item)
 	struct key key;
 	void *value;
 
-	packed_get_fields(trace_packed(item), &event);
+	evrec_packed_read(trace_packed(item), &event);
 	buf_clear(&file->identity);
 	trace_put_identity(&file->identity, &event, &item->keys);
 	if (file->identity.failed) {

@@ -46,7 +46,7 @@ evrec_fields trace_fields(const void *item)
 	const struct trace_item *it = item;
 	evrec_fields fields;
 
-	packed_get_fields(trace_packed(it), &fields);
+	evrec_packed_read(trace_packed(it), &fields);
 	fields.first = fields.last = it->at;
 	return fields;
 }

@@ -15,9 +15,9 @@ struct trace_item {
 	struct trace_keys keys;
 };
 
-static inline const struct packed *trace_packed(const struct trace_item *item)
+static inline const evrec_packed *trace_packed(const struct trace_item *item)
 {
-	return (const struct packed *)(item + 1);
+	return (const evrec_packed *)(item + 1);
 }
 
 #pragma GCC visibility pop

@@ -46,7 +46,7 @@ static bool has_new_note(const struct write *w)
 /* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
 static void get_fields(const struct write *w, enum body body, evrec_fields *fields)
 {
-	packed_get_fields(write_packed(w), fields);
+	evrec_packed_read(write_packed(w), fields);
 	if (body == BODY_CREATE) {
 		fields->resource_version = (evrec_str){ NULL, 0 };
 	}

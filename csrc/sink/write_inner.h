@@ -31,9 +31,9 @@ struct write {
 
 /* An event in the new style has an event time, and no count beside that of its series. */
 bool write_is_new_style(const evrec_fields *event);
-static inline struct packed *write_packed(const struct write *w)
+static inline evrec_packed *write_packed(const struct write *w)
 {
-	return (struct packed *)(uintptr_t)(w + 1);
+	return (evrec_packed *)(uintptr_t)(w + 1);
 }
 
 evrec_str write_note(const struct write *w);

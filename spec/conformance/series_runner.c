@@ -130,7 +130,7 @@ static void create(void *ctx, const evrec_event *event, evrec_answer *answer)
 	const char *name = name_of(event);
 	int status = 201;
 	size_t len;
-	char *text = evrec_event_json(event, EVREC_EVENTS_V1, &len);
+	char *text = evrec_fields_json(evrec_event_fields(event), EVREC_EVENTS_V1, &len);
 
 	if (text == NULL) {
 		die("no memory");

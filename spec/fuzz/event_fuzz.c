@@ -185,11 +185,11 @@ static void check_same_json(const evrec_fields *a, const evrec_fields *b)
 	buf_free(&two);
 }
 
-static void check_unpacked(const evrec_fields *f, const struct packed *packed)
+static void check_unpacked(const evrec_fields *f, const evrec_packed *packed)
 {
 	evrec_fields seen;
 
-	packed_get_fields(packed, &seen);
+	evrec_packed_read(packed, &seen);
 	CHECK(str_eq(seen.note, f->note) && str_eq(packed_note(packed), f->note));
 	CHECK(str_eq(seen.ns, f->ns) && str_eq(packed_namespace(packed), f->ns));
 	CHECK(packed_has_version(packed) == (f->resource_version.len != 0));
@@ -200,7 +200,7 @@ static void check_unpacked(const evrec_fields *f, const struct packed *packed)
 static void check_damaged(struct input *in, struct buf *bytes)
 {
 	const size_t at = input_u64(in) % bytes->len;
-	struct packed *packed;
+	evrec_packed *packed;
 	void *memory;
 	evrec_fields seen;
 
@@ -209,7 +209,7 @@ static void check_damaged(struct input *in, struct buf *bytes)
 	memory = malloc(packed_bytes_size(buf_str(bytes)) + 1);
 	packed = packed_bytes_size(buf_str(bytes)) == 0 ? NULL : packed_from_bytes(memory, buf_str(bytes));
 	if (packed != NULL) {
-		packed_get_fields(packed, &seen);
+		evrec_packed_read(packed, &seen);
 		check_same_json(&seen, &seen);
 	}
 	free(memory);

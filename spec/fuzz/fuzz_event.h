@@ -344,7 +344,7 @@ static inline void check_json(const evrec_fields *f)
 
 	for (api = EVREC_CORE_V1; api <= EVREC_EVENTS_V1; api++) {
 		size_t len = 0;
-		char *text = evrec_event_json(event, (enum evrec_api)api, &len);
+		char *text = evrec_fields_json(evrec_event_fields(event), (enum evrec_api)api, &len);
 		json_t *json = parse_json(text, len);
 
 		check_json_of(f, json, &names[api]);

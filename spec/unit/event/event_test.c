@@ -154,7 +154,7 @@ static void test_copy_shares_no_memory(void **state)
 	memset(note, 'x', 4);
 	memset(&annotation, 0, sizeof(annotation));
 	assert_str(evrec_event_fields(event)->note, "note");
-	json = evrec_event_json(event, EVREC_CORE_V1, NULL);
+	json = evrec_fields_json(evrec_event_fields(event), EVREC_CORE_V1, NULL);
 	assert_non_null(strstr(json, "\"annotations\":{\"team\":\"blue\"}"));
 	evrec_free(json);
 	evrec_event_release(evrec_event_retain(event));

@@ -8,7 +8,7 @@
 
 static char *json_of(const evrec_event *event)
 {
-	char *text = evrec_event_json(event, EVREC_EVENTS_V1, NULL);
+	char *text = evrec_fields_json(evrec_event_fields(event), EVREC_EVENTS_V1, NULL);
 
 	assert_non_null(text);
 	return text;

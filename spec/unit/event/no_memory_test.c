@@ -87,9 +87,9 @@ static void with_event(evrec_event *event)
 	char *text;
 
 	assert_ptr_equal(evrec_event_retain(event), event);
-	text = evrec_event_json(event, EVREC_CORE_V1, &len);
+	text = evrec_fields_json(evrec_event_fields(event), EVREC_CORE_V1, &len);
 	check_object_text(text, len);
-	text = evrec_event_json(event, EVREC_EVENTS_V1, &len);
+	text = evrec_fields_json(evrec_event_fields(event), EVREC_EVENTS_V1, &len);
 	if (text != NULL) {
 		check_read_back(text, len);
 	}
@@ -169,16 +169,17 @@ static bool yes_boolean(void *ctx, const char *key, bool value)
 static void write_to_given_memory(void)
 {
 	static _Alignas(max_align_t) char memory[ROOM], other[ROOM];
-	evrec_fields fields = sample();
-	evrec_event *event, *copy;
+	evrec_fields fields = sample(), read;
+	evrec_event event = { .packed = NULL };
 
 	fields.note = EVREC_STR("Back-off restarting");
-	assert_true(evrec_event_room(&fields) <= ROOM);
-	event = evrec_event_place(memory, &fields);
-	assert_int_equal(evrec_event_size(event), evrec_event_room(&fields));
-	copy = evrec_event_copy(other, event);
-	assert_str(evrec_event_fields(copy)->note, "Back-off restarting");
-	assert_true(evrec_fields_write_patch(evrec_event_fields(copy), memory, ROOM) > 50);
+	event.fields = fields;
+	assert_true(evrec_packed_room(&fields) <= ROOM);
+	evrec_packed_read(evrec_packed_make(memory, &fields), &read);
+	assert_str(read.note, "Back-off restarting");
+	assert_true(evrec_packed_size(&event) <= ROOM);
+	evrec_packed_read(evrec_packed_copy(other, &event), &read);
+	assert_true(evrec_fields_write_patch(&read, memory, ROOM) > 50);
 }
 
 /* Calls that succeed although all allocations fail. */

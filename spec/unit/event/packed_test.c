@@ -15,11 +15,11 @@ static evrec_fields minimal(void)
  * Packs an event into exactly the bytes that were planned: a sanitizer sees one more, and a byte that is not written
  * keeps one of two values. Freed with free.
  */
-static struct packed *pack(const evrec_fields *fields, const struct keys *keys)
+static evrec_packed *pack(const evrec_fields *fields, const struct keys *keys)
 {
 	const struct packing packing = packed_plan(fields, keys);
 	void *memory = malloc(packing.size), *first = malloc(packing.size);
-	struct packed *packed;
+	evrec_packed *packed;
 
 	memset(memory, 0, packing.size);
 	memcpy(first, packed_make(memory, &packing), packing.size);
@@ -35,12 +35,12 @@ static struct packed *pack(const evrec_fields *fields, const struct keys *keys)
 /* All bytes of the fields that unpacking does not set would be these. */
 #define UNSET_BYTE 0x5A
 
-static void check_has(const struct packed *packed, const evrec_fields *fields)
+static void check_has(const evrec_packed *packed, const evrec_fields *fields)
 {
 	evrec_fields got;
 
 	memset(&got, UNSET_BYTE, sizeof(got));
-	packed_get_fields(packed, &got);
+	evrec_packed_read(packed, &got);
 	event_fields_check_same(&got, fields);
 	event_fields_check_within(&got, packed, packed_size(packed));
 	assert_int_equal((uintptr_t)got.labels.pairs % _Alignof(evrec_pair), 0);
@@ -52,10 +52,10 @@ static void check_has(const struct packed *packed, const evrec_fields *fields)
 }
 
 /* Frees the packed event once it is copied, and the copy once that is stored as bytes. */
-static void check_copies(struct packed *packed, const evrec_fields *fields)
+static void check_copies(evrec_packed *packed, const evrec_fields *fields)
 {
 	const size_t size = packed_size(packed);
-	struct packed *copy = packed_copy(malloc(size), packed), *again;
+	evrec_packed *copy = packed_copy(malloc(size), packed), *again;
 	struct buf bytes = { 0 };
 	char *exactly;
 	void *memory;
@@ -85,7 +85,7 @@ static void check_packs(const evrec_fields *fields)
 {
 	evrec_fields other = *fields;
 	struct keys keys = { 0 };
-	struct packed *packed = pack(fields, NULL);
+	evrec_packed *packed = pack(fields, NULL);
 
 	check_has(packed, fields);
 	check_copies(packed, fields);
@@ -279,7 +279,7 @@ static void test_random_events(void **state)
 
 /* ---- bytes that are none of a packed event ---- */
 
-static struct packed *parse(evrec_str bytes, void **memory)
+static evrec_packed *parse(evrec_str bytes, void **memory)
 {
 	const size_t size = packed_bytes_size(bytes);
 
@@ -289,7 +289,7 @@ static struct packed *parse(evrec_str bytes, void **memory)
 
 static void put_bytes(struct buf *bytes, const evrec_fields *fields)
 {
-	struct packed *packed = pack(fields, NULL);
+	evrec_packed *packed = pack(fields, NULL);
 
 	buf_clear(bytes);
 	packed_put_bytes(bytes, packed);
@@ -329,7 +329,7 @@ static void test_changed_bytes_lead_nowhere_else(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < 20000; n++) {
-		struct packed *packed;
+		evrec_packed *packed;
 		evrec_fields got;
 		void *memory;
 
@@ -344,7 +344,7 @@ static void test_changed_bytes_lead_nowhere_else(void **state)
 		}
 		packed = parse(buf_str(&bytes), &memory);
 		if (packed != NULL) {
-			packed_get_fields(packed, &got);
+			evrec_packed_read(packed, &got);
 			event_fields_check_within(&got, packed, packed_size(packed));
 			event_fields_check_same(&got, &got); /* reads all bytes */
 		}
@@ -359,7 +359,7 @@ static void test_bytes_need_memory(void **state)
 {
 	struct unit_allocator memory = { .fail_at = 1 };
 	const evrec_fields f = event_fields_full();
-	struct packed *packed = pack(&f, NULL);
+	evrec_packed *packed = pack(&f, NULL);
 	struct buf bytes = { 0 };
 
 	(void)state;

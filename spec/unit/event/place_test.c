@@ -23,17 +23,23 @@ static evrec_fields sample(void)
 
 /* ---- events ---- */
 
-/* Checks an event in exactly the bytes that it asks for: a sanitizer sees one more. */
-static void check_placed(const evrec_fields *fields)
+static void check_read(const evrec_packed *packed, size_t size, const evrec_fields *fields)
 {
-	const size_t room = evrec_event_room(fields);
-	void *memory = malloc(room);
-	evrec_event *event = evrec_event_place(memory, fields);
+	evrec_fields read;
 
-	assert_ptr_equal(event, memory);
-	assert_int_equal(evrec_event_size(event), room);
-	event_fields_check_same(evrec_event_fields(event), fields);
-	event_fields_check_within(evrec_event_fields(event), memory, room);
+	evrec_packed_read(packed, &read);
+	event_fields_check_same(&read, fields);
+	event_fields_check_within(&read, packed, size);
+}
+
+/* Checks an event in exactly the bytes that it asks for: a sanitizer sees one more. */
+static void check_packed(const evrec_fields *fields)
+{
+	const size_t room = evrec_packed_room(fields);
+	void *memory = malloc(room);
+
+	assert_ptr_equal(evrec_packed_make(memory, fields), memory);
+	check_read(memory, room, fields);
 	free(memory);
 }
 
@@ -42,11 +48,85 @@ static void test_event_lies_in_memory_of_the_caller(void **state)
 	evrec_fields f = minimal();
 
 	(void)state;
-	check_placed(&f);
+	check_packed(&f);
 	f = sample();
-	check_placed(&f);
+	check_packed(&f);
 	f = event_fields_full();
-	check_placed(&f);
+	check_packed(&f);
+}
+
+/* A sink's event: it is not counted, and has memory that ends before the copy does. */
+static evrec_event *view_of(const evrec_fields *fields)
+{
+	evrec_event *view = malloc(sizeof(*view) + evrec_packed_room(fields));
+
+	*view = (evrec_event){ .unread = true, .packed = evrec_packed_make(view + 1, fields), .fields = *fields };
+	return view;
+}
+
+/* Checks a copy in exactly the bytes that it asks for, after the event, of `size` bytes, is gone. */
+static void check_copied(evrec_event *event, size_t size, const evrec_fields *fields)
+{
+	const size_t room = evrec_packed_size(event);
+	void *memory = malloc(room);
+
+	assert_ptr_equal(evrec_packed_copy(memory, event), memory);
+	memset(event, 'x', size);
+	check_read(memory, room, fields);
+	free(memory);
+}
+
+static void check_copy_of_view(const evrec_fields *fields)
+{
+	evrec_event *view = view_of(fields);
+
+	check_copied(view, sizeof(*view) + evrec_packed_room(fields), fields);
+	free(view);
+}
+
+static void test_copy_equals_its_event(void **state)
+{
+	evrec_fields f = minimal();
+
+	(void)state;
+	check_copy_of_view(&f);
+	f = event_fields_full();
+	check_copy_of_view(&f);
+}
+
+static void test_copy_outlives_a_counted_event(void **state)
+{
+	const evrec_fields f = event_fields_full();
+	evrec_event *event = evrec_event_new(&f);
+	const size_t room = evrec_packed_size(event);
+	void *memory = malloc(room);
+
+	(void)state;
+	assert_int_equal(room, evrec_packed_room(&f));
+	(void)evrec_packed_copy(memory, event);
+	evrec_event_release(event);
+	check_read(memory, room, &f);
+	free(memory);
+}
+
+/* An event of a correlator or of a sink has numbers of its own, or strings in several places. */
+static void test_copy_has_what_was_changed(void **state)
+{
+	evrec_fields f = event_fields_full();
+	evrec_event *event = view_of(&f), loose = { .packed = NULL };
+	const size_t room = sizeof(*event) + evrec_packed_room(&f);
+
+	(void)state;
+	f.first = event->fields.first = T0 + 11;
+	f.last = event->fields.last = T0 + 12;
+	f.event_time = event->fields.event_time = T0 + 13;
+	f.series_last = event->fields.series_last = T0 + 14;
+	f.count = event->fields.count = 15;
+	f.series_count = event->fields.series_count = 16;
+	check_copied(event, room, &f);
+	free(event);
+	loose.fields = f;
+	check_copied(&loose, sizeof(loose), &f);
 }
 
 /* An allocator whose every call is counted. */
@@ -58,100 +138,21 @@ static void *count_call(void *ctx, void *block, size_t size)
 	return NULL;
 }
 
-static void test_placed_event_is_not_counted(void **state)
+static void test_event_of_a_sink_is_not_counted(void **state)
 {
 	const evrec_fields f = event_fields_full();
-	const size_t room = evrec_event_room(&f);
-	char *memory = malloc(room), *before = malloc(room);
+	evrec_event *event = view_of(&f);
 	unsigned calls = 0;
-	evrec_event *event;
 
 	(void)state;
 	evrec_set_allocator(count_call, &calls);
-	event = evrec_event_place(memory, &f);
-	memcpy(before, memory, room);
 	evrec_event_release(event);
 	evrec_event_release(event);
 	assert_ptr_equal(evrec_event_retain(event), event);
+	event_fields_check_same(evrec_event_fields(event), &f);
 	evrec_set_allocator(NULL, NULL);
 	assert_int_equal(calls, 0);
-	assert_memory_equal(memory, before, room);
-	free(memory);
-	free(before);
-}
-
-/* Checks a copy in exactly the bytes that it asks for, after the event is gone. */
-static void check_copied(evrec_event *event, size_t size, const evrec_fields *fields)
-{
-	void *memory = malloc(evrec_event_size(event)), *second = malloc(evrec_event_size(event));
-	evrec_event *copy = evrec_event_copy(memory, event);
-
-	assert_ptr_equal(copy, memory);
-	assert_int_equal(evrec_event_size(copy), evrec_event_size(event));
-	memset(event, 'x', size);
-	event_fields_check_same(evrec_event_fields(copy), fields);
-	event_fields_check_within(evrec_event_fields(copy), memory, evrec_event_size(copy));
-	evrec_event_release(copy); /* it is not counted either */
-	copy = evrec_event_copy(second, copy);
-	memset(memory, 'x', evrec_event_size(copy));
-	event_fields_check_same(evrec_event_fields(copy), fields);
-	free(memory);
-	free(second);
-}
-
-static void check_copy_of_placed(const evrec_fields *fields)
-{
-	const size_t room = evrec_event_room(fields);
-	void *memory = malloc(room);
-
-	check_copied(evrec_event_place(memory, fields), room, fields);
-	free(memory);
-}
-
-static void test_copy_equals_its_event(void **state)
-{
-	evrec_fields f = minimal();
-
-	(void)state;
-	check_copy_of_placed(&f);
-	f = event_fields_full();
-	check_copy_of_placed(&f);
-}
-
-/* The copy of a counted event is not counted. */
-static void test_copy_outlives_a_counted_event(void **state)
-{
-	const evrec_fields f = event_fields_full();
-	evrec_event *event = evrec_event_new(&f), *copy;
-	void *memory = malloc(evrec_event_size(event));
-
-	(void)state;
-	copy = evrec_event_copy(memory, event);
-	evrec_event_release(event);
-	evrec_event_release(copy);
-	event_fields_check_same(evrec_event_fields(copy), &f);
-	free(memory);
-}
-
-/* A correlator's event has numbers of its own, or strings in several places. */
-static void test_copy_has_what_was_changed(void **state)
-{
-	evrec_fields f = event_fields_full();
-	const size_t room = evrec_event_room(&f);
-	void *memory = malloc(room);
-	evrec_event *event = evrec_event_place(memory, &f), loose = { .packed = NULL };
-
-	(void)state;
-	f.first = event->fields.first = T0 + 11;
-	f.last = event->fields.last = T0 + 12;
-	f.event_time = event->fields.event_time = T0 + 13;
-	f.series_last = event->fields.series_last = T0 + 14;
-	f.count = event->fields.count = 15;
-	f.series_count = event->fields.series_count = 16;
-	check_copied(event, room, &f);
-	loose.fields = f;
-	check_copied(&loose, sizeof(loose), &f);
-	free(memory);
+	free(event);
 }
 
 static void test_no_memory_is_large_enough_for_a_huge_event(void **state)
@@ -160,7 +161,7 @@ static void test_no_memory_is_large_enough_for_a_huge_event(void **state)
 
 	(void)state;
 	f.note = (evrec_str){ "", (size_t)UINT32_MAX + 1 }; /* no byte of it is read */
-	assert_true(evrec_event_room(&f) == SIZE_MAX);
+	assert_true(evrec_packed_room(&f) == SIZE_MAX);
 }
 
 /* ---- patches ---- */
@@ -211,7 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_event_lies_in_memory_of_the_caller),
-		cmocka_unit_test(test_placed_event_is_not_counted),
+		cmocka_unit_test(test_event_of_a_sink_is_not_counted),
 		cmocka_unit_test(test_copy_equals_its_event),
 		cmocka_unit_test(test_copy_outlives_a_counted_event),
 		cmocka_unit_test(test_copy_has_what_was_changed),

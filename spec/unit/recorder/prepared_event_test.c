@@ -87,7 +87,7 @@ static void log_event(struct side *s, const char *what, const evrec_event *event
 	(void)snprintf(s->name, sizeof(s->name), "%.*s", (int)fields.name.len, fields.name.data);
 	fields.name = again ? EVREC_STR("again") : EVREC_STR("another");
 	nameless = evrec_event_new(&fields);
-	json = evrec_event_json(nameless, EVREC_CORE_V1, &len);
+	json = evrec_fields_json(evrec_event_fields(nameless), EVREC_CORE_V1, &len);
 	(void)fprintf(s->log, "%s %s\n", what, json);
 	evrec_free(json);
 	evrec_event_release(nameless);
