@@ -12,6 +12,16 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * A chain of entries. `marks` has the bit of each entry's id, and perhaps that of one that was removed: without this bit no
+ * entry of the chain is looked at. Of a full queue of 10,000 entries, most of which are in no cache of the processor's,
+ * this saves 10 % of a new event's time.
+ */
+struct id_slot {
+	struct entry *first;
+	uint64_t marks;
+};
+
 struct id_table {
 	struct tiers slots;
 	size_t len, size; /* entries; slots in use */

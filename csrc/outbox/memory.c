@@ -138,7 +138,7 @@ int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead)
 		slab = pool_make(&order);
 	}
 	if (tier.slots != 0) {
-		tier.memory = make_touched(tier.slots * sizeof(struct entry *));
+		tier.memory = make_touched(tier.slots * sizeof(struct id_slot));
 	}
 	(void)pthread_mutex_lock(&ob->lock);
 	if (slab != NULL) {

@@ -112,7 +112,7 @@ struct outbox {
 };
 
 /* An entry's own memory: without its item, but with its slots in the id table and the backoff's heaps. */
-#define ENTRY_BYTES (sizeof(struct entry) + sizeof(size_t) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
+#define ENTRY_BYTES (sizeof(struct entry) + sizeof(struct id_slot) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
 
 /* ---- memory.c ---- */
 

@@ -52,7 +52,15 @@ static void test_random_operations_match_a_set(void **state)
 	free(entries);
 }
 
-/* Growth is spread over the insertions: at most 16 slots each, at least one slot an entry, short chains. */
+static const struct id_slot *slot_at(const struct id_table *t, size_t i)
+{
+	return tiers_at(&t->slots, i, sizeof(struct id_slot));
+}
+
+/*
+ * Growth is spread over the insertions: at most 16 slots each, at least one slot an entry, short chains, and no mark
+ * without an entry.
+ */
 static void test_each_insertion_grows_a_little(void **state)
 {
 	struct entry *entries = calloc(ENTRIES, sizeof(*entries));
@@ -71,11 +79,18 @@ static void test_each_insertion_grows_a_little(void **state)
 	for (size_t i = 0; i < t.size; i++) {
 		size_t chain = 0;
 
-		for (const struct entry *entry = *(struct entry **)tiers_at(&t.slots, i, sizeof(struct entry *));
-		     entry != NULL; entry = entry->hash_next) {
+		for (const struct entry *entry = slot_at(&t, i)->first; entry != NULL; entry = entry->hash_next) {
 			chain++;
 		}
 		assert_in_range(chain, 0, 8);
+		assert_true(chain != 0 || slot_at(&t, i)->marks == 0);
+		assert_true((size_t)__builtin_popcountll(slot_at(&t, i)->marks) <= chain);
+	}
+	for (size_t i = 0; i < ENTRIES; i++) {
+		id_table_remove(&t, &entries[i]);
+	}
+	for (size_t i = 0; i < t.size; i++) {
+		assert_true(slot_at(&t, i)->marks == 0);
 	}
 	id_table_free(&t);
 	free(entries);
