@@ -25,6 +25,8 @@ static void prefetch_around(const struct lru *lru, const struct node *node)
 	const size_t owned_at = lru->type->owned_at;
 	const char *owned;
 
+	/* Of the oldest entry, which is about to be evicted; else it is the slot that was fetched before. */
+	__builtin_prefetch(&lru->slots[(uint32_t)node->hash & lru->mask], 1);
 	if (owned_at != 0) {
 		memcpy(&owned, (const char *)(node + 1) + owned_at, sizeof(owned));
 		if (owned != NULL) {
