@@ -212,6 +212,7 @@ build = {
 				"csrc/http/http_transfer.c",
 				"csrc/http/pem.c",
 				"csrc/http/retry_after.c",
+				"csrc/http/sockets.c",
 				"csrc/exec/command.c",
 				"csrc/exec/credential.c",
 				"csrc/exec/exec_info.c",

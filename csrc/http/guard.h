@@ -9,28 +9,18 @@
 #ifndef EVREC_GUARD_H
 #define EVREC_GUARD_H
 
-#include "base/base.h"
-#include "http/curl.h"
-
-#include <sys/types.h>
+#include "http/sockets.h"
 
 #pragma GCC visibility push(hidden)
 
-#define GUARD_SOCKETS 32
-
 struct guard {
-	struct guarded_socket {
-		int fd;
-		ino_t inode;
-	} sockets[GUARD_SOCKETS];
-	size_t sockets_len;
-	size_t spent;    /* on records since the step began or a request was given a part of its body */
-	unsigned breaks; /* how often the connections were broken */
-	unsigned opened; /* sockets, ever */
+	const struct sockets *sockets; /* that it breaks */
+	size_t spent;                  /* on records since the step began or a request was given a part of its body */
+	unsigned breaks;               /* how often the connections were broken */
 };
 
-/* Of the handle `easy`, whose connections `g` outlives. False: no memory. */
-bool guard_set_up(struct guard *g, CURL *easy);
+/* Of the handle `easy`, whose connections `g` and `sockets` outlive. False: no memory. */
+bool guard_set_up(struct guard *g, const struct sockets *sockets, CURL *easy);
 
 /* A step begins, or a request was given a part of its body. */
 static inline void guard_rewind(struct guard *g)

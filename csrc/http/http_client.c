@@ -7,6 +7,7 @@
 #include "http/http_client_inner.h"
 
 #define SEND_BUFFER_MIN 16384 /* libcurl takes no less */
+#define TIMES_AVERAGED 8      /* the last one counts for so much of the average */
 
 /* ---- requests ---- */
 
@@ -117,10 +118,22 @@ static void take_out(struct http_client *client, struct transfer *t, CURLcode re
 	t->result = result;
 }
 
+/* A long answer that is read as it comes says nothing of those to come. */
+static void note_time(struct http_client *client, const struct transfer *t)
+{
+	curl_off_t us = 0;
+
+	if (t->result == CURLE_OK && !t->streamed) {
+		(void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &us);
+		client->answer_time += (us * (EVREC_SECOND / 1000000) - client->answer_time) / TIMES_AVERAGED;
+	}
+}
+
 static void end(struct http_client *client, struct transfer *t)
 {
 	struct http_response response = { 0 };
 
+	note_time(client, t);
 	transfer_finish(t, &response);
 	client->stale = client->stale || (response.timed_out && !response.unsent);
 	client->events.done(client->owner, t->ctx, &response);
@@ -192,7 +205,9 @@ static bool step(struct http_client *client)
 		return false;
 	}
 	guard_rewind(&client->guard);
+	sockets_hold_back(&client->sockets, true);
 	(void)curl_multi_perform(client->multi, &running);
+	sockets_hold_back(&client->sockets, false);
 	return finish(client);
 }
 
@@ -208,7 +223,7 @@ bool http_client_step(struct http_client *client)
 
 unsigned http_client_connections(const struct http_client *client)
 {
-	return client->guard.opened;
+	return client->sockets.opened;
 }
 
 void http_client_hide_secrets(const struct http_client *client, char *text)

