@@ -18,7 +18,7 @@ bool curl_load(evrec_error *err)
 	return library_load(&curl, err);
 }
 
-unsigned curl_version_number(void)
+unsigned loaded_curl_version(void)
 {
 	static atomic_uint known;
 	unsigned number = atomic_load_explicit(&known, memory_order_relaxed);

@@ -63,7 +63,7 @@ extern struct curl_functions curl_functions;
 bool curl_load(evrec_error *err);
 
 /* The version, as 0x075801 for 7.88.1. After curl_load; any thread. Asks libcurl once, as an answer takes 3,000 instructions. */
-unsigned curl_version_number(void);
+unsigned loaded_curl_version(void);
 
 #pragma GCC visibility pop
 

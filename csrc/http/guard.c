@@ -30,7 +30,7 @@ bool guard_set_up(struct guard *g, const struct sockets *sockets, CURL *easy)
 	int failed = 0;
 
 	g->sockets = sockets;
-	if (curl_version_number() < 0x080700) {
+	if (loaded_curl_version() < 0x080700) {
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_trace);
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_DEBUGDATA, g);
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);

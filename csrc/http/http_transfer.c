@@ -127,7 +127,7 @@ static bool renew(struct transfer *t)
  */
 static bool is_used_up(const struct transfer *t)
 {
-	return t->used && curl_version_number() < 0x080101;
+	return t->used && loaded_curl_version() < 0x080101;
 }
 
 struct transfer *transfer_new(struct http_client *client)

@@ -1,7 +1,7 @@
 -- Measures how long recording calls take at worst just after the API server was frozen, on Lua 5.4 with its collector
 -- running as usual. The baseline is the same loop around a Lua function that only computes, for as long as a call about
--- a new object takes: it shows how much of the worst times comes from the machine's other work. Page faults and waits, as
--- for a lock, are counted in the second half of the calls.
+-- a new object takes: it shows how much of the worst times comes from the machine's other work. Page faults and waits,
+-- as for a lock, are counted in the second half of the calls.
 --
 -- usage: lua5.4 worst_call.lua CALLS ROUNDS
 local cluster = require "cluster"
@@ -91,7 +91,10 @@ end
 
 local function measure_events(list)
 	local b, r = recorder()
-	local times, faults, waits = measure(function(object) return r:event(object, "Normal", "Worst", "a call") end, list)
+	local function record(object)
+		return r:event(object, "Normal", "Worst", "a call")
+	end
+	local times, faults, waits = measure(record, list)
 	b:shutdown(0)
 	cluster.control "thaw"
 	return times, faults, waits
@@ -110,8 +113,8 @@ local cases = {
 	{ "events about 1,000 objects, again and again", 1000, measure_events },
 }
 
-print(("%-46s %9s %9s %9s %9s %9s %9s"):format("microseconds, median of " .. rounds .. " rounds", "p50", "p99", "p99.9", "max",
-	"faults", "waits"))
+print(("%-46s %9s %9s %9s %9s %9s %9s"):format("microseconds, median of " .. rounds .. " rounds", "p50", "p99", "p99.9",
+	"max", "faults", "waits"))
 for _, case in ipairs(cases) do
 	local rows = {}
 	for round = 1, rounds do

@@ -145,8 +145,8 @@ static void write_world(struct world *w, const char *path, uint64_t *random)
 
 	for (size_t i = 0; i < lines; i++) {
 		evrec_event *event = random_event(random);
-		char *json =
-			evrec_fields_json(evrec_event_fields(event), unit_random(random) % 2 == 0 ? EVREC_CORE_V1 : EVREC_EVENTS_V1, NULL);
+		char *json = evrec_fields_json(evrec_event_fields(event),
+		                               unit_random(random) % 2 == 0 ? EVREC_CORE_V1 : EVREC_EVENTS_V1, NULL);
 
 		assert_true(fprintf(file, "%s\n", json) > 0);
 		evrec_free(json);
