@@ -208,7 +208,7 @@ const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as lo
  * An event packed in memory of the caller's, such as a userdata, which must stay where it is. Any thread.
  * evrec_packed_room returns the bytes that the fields take: SIZE_MAX if that is over 4 GiB. evrec_packed_make packs them
  * into that many bytes at `memory`, which is aligned as malloc's blocks are. evrec_packed_size and evrec_packed_copy do
- * the same for an event, in less time. evrec_packed_read sets all fields, which borrow from the packed event.
+ * the same for an evrec_event, in less time. evrec_packed_read sets all fields, which borrow from the packed event.
  */
 typedef struct evrec_packed evrec_packed;
 size_t evrec_packed_room(const evrec_fields *fields);
@@ -272,7 +272,9 @@ typedef struct evrec_visitor {
 bool evrec_fields_visit(const evrec_fields *fields, enum evrec_api api, const char *only, const evrec_visitor *visitor,
                         void *ctx);
 
-/* The event's JSON. The caller's, freed with evrec_free; NULL: no memory. Sets *len unless `len` is NULL. Any thread. */
+/*
+ * An event's JSON and a NUL; the caller's, freed with evrec_free; NULL: no memory. *len, unless `len` is NULL: its length.
+ */
 char *evrec_fields_json(const evrec_fields *fields, enum evrec_api api, size_t *len);
 void evrec_free(void *block); /* NULL is fine */
 

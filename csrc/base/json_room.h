@@ -1,5 +1,6 @@
 /*
- * json_room.h - memory that an event refers to while it is read from JSON. Pure. Any thread.
+ * json_room.h - memory for what a text of JSON does not have as it is wanted, such as strings without escapes. Pure. Any
+ * thread.
  */
 #ifndef EVREC_JSON_ROOM_H
 #define EVREC_JSON_ROOM_H

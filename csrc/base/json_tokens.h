@@ -1,8 +1,8 @@
 /*
  * json_tokens.h - goes through a text of JSON (RFC 8259) token by token. Pure. One thread at a time.
  *
- * False of any function: the text is no JSON, has what is seldom in an event (\u escapes, fractions, values nested deeply),
- * or there is no memory. White space before a token is skipped by all but json_take_key.
+ * False of any function: the text is no JSON, there is no memory, or the text has what is seldom in JSON about events: \u
+ * escapes, fractions, values nested deeply. White space before a token is skipped by all but json_take_key.
  */
 #ifndef EVREC_JSON_TOKENS_H
 #define EVREC_JSON_TOKENS_H

@@ -25,7 +25,7 @@ static void prefetch_around(const struct lru *lru, const struct node *node)
 	const size_t owned_at = lru->type->owned_at;
 	const char *owned;
 
-	/* Of the oldest entry, which is about to be evicted; else it is the slot that was fetched before. */
+	/* The slot of the oldest entry, which is about to be evicted. That of any other entry was fetched before. */
 	__builtin_prefetch(&lru->slots[(uint32_t)node->hash & lru->mask], 1);
 	if (owned_at != 0) {
 		memcpy(&owned, (const char *)(node + 1) + owned_at, sizeof(owned));
@@ -50,7 +50,7 @@ void lru_prefetch(const struct lru_search *searches, size_t n)
 	const struct node *nodes[LRU_SEARCHES];
 	size_t i;
 
-	/* Each loop reads the memory that the loop before fetched: slots, nodes, then long keys and neighbours. */
+	/* Each loop reads the memory that the loop before fetched: slots, nodes, then what they refer to. */
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;
 

@@ -118,13 +118,16 @@ static void take_out(struct http_client *client, struct transfer *t, CURLcode re
 	t->result = result;
 }
 
-/* A long answer that is read as it comes says nothing of those to come. */
+/*
+ * Until the answer's first byte, as libcurl counts it from the start on a connection: a request that waited for a connection
+ * would make the others gather for longer, and so wait for longer itself.
+ */
 static void note_time(struct http_client *client, const struct transfer *t)
 {
 	curl_off_t us = 0;
 
-	if (t->result == CURLE_OK && !t->streamed) {
-		(void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &us);
+	if (t->result == CURLE_OK) {
+		(void)curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &us);
 		client->answer_time += (us * (EVREC_SECOND / 1000000) - client->answer_time) / TIMES_AVERAGED;
 	}
 }

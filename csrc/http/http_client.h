@@ -101,7 +101,10 @@ struct http_client *http_client_new(const struct http_options *options, const st
 bool http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response);
 /* Sends and receives what can be without waiting. True: a request has ended. */
 bool http_client_step(struct http_client *client);
-/* Waits until there is something to do for a step or a wake has come, `timeout` ns at most: 0 to an hour. */
+/*
+ * Waits until there is something to do for a step or a wake has come, `timeout` ns at most: 0 to an hour. If an answer has
+ * come to one of many requests, waits for others, too, for 4 ms at most, which neither a wake nor the timeout ends.
+ */
 void http_client_wait(struct http_client *client, int64_t timeout);
 /* Likewise, and also until one of `fds`, 2 at most, can be read. */
 void http_client_wait_with(struct http_client *client, int64_t timeout, const int *fds, size_t n);

@@ -8,8 +8,8 @@
 #define REST (EVREC_SECOND / 10) /* between tries to get the memory for a multi handle */
 /*
  * Answers come one by one, but to read one libcurl looks at all requests under way: with so many, it pays to let some
- * gather, for this share of the time that an answer takes. With 4 ms in the place of 1 ms, which an API server on the same
- * two cores takes 16 ms for, a write takes 15 % less processor time, and as many arrive.
+ * gather, for this share of the time that an answer takes. Beside an API server on the same two cores, which answers in
+ * 16 ms, a write takes 15 % less processor time if they gather for 4 ms than for 1 ms, and as many arrive.
  */
 #define GATHER_FROM 8
 #define GATHER_SHARE 4
@@ -97,6 +97,14 @@ void http_client_wake(struct http_client *client)
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
+static void gather(const struct http_client *client)
+{
+	const int64_t share = client->answer_time / GATHER_SHARE;
+	const struct timespec moment = { 0, (long)(share < GATHER_MAX ? share : GATHER_MAX) };
+
+	(void)nanosleep(&moment, NULL);
+}
+
 void http_client_wait(struct http_client *client, int64_t timeout)
 {
 	http_client_wait_with(client, timeout, NULL, 0);
@@ -106,8 +114,7 @@ void http_client_wait_with(struct http_client *client, int64_t timeout, const in
 {
 	struct curl_waitfd also[ALSO_MAX] = { { 0 } };
 	const struct timespec rest = { 0, (long)(timeout < REST ? timeout : REST) };
-	const int64_t share = client->answer_time / GATHER_SHARE;
-	const struct timespec gather = { 0, (long)(share < GATHER_MAX ? share : GATHER_MAX) };
+	int ready = 0;
 
 	if (timeout <= 0 || take_woken(client)) {
 		return;
@@ -119,8 +126,8 @@ void http_client_wait_with(struct http_client *client, int64_t timeout, const in
 	for (size_t i = 0; i < n && i < ALSO_MAX; i++) {
 		also[i] = (struct curl_waitfd){ fds[i], CURL_WAIT_POLLIN, 0 };
 	}
-	(void)curl_multi_poll(client->multi, also, (unsigned)n, (int)((timeout + 999999) / 1000000), NULL);
-	if (client->in_flight >= GATHER_FROM) {
-		(void)nanosleep(&gather, NULL);
+	(void)curl_multi_poll(client->multi, also, (unsigned)n, (int)((timeout + 999999) / 1000000), &ready);
+	if (ready != 0 && client->in_flight >= GATHER_FROM) {
+		gather(client);
 	}
 }

@@ -61,6 +61,7 @@ void sockets_break(const struct sockets *s)
 	}
 }
 
+/* Of a socket that is not ours any more, the next write of libcurl's would do more harm than this. */
 void sockets_hold_back(const struct sockets *s, bool hold)
 {
 	const int on = hold;

@@ -13,7 +13,7 @@
 
 #define SOCKETS_MAX 32
 
-/* All zero is none. */
+/* All zero: none is open. */
 struct sockets {
 	struct open_socket {
 		int fd;
@@ -28,9 +28,9 @@ bool sockets_set_up(struct sockets *s, CURL *easy);
 /* Ends the connections, and drops what they have received. */
 void sockets_break(const struct sockets *s);
 /*
- * While it is held back, what libcurl sends waits in the kernel (TCP_CORK); afterwards all of it leaves in as few packets as
- * it can. libcurl sends the head and the body of each request by themselves. With 32 requests under way, this saves 6 % of
- * the processor time of a write into an API server on the same machine, and the server most of its packets.
+ * From sockets_hold_back(s, true) to sockets_hold_back(s, false), what libcurl sends waits in the kernel (TCP_CORK). Then it
+ * leaves in as few packets as it can, while libcurl sends the head and the body of each request by themselves. With 32
+ * requests under way this saves 6 % of the processor time of a write into an API server on the same machine.
  */
 void sockets_hold_back(const struct sockets *s, bool hold);
 

@@ -199,7 +199,7 @@ static bool take_event(evrec_answer *answer, const struct stored *stored)
 	return true;
 }
 
-/* Each write has such an answer, and jansson takes twelve times as many instructions, most of them for its tree. */
+/* Each write has such an answer, and jansson takes more than ten times as many instructions, most of them for its tree. */
 static void read_success(evrec_answer *answer, evrec_str body)
 {
 	struct json_room room = { 0 };

@@ -1,9 +1,9 @@
 /*
  * broadcaster.h - evrec.broadcaster{}, and its struct, which recorders and watches share.
  *
- * The user value of a broadcaster's userdata is a table. It holds Lua functions by name (on_error, key_func, ...), and,
- * under their addresses, the watches and hooks that must live as long as the broadcaster. The user value of a recorder
- * or watch holds the broadcaster. So the collector frees all of them together.
+ * The user value of a broadcaster's userdata is a table. It holds Lua functions by name and by number (on_error,
+ * key_func, ...; callback.h), and, under their addresses, the watches and hooks that must live as long as the
+ * broadcaster. The user value of a recorder or watch holds the broadcaster. So the collector frees all of them together.
  */
 #ifndef EVREC_LUA_BROADCASTER_H
 #define EVREC_LUA_BROADCASTER_H

@@ -26,8 +26,8 @@ struct frame {
 };
 
 /*
- * A callback passes its frame by this struct, and takes the function `run` from the registry. A light userdata and a
- * C function as values would be made for each callback, which LuaJIT allocates memory for.
+ * A callback passes its frame by this struct, and takes the function `run` from the registry: LuaJIT would allocate a C
+ * function for each callback, and may need memory for a light userdata.
  */
 struct caller {
 	const struct frame *frame; /* of the innermost callback */
@@ -37,7 +37,7 @@ struct caller {
 /* Its address is the key of the caller, a userdata, in the registry. */
 static const char caller_key = 0;
 
-enum upvalue { UP_CALLER = 1, UP_ANCHORS, UP_EVENT_METATABLE };
+enum upvalue { UP_CALLER = 1, UP_ANCHORS, UP_EVENT_METATABLE, UP_LAST = UP_EVENT_METATABLE };
 
 /* Pushes the owner, which must stay alive during the call, the table of its functions, and the function to call. */
 static int run(lua_State *L)
@@ -65,7 +65,7 @@ void callback_open(lua_State *L)
 		lua_pushvalue(L, -1);
 		anchors_push(L);
 		box_push_metatable(L, &event_type);
-		lua_pushcclosure(L, run, UP_EVENT_METATABLE);
+		lua_pushcclosure(L, run, UP_LAST);
 		caller->frame = NULL;
 		caller->run = luaL_ref(L, LUA_REGISTRYINDEX);
 		lua_rawsetp(L, LUA_REGISTRYINDEX, &caller_key);
@@ -92,7 +92,7 @@ void callback_push_event(lua_State *L, const evrec_event *event)
 static bool call(const struct host *host, const struct frame *frame, char message[CALLBACK_MESSAGE])
 {
 	const char *name = callback_names[frame->which];
-	const struct frame *outer = host->caller->frame;
+	const struct frame *outer;
 	lua_State *L = host->L;
 	bool ok;
 
@@ -100,6 +100,7 @@ static bool call(const struct host *host, const struct frame *frame, char messag
 		(void)snprintf(message, CALLBACK_MESSAGE, "%s: no room on Lua's stack", name);
 		return false;
 	}
+	outer = host->caller->frame;
 	host->caller->frame = frame;
 	lua_rawgeti(L, LUA_REGISTRYINDEX, host->caller->run);
 	ok = lua_pcall(L, 0, 0, 0) == 0;
@@ -133,8 +134,10 @@ bool callback_run(struct host *host, const void *owner, enum callback which, cal
 
 bool functions_number(lua_State *L, int functions, enum callback which)
 {
-	const bool found = (lua_getfield(L, functions, callback_names[which]), !lua_isnil(L, -1));
+	bool found;
 
+	lua_getfield(L, functions, callback_names[which]);
+	found = !lua_isnil(L, -1);
 	lua_rawseti(L, functions, (int)which);
 	return found;
 }

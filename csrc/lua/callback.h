@@ -4,9 +4,9 @@
  * The core calls back inside a call that Lua made (record, poll, flush, ...). The host remembers the lua_State of that
  * call, and the callback runs on it: protected, with no lock held, unable to yield.
  *
- * The owner of Lua functions is a userdata. Its user value is a table with the functions by name and by number, and the
- * userdata is anchored (box.h). So the collector can free a function that refers to its own broadcaster together with
- * it.
+ * The owner of Lua functions is a userdata. Its user value is a table with the functions by number, of some also by
+ * name, and the userdata is anchored (box.h). So the collector can free a function that refers to its own broadcaster
+ * together with it.
  */
 #ifndef EVREC_LUA_CALLBACK_H
 #define EVREC_LUA_CALLBACK_H
@@ -15,9 +15,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The functions that the core calls. All but the watcher are options, and have the names of these. */
+/*
+ * The functions that the core calls, by their numbers in a table of functions; number 1 of a watch's table is its
+ * broadcaster (broadcaster_hold). All but the watcher are options, and have the names of these.
+ */
 enum callback {
-	CALLBACK_ON_ERROR = 1,
+	CALLBACK_ON_ERROR = 2,
 	CALLBACK_ON_DROP,
 	CALLBACK_WATCHER,
 	CALLBACK_CREATE,
@@ -76,8 +79,8 @@ bool callback_run(struct host *host, const void *owner, enum callback which, cal
                   char message[CALLBACK_MESSAGE]);
 
 /*
- * Gives the function `which`, if the table of functions at stack index `functions` has it by name, its number there, by
- * which callback_run finds it. Returns whether the table has it.
+ * Puts the function that the table at stack index `functions` has under the name of `which` under its number as well,
+ * where callback_run looks. False: there is none.
  */
 bool functions_number(lua_State *L, int functions, enum callback which);
 

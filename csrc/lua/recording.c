@@ -10,7 +10,7 @@
 /* ---- results ---- */
 
 /*
- * Calls the function at the top of the stack, below its arguments, protected. Returns the status. The function gets the
+ * Calls a function, which lies on the stack below its arguments, protected. Returns the status. The function gets the
  * address by its upvalue, as LuaJIT may need memory to push a light userdata, and would raise outside of the protection.
  */
 static int call_with(lua_State *L, void *address, int arguments, int results)
@@ -35,6 +35,7 @@ static int failure(lua_State *L)
 	return push_failure(L, get_address(L));
 }
 
+/* As map_read_call, whose address is an argument. */
 static int copy_map(lua_State *L)
 {
 	evrec_map *map = get_address(L);

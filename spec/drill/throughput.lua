@@ -1,5 +1,5 @@
 -- Measures unique events a second into the API server, recorded in one loop; and the requests a second of h2load on one
--- connection, with as many streams, with others, and with one request at a time, as client-go works.
+-- connection, with half as many streams to four times as many, and with one request at a time, as client-go works.
 --
 -- usage: luajit throughput.lua (see rates.lua)
 local cjson = require "cjson"
@@ -79,11 +79,11 @@ local function medians(median_of, ratio_of)
 	local own = median_of "evrec"
 	print(("medians: evrec %d, one request at a time %d"):format(own, median_of "single"))
 	for _, name in ipairs(others) do
-		print(("medians: %s streams %d"):format(name, median_of(name)))
+		print(("medians: %s (streams) %d"):format(name, median_of(name)))
 	end
 	rates.goal("evrec / the best of h2load in its round", ratio_of("evrec", unpack(others)), 0.95)
 	rates.goal("evrec / client-go's 660 on idle cores", own / reference, 4)
-	rates.bound("us of evrec's processor time an event", median_of "evrec-processor" / 1000, 60)
+	rates.bound("us of processor time an event, script included", median_of "evrec-processor" / 1000, 60)
 	print(("%-46s %6.2f"):format("evrec / one request at a time", ratio_of("evrec", "single")))
 end
 

@@ -179,6 +179,10 @@ static void write_to_given_memory(void)
 	assert_str(read.note, "Back-off restarting");
 	assert_true(evrec_packed_size(&event) <= ROOM);
 	evrec_packed_read(evrec_packed_copy(other, &event), &read);
+	assert_str(read.note, "Back-off restarting");
+	event.packed = evrec_packed_make(memory, &fields);
+	assert_true(evrec_packed_size(&event) <= ROOM);
+	evrec_packed_read(evrec_packed_copy(other, &event), &read);
 	assert_true(evrec_fields_write_patch(&read, memory, ROOM) > 50);
 }
 

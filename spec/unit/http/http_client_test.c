@@ -4,8 +4,11 @@
 #include "http_fixture.h"
 #include "tmpdir.h"
 
+#include "http/http_client_inner.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 
 static void test_request_and_response(void **state)
 {
@@ -261,6 +264,72 @@ static void test_wake_ends_a_wait(void **state)
 	http_fixture_close(&f);
 }
 
+/* ---- what is sent is held back during a step, and no longer ---- */
+
+struct watched {
+	struct http_client *client;
+	unsigned chunks, done;
+};
+
+static int corked(const struct http_client *client)
+{
+	socklen_t len = sizeof(int);
+	int on = -1;
+
+	assert_int_equal(client->sockets.len, 1);
+	assert_int_equal(getsockopt(client->sockets.of[0].fd, IPPROTO_TCP, TCP_CORK, &on, &len), 0);
+	return on;
+}
+
+static bool watched_chunk(void *owner, void *ctx, evrec_str bytes)
+{
+	struct watched *w = owner;
+
+	(void)ctx;
+	(void)bytes;
+	/* The first request's answer may come in the step that opens the connection. */
+	if (w->done != 0) {
+		assert_int_equal(corked(w->client), 1);
+		w->chunks++;
+	}
+	return true;
+}
+
+static void watched_done(void *owner, void *ctx, const struct http_response *response)
+{
+	struct watched *w = owner;
+
+	(void)ctx;
+	assert_int_equal(response->status, 200);
+	w->done++;
+}
+
+static void test_connection_is_corked_during_a_step(void **state)
+{
+	const struct http_events events = { .done = watched_done, .chunk = watched_chunk };
+	const struct http_request request = { .method = "GET", .path = "/", .content_type = "", .streamed = true };
+	struct http_response refusal;
+	struct http_fixture f;
+	struct watched w = { .done = 0 };
+	evrec_error err;
+
+	(void)state;
+	http_fixture_prepare(&f, "");
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK_KEEP_ALIVE }));
+	f.client = w.client = http_client_new(&f.options, &events, &w, &err);
+	assert_non_null(w.client);
+	for (unsigned n = 1; n <= 2; n++) {
+		assert_true(http_client_send(w.client, &request, &refusal));
+		while (w.done < n) {
+			(void)http_client_step(w.client);
+			assert_int_equal(corked(w.client), 0);
+			http_client_wait(w.client, EVREC_SECOND / 10);
+		}
+	}
+	assert_true(w.chunks != 0);
+	http_fixture_close(&f);
+}
+
 static void test_many_requests_at_once_are_all_answered(void **state)
 {
 	struct http_fixture f;
@@ -290,6 +359,7 @@ int main(void)
 		TMPDIR_TEST(test_missing_token_file_sends_nothing),
 		cmocka_unit_test(test_proxies_of_the_environment_are_ignored),
 		cmocka_unit_test(test_sockets_are_not_inherited),
+		cmocka_unit_test(test_connection_is_corked_during_a_step),
 		cmocka_unit_test(test_wake_ends_a_wait),
 		cmocka_unit_test(test_many_requests_at_once_are_all_answered),
 	};

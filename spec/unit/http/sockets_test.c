@@ -54,20 +54,10 @@ static void test_bytes_that_are_held_back_leave_together(void **state)
 	(void)close(peer);
 }
 
-static void test_nothing_is_open(void **state)
-{
-	struct sockets none = { .len = 0 };
-
-	(void)state;
-	sockets_hold_back(&none, true);
-	sockets_break(&none);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes_that_are_held_back_leave_together),
-		cmocka_unit_test(test_nothing_is_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
