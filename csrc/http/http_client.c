@@ -118,17 +118,13 @@ static void take_out(struct http_client *client, struct transfer *t, CURLcode re
 	t->result = result;
 }
 
-/*
- * Until the answer's first byte, as libcurl counts it from the start on a connection: a request that waited for a connection
- * would make the others gather for longer, and so wait for longer itself.
- */
+/* libcurl's own times have the wait for a connection in them, or end, over HTTP/2, when the request begins. */
 static void note_time(struct http_client *client, const struct transfer *t)
 {
-	curl_off_t us = 0;
+	if (t->result == CURLE_OK && t->starts != 0) {
+		const int64_t took = clock_monotonic(evrec_clock_real()) - t->started;
 
-	if (t->result == CURLE_OK) {
-		(void)curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &us);
-		client->answer_time += (us * (EVREC_SECOND / 1000000) - client->answer_time) / TIMES_AVERAGED;
+		client->answer_time += (took - client->answer_time) / TIMES_AVERAGED;
 	}
 }
 

@@ -34,7 +34,11 @@ struct http_client {
 	long send_buffer;
 	struct sockets sockets;
 	struct guard guard;
-	int64_t answer_time;            /* how long an answer takes, a moving average; 0: there was none */
+	/*
+	 * How long an answer takes, a moving average; 0: there was none. Without the wait for a connection, which answers that
+	 * gather make longer, so that they would gather for longer, too.
+	 */
+	int64_t answer_time;
 	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
 	struct buf refusal;             /* that answer's body */
 	struct transfer *idle, *active; /* `active` is linked both ways */
@@ -63,6 +67,7 @@ struct transfer {
 	int64_t timeout;  /* of this request */
 	bool streamed;    /* a 2xx is given to the client's owner part by part */
 	unsigned starts;  /* how often libcurl began to send it */
+	int64_t started;  /* when it did so last, by the monotonic clock: a connection was free then */
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
 	bool used;        /* `easy` has had an answer */

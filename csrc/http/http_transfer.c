@@ -50,6 +50,7 @@ static int on_start(void *ctx, char *remote_ip, char *local_ip, int remote_port,
 	(void)remote_port;
 	t->port = local_port;
 	t->starts++;
+	t->started = clock_monotonic(evrec_clock_real());
 	return CURL_PREREQFUNC_OK;
 }
 

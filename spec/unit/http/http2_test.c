@@ -4,6 +4,8 @@
 #include "http2_server.h"
 #include "http_fixture.h"
 
+#include "http/http_client_inner.h"
+
 /* A client, and an HTTP/2 server in place of the fixture's. */
 struct http2_fixture {
 	struct http_fixture http;
@@ -29,19 +31,50 @@ static void close_http2(struct http2_fixture *f)
 	http2_server_stop(&f->server);
 }
 
-static void answer_all(SSL *connection, unsigned n, void *ctx)
+/* Waits for so many nanoseconds before each answer. */
+static void answer_each(SSL *connection, long delay)
 {
+	const struct timespec moment = { 0, delay };
 	uint32_t stream;
 
-	(void)n;
-	(void)ctx;
 	while ((stream = h2_next_request(connection)) != 0) {
 		struct buf frames = { 0 };
 
+		(void)nanosleep(&moment, NULL);
 		h2_put_response(&frames, stream, 200, "good");
 		(void)h2_send(connection, &frames);
 		buf_free(&frames);
 	}
+}
+
+static void answer_all(SSL *connection, unsigned n, void *ctx)
+{
+	(void)n;
+	(void)ctx;
+	answer_each(connection, 0);
+}
+
+#define ANSWER_DELAY (EVREC_SECOND / 50)
+
+static void answer_all_late(SSL *connection, unsigned n, void *ctx)
+{
+	(void)n;
+	(void)ctx;
+	answer_each(connection, ANSWER_DELAY);
+}
+
+/* The time that an answer takes, by which others gather, does not end when the request begins. */
+static void test_time_of_an_answer_ends_with_it(void **state)
+{
+	struct http2_fixture f = { 0 };
+
+	(void)state;
+	open_http2(&f, answer_all_late);
+	assert_true(http_fixture_send(&f.http, "POST", "/"));
+	http_fixture_run_until(&f.http, 1);
+	/* The average begins with 0, and each time is an eighth of it. */
+	assert_true(f.http.client->answer_time >= ANSWER_DELAY / 8);
+	close_http2(&f);
 }
 
 static void test_many_requests_share_one_connection(void **state)
@@ -225,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many_requests_share_one_connection),
+		cmocka_unit_test(test_time_of_an_answer_ends_with_it),
 		cmocka_unit_test(test_endless_empty_frames_are_cut_off),
 		cmocka_unit_test(test_silent_connection_is_replaced),
 		cmocka_unit_test(test_requests_cut_off_by_a_401_have_its_reason),
