@@ -1,7 +1,7 @@
 #!/bin/bash
 # Measures how many events a second go into an API server and a collector of its own, beside h2load; how much processor
-# time a log record costs; and how long recording calls take at worst while the API server is frozen. People judge the
-# figures; the script fails only if events are missing.
+# time a write and a log record cost; and how long recording calls take at worst while the API server is frozen, and how
+# often they wait or meet a page fault. People judge the figures; the script fails only if events are missing.
 #
 # usage: throughput.sh BUILD    (from the top of the repository)
 #
