@@ -273,7 +273,7 @@ bool evrec_fields_visit(const evrec_fields *fields, enum evrec_api api, const ch
                         void *ctx);
 
 /*
- * An event's JSON and a NUL; the caller's, freed with evrec_free; NULL: no memory. *len, unless `len` is NULL: its length.
+ * An event's JSON and a NUL. The caller's: evrec_free. NULL: no memory. *len, unless `len` is NULL: its length. Any thread.
  */
 char *evrec_fields_json(const evrec_fields *fields, enum evrec_api api, size_t *len);
 void evrec_free(void *block); /* NULL is fine */

@@ -125,8 +125,8 @@ int broadcaster_new(lua_State *L)
 	anchor_set(L);
 	lua_pushvalue(L, 2);
 	compat_setuservalue(L, -2);
-	settings.options.on_error = functions_number(L, 2, CALLBACK_ON_ERROR) ? on_error : NULL;
-	settings.options.on_drop = functions_number(L, 2, CALLBACK_ON_DROP) ? on_drop : NULL;
+	settings.options.on_error = functions_number(L, 2, 2, CALLBACK_ON_ERROR) ? on_error : NULL;
+	settings.options.on_drop = functions_number(L, 2, 2, CALLBACK_ON_DROP) ? on_drop : NULL;
 	/* The program may be a master, which must not write for its workers: drive_may_own. */
 	settings.options.share_client_only = b->poller == POLLER_WANTED;
 	settings.options.ctx = b;

@@ -4,7 +4,7 @@
 
 #include "lua/event.h"
 
-const char *const callback_names[CALLBACKS] = {
+static const char *const callback_names[CALLBACKS] = {
 	[CALLBACK_ON_ERROR] = "on_error",
 	[CALLBACK_ON_DROP] = "on_drop",
 	[CALLBACK_WATCHER] = "event watcher",
@@ -132,11 +132,11 @@ bool callback_run(struct host *host, const void *owner, enum callback which, cal
 	return false;
 }
 
-bool functions_number(lua_State *L, int functions, enum callback which)
+bool functions_number(lua_State *L, int options, int functions, enum callback which)
 {
 	bool found;
 
-	lua_getfield(L, functions, callback_names[which]);
+	lua_getfield(L, options, callback_names[which]);
 	found = !lua_isnil(L, -1);
 	lua_rawseti(L, functions, (int)which);
 	return found;
@@ -211,8 +211,9 @@ static bool ask_spam_key(void *ctx, const evrec_fields *event, evrec_str *key)
 
 void hooks_set(lua_State *L, int functions, struct hooks *hooks, evrec_correlator_options *options)
 {
-	options->key_func = functions_number(L, functions, CALLBACK_KEY_FUNC) ? ask_key : NULL;
-	options->message_func = functions_number(L, functions, CALLBACK_MESSAGE_FUNC) ? ask_message : NULL;
-	options->spam_key_func = functions_number(L, functions, CALLBACK_SPAM_KEY_FUNC) ? ask_spam_key : NULL;
+	options->key_func = functions_number(L, functions, functions, CALLBACK_KEY_FUNC) ? ask_key : NULL;
+	options->message_func = functions_number(L, functions, functions, CALLBACK_MESSAGE_FUNC) ? ask_message : NULL;
+	options->spam_key_func =
+		functions_number(L, functions, functions, CALLBACK_SPAM_KEY_FUNC) ? ask_spam_key : NULL;
 	options->ctx = hooks;
 }

@@ -31,7 +31,6 @@ enum callback {
 	CALLBACK_SPAM_KEY_FUNC,
 	CALLBACKS,
 };
-extern const char *const callback_names[CALLBACKS];
 
 /* The object whose core calls back: a broadcaster, or a correlator without one. */
 struct host {
@@ -79,10 +78,10 @@ bool callback_run(struct host *host, const void *owner, enum callback which, cal
                   char message[CALLBACK_MESSAGE]);
 
 /*
- * Puts the function that the table at stack index `functions` has under the name of `which` under its number as well,
- * where callback_run looks. False: there is none.
+ * Puts the function that the table at stack index `options` has under the name of `which` into the table at `functions`,
+ * under its number, where callback_run looks. The two may be one table. False: there is none.
  */
-bool functions_number(lua_State *L, int functions, enum callback which);
+bool functions_number(lua_State *L, int options, int functions, enum callback which);
 
 /* ---- the callbacks of a correlator ---- */
 

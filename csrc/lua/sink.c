@@ -149,20 +149,10 @@ struct hooks *hooks_push(lua_State *L, struct host *host)
 	return hooks;
 }
 
-static bool has_function(lua_State *L, int functions, enum callback which)
-{
-	bool found;
-
-	lua_rawgeti(L, functions, (int)which);
-	found = !lua_isnil(L, -1);
-	lua_pop(L, 1);
-	return found;
-}
-
 evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int functions, evrec_error *err)
 {
 	const struct sink *sink = lua_touserdata(L, index);
-	enum callback which;
+	int options;
 
 	if (sink->sink != NULL) {
 		return sink->sink;
@@ -172,13 +162,11 @@ evrec_sink *sink_open(lua_State *L, int index, struct hooks *hooks, int function
 		return NULL;
 	}
 	compat_getuservalue(L, index);
-	for (which = CALLBACK_CREATE; which <= CALLBACK_UPDATE; which++) {
-		lua_getfield(L, -1, callback_names[which]);
-		lua_rawseti(L, functions, (int)which);
-	}
+	options = lua_gettop(L);
+	(void)functions_number(L, options, functions, CALLBACK_CREATE);
+	hooks->patch = functions_number(L, options, functions, CALLBACK_PATCH);
+	hooks->update = functions_number(L, options, functions, CALLBACK_UPDATE);
 	lua_pop(L, 1);
-	hooks->patch = has_function(L, functions, CALLBACK_PATCH);
-	hooks->update = has_function(L, functions, CALLBACK_UPDATE);
 	hooks->sink = evrec_sink_new(&lua_ops, hooks, &sink->options, err);
 	return hooks->sink;
 }
