@@ -20,6 +20,9 @@
 
 struct lru;
 
+/* A cache with more entries is large: fetching its memory ahead saves more time than it takes. */
+#define LRU_LARGE 8192
+
 struct lru_type {
 	size_t value_size; /* a multiple of 8 */
 	void (*recycle)(
@@ -63,7 +66,7 @@ void *lru_get(struct lru *lru, const struct key *key);
 void *lru_put(struct lru *lru, struct key *key, bool *fresh);
 void *lru_find(const struct lru *lru, const struct key *key); /* lru_get, but it does not count as a use */
 /* The value that was not used for longest. NULL: there is none. */
-void *lru_oldest(const struct lru *lru);
+void *lru_oldest(struct lru *lru);
 /* Removes the entry of this value. A later entry reuses its memory. */
 void lru_remove(struct lru *lru, void *value);
 /*

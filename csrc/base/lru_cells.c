@@ -37,14 +37,15 @@ static size_t slots_of(size_t entries)
 }
 
 /*
- * Slots for all entries that there may ever be, as filling a larger table anew takes long; if those are very many, slots
- * for `room` entries at least. calloc clears a small table, such as 64 KiB for 4096 entries. For a large one it gives
+ * Slots and an order for all entries that there may ever be, as filling a larger table anew takes long; if those are very
+ * many, for `room` entries at least. calloc clears a small table, such as 64 KiB for 4096 entries. For a large one it gives
  * pages of the system's, which are zero and are not touched before their use.
  */
-static bool make_slots(struct lru *lru, size_t room)
+static bool make_tables(struct lru *lru, size_t room)
 {
 	size_t n = slots_of(lru->capacity);
 	struct slot *slots;
+	struct neighbours *order;
 
 	if (n > SLOTS_AT_ONCE) {
 		n = slots_of(room < SLOTS_AT_ONCE / 2 ? SLOTS_AT_ONCE / 2 : room);
@@ -53,15 +54,24 @@ static bool make_slots(struct lru *lru, size_t room)
 		return true;
 	}
 	slots = mem_zalloc(n * sizeof(*slots));
-	if (slots == NULL) {
+	order = mem_zalloc((n / 2 + 1) * sizeof(*order));
+	if (slots == NULL || order == NULL) {
+		mem_free(slots);
+		mem_free(order);
 		return false;
 	}
 	use_large_pages(slots, n * sizeof(*slots));
+	use_large_pages(order, (n / 2 + 1) * sizeof(*order));
+	if (lru->order != NULL) {
+		memcpy(order, lru->order, (lru->len + 1) * sizeof(*order));
+	}
 	mem_free(lru->slots);
+	mem_free(lru->order);
 	lru->slots = slots;
+	lru->order = order;
 	lru->mask = (uint32_t)(n - 1);
-	for (struct node *node = lru->newest; node != NULL; node = node->older) {
-		table_insert(lru, node);
+	for (uint32_t number = order[0].older; number != 0; number = order[number].older) {
+		table_insert(lru, node_of(lru, number));
 	}
 	return true;
 }
@@ -79,7 +89,7 @@ bool lru_grow(struct lru *lru, size_t key_len)
 	const size_t cells = tiers_next(&lru->cells, lru->capacity);
 	char *tier;
 
-	if (!make_slots(lru, lru->cells.room + cells)) {
+	if (!make_tables(lru, lru->cells.room + cells)) {
 		return false;
 	}
 	if (lru->cell_size == 0) {
@@ -96,8 +106,8 @@ bool lru_grow(struct lru *lru, size_t key_len)
 
 void lru_free_cells(struct lru *lru)
 {
-	for (uint32_t i = 0; i < lru->len; i++) {
-		struct node *node = node_at(lru, i);
+	for (uint32_t i = 1; i <= lru->len; i++) {
+		struct node *node = node_of(lru, i);
 
 		if (node->long_room != 0) {
 			mem_free(key_of_node(lru, node));
@@ -105,6 +115,7 @@ void lru_free_cells(struct lru *lru)
 	}
 	tiers_free(&lru->cells);
 	mem_free(lru->slots);
+	mem_free(lru->order);
 }
 
 /* ---- keys ---- */

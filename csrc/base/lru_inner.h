@@ -20,8 +20,7 @@
  */
 struct node {
 	uint64_t hash;
-	struct node *newer, *older; /* the neighbours in the order of use; `older` also in the list of free nodes */
-	uint32_t place;
+	uint32_t number;     /* its place, and 1 */
 	uint32_t generation; /* another one for each key that was in this place */
 	uint32_t key_len;
 	uint32_t long_room; /* bytes of a key's own memory; 0: the key lies in the cell */
@@ -30,16 +29,34 @@ struct node {
 /* A slot of the hash table, which has open addressing and linear probing: a search starts at the tag's lowest bits. */
 struct slot {
 	uint32_t tag;    /* the low half of the node's hash */
-	uint32_t number; /* the node's place, and 1; 0: the slot is empty */
+	uint32_t number; /* of the node; 0: the slot is empty */
+};
+
+/*
+ * The neighbours of a node in the order of use, by their numbers; of a removed node, `older` is the next removed one. No
+ * node has the number 0: there, `older` is the newest node, and `newer` the oldest one, so that the order is a ring.
+ *
+ * The order lies in memory of its own. As a use writes to both neighbours, it saves 22 % of a duplicate's time among
+ * 65,536 keys that these are 8 bytes side by side, and not a part of three large nodes.
+ */
+struct neighbours {
+	uint32_t newer, older;
 };
 
 struct lru {
-	uint64_t number;    /* unique among all caches of the process, also those that were freed */
-	struct slot *slots; /* mask + 1 slots: a power of two, at least twice the number of entries */
+	uint64_t number;          /* unique among all caches of the process, also those that were freed */
+	struct slot *slots;       /* mask + 1 slots: a power of two, at least twice the number of entries */
+	struct neighbours *order; /* by numbers: half as many as slots */
 	uint32_t mask;
-	uint32_t len;                        /* cells that were ever used: those in use, and those that were removed */
-	uint32_t removed;                    /* of them */
-	struct node *newest, *oldest, *free; /* `free`: the first that was removed */
+	uint32_t len;     /* cells that were ever used: those in use, and those that were removed */
+	uint32_t removed; /* of them */
+	uint32_t free;    /* the number of the first of those; 0: there is none */
+	/*
+	 * In a large cache, the last two nodes that were used, the last one first, which are not yet in their places of the
+	 * order: meanwhile the memory of their neighbours is fetched. 0: none. Saves 11 % of a duplicate's time among
+	 * 1,048,576 keys.
+	 */
+	uint32_t late[2];
 	size_t capacity;
 	size_t cell_size; /* chosen with the first key; 0: there is none yet */
 	size_t key_at;    /* of the key in a cell */
@@ -47,9 +64,10 @@ struct lru {
 	struct tiers cells;
 };
 
-static inline struct node *node_at(const struct lru *lru, uint32_t place)
+/* The node with this number, which is at most lru->len, and not 0. */
+static inline struct node *node_of(const struct lru *lru, uint32_t number)
 {
-	return tiers_at(&lru->cells, place, lru->cell_size);
+	return tiers_at(&lru->cells, number - 1, lru->cell_size);
 }
 
 static inline char *key_of_node(const struct lru *lru, const struct node *node)
@@ -63,6 +81,11 @@ static inline char *key_of_node(const struct lru *lru, const struct node *node)
 	return apart;
 }
 
+static inline struct slot slot_of(const struct node *node)
+{
+	return (struct slot){ (uint32_t)node->hash, node->number };
+}
+
 static inline void table_insert(struct lru *lru, const struct node *node)
 {
 	uint32_t i = (uint32_t)node->hash & lru->mask;
@@ -70,7 +93,7 @@ static inline void table_insert(struct lru *lru, const struct node *node)
 	while (lru->slots[i].number != 0) {
 		i = (i + 1) & lru->mask;
 	}
-	lru->slots[i] = (struct slot){ (uint32_t)node->hash, node->place + 1 };
+	lru->slots[i] = slot_of(node);
 }
 
 /* ---- lru_cells.c ---- */

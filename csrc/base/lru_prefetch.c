@@ -2,15 +2,15 @@
 
 #define CACHE_LINE 64
 
-/* A node that probably has the key, by its tag alone; NULL: no node has it. */
-static const struct node *guess(const struct lru *lru, const struct key *key)
+/* The number of a node that probably has the key, by its tag alone; 0: no node has it. */
+static uint32_t guess(const struct lru *lru, const struct key *key)
 {
 	uint32_t i = (uint32_t)key->hash & lru->mask;
 
 	while (lru->slots[i].number != 0 && lru->slots[i].tag != (uint32_t)key->hash) {
 		i = (i + 1) & lru->mask;
 	}
-	return lru->slots[i].number == 0 ? NULL : node_at(lru, lru->slots[i].number - 1);
+	return lru->slots[i].number;
 }
 
 static void prefetch_bytes(const char *block, size_t len)
@@ -37,12 +37,6 @@ static void prefetch_around(const struct lru *lru, const struct node *node)
 	if (node->long_room != 0) {
 		prefetch_bytes(key_of_node(lru, node), node->key_len);
 	}
-	if (node->newer != NULL) {
-		__builtin_prefetch(node->newer, 1);
-	}
-	if (node->older != NULL) {
-		__builtin_prefetch(node->older, 1);
-	}
 }
 
 void lru_prefetch(const struct lru_search *searches, size_t n)
@@ -58,11 +52,12 @@ void lru_prefetch(const struct lru_search *searches, size_t n)
 	}
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;
+		uint32_t number = guess(lru, searches[i].key);
 
-		nodes[i] = guess(lru, searches[i].key);
-		if (nodes[i] == NULL && lru->len == lru->capacity) {
-			nodes[i] = lru->oldest;
+		if (number == 0 && lru->len == lru->capacity) {
+			number = lru->order[0].newer;
 		}
+		nodes[i] = number == 0 ? NULL : node_of(lru, number);
 		if (nodes[i] != NULL) {
 			prefetch_bytes((const char *)nodes[i], lru->cell_size);
 		}
