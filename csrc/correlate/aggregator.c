@@ -2,46 +2,53 @@
 
 #include "base/short_bytes.h"
 
+/* Bytes of local keys in an aggregate's entry, which a search reads anyway: enough for one key of the usual length. */
+#define LOCALS_IN_ENTRY 104
+/* Bytes of memory of their own that an evicted entry leaves to the next one's local keys at most: enough for most. */
+#define LOCALS_KEPT 2048
+
 /*
- * client-go's aggregateRecord. The set of local keys is a list in one buffer, since it has at most max_events members:
+ * client-go's aggregateRecord. The set of local keys is a list in one block, since it has at most max_events members:
  * each local key follows its length, the oldest first.
  */
 struct aggregate {
-	int64_t last;        /* the time of the last event */
-	struct buf locals;   /* the local keys */
-	uint64_t locals_len; /* the number of local keys */
+	int64_t last; /* the time of the last event */
+	char *locals; /* `in_entry`, or memory of their own, if they are too long for that; NULL: there were none yet */
+	uint32_t used;       /* bytes of all local keys */
+	uint32_t room;       /* bytes at `locals` */
+	uint32_t locals_len; /* the number of local keys */
+	char in_entry[LOCALS_IN_ENTRY - sizeof(uint32_t)];
 };
 
 typedef uint32_t local_len;
 
-/* Bytes that an evicted entry's buffer leaves to the next key at most: enough for most keys. */
-#define LOCALS_KEPT 2048
-
 static void forget(struct aggregate *r)
 {
-	buf_clear(&r->locals);
-	r->locals_len = 0;
+	r->used = r->locals_len = 0;
+}
+
+static void fini(void *value)
+{
+	struct aggregate *r = value;
+
+	if (r->locals != r->in_entry) {
+		mem_free(r->locals);
+	}
 }
 
 static void recycle(void *value)
 {
 	struct aggregate *r = value;
 
-	if (r->locals.cap > LOCALS_KEPT) {
-		buf_free(&r->locals);
+	if (r->room > LOCALS_KEPT) {
+		mem_free(r->locals);
+		r->locals = NULL;
+		r->room = 0;
 	}
 	forget(r);
 }
 
-static void fini(void *value)
-{
-	buf_free(&((struct aggregate *)value)->locals);
-}
-
-static const struct lru_type cache_type = { .value_size = sizeof(struct aggregate),
-	                                    .recycle = recycle,
-	                                    .fini = fini,
-	                                    .owned_at = offsetof(struct aggregate, locals.data) };
+static const struct lru_type cache_type = { .value_size = sizeof(struct aggregate), .recycle = recycle, .fini = fini };
 
 bool aggregator_create(struct aggregator *a, size_t cache_size, unsigned max_events, int64_t max_interval)
 {
@@ -65,18 +72,18 @@ static uint64_t end_of(evrec_str text)
 	return text.len < sizeof(uint64_t) ? 0 : bytes_load8(text.data + text.len - sizeof(uint64_t));
 }
 
-static bool locals_have(const struct buf *locals, evrec_str key)
+static bool locals_have(const struct aggregate *r, evrec_str key)
 {
 	const uint64_t end = end_of(key);
 	size_t at = 0;
 
-	while (at < locals->len) {
+	while (at < r->used) {
 		evrec_str local;
 		local_len len;
 
-		memcpy(&len, locals->data + at, sizeof(len));
+		memcpy(&len, r->locals + at, sizeof(len));
 		at += sizeof(len);
-		local = (evrec_str){ locals->data + at, len };
+		local = (evrec_str){ r->locals + at, len };
 		if (local.len == key.len && end_of(local) == end && str_eq(local, key)) {
 			return true;
 		}
@@ -85,19 +92,45 @@ static bool locals_have(const struct buf *locals, evrec_str key)
 	return false;
 }
 
-static bool locals_insert(struct aggregate *r, evrec_str key)
+/* Room for `more` bytes of local keys. False: no memory, and they stay as they are. */
+static COLD bool locals_grow(struct aggregate *r, size_t more)
 {
-	local_len len = (local_len)key.len;
+	const size_t need = r->used + more, room = need + need / 2;
+	char *locals;
 
-	if (locals_have(&r->locals, key)) {
+	if (need <= sizeof(r->in_entry)) { /* `locals` is NULL */
+		r->locals = r->in_entry;
+		r->room = sizeof(r->in_entry);
 		return true;
 	}
-	if (key.len > UINT32_MAX / 2 || !buf_reserve(&r->locals, sizeof(len) + key.len)) {
-		r->locals.failed = false; /* the buffer still holds all earlier keys whole */
+	locals = room > UINT32_MAX ? NULL : mem_realloc(r->locals == r->in_entry ? NULL : r->locals, room);
+	if (locals == NULL) {
 		return false;
 	}
-	buf_put(&r->locals, &len, sizeof(len));
-	buf_put_str(&r->locals, key);
+	if (r->locals == r->in_entry) {
+		memcpy(locals, r->in_entry, r->used);
+	}
+	r->locals = locals;
+	r->room = (uint32_t)room;
+	return true;
+}
+
+static bool locals_insert(struct aggregate *r, evrec_str key)
+{
+	const local_len len = (local_len)key.len;
+
+	if (locals_have(r, key)) {
+		return true;
+	}
+	if (key.len > UINT32_MAX / 2 ||
+	    (sizeof(len) + key.len > r->room - r->used && !locals_grow(r, sizeof(len) + key.len))) {
+		return false;
+	}
+	memcpy(r->locals + r->used, &len, sizeof(len));
+	if (key.len != 0) {
+		memcpy(r->locals + r->used + sizeof(len), key.data, key.len);
+	}
+	r->used += (uint32_t)(sizeof(len) + key.len);
 	r->locals_len++;
 	return true;
 }
@@ -105,12 +138,10 @@ static bool locals_insert(struct aggregate *r, evrec_str key)
 static void locals_pop_oldest(struct aggregate *r)
 {
 	local_len len;
-	size_t size;
 
-	memcpy(&len, r->locals.data, sizeof(len));
-	size = sizeof(len) + len;
-	memmove(r->locals.data, r->locals.data + size, r->locals.len - size);
-	r->locals.len -= size;
+	memcpy(&len, r->locals, sizeof(len));
+	r->used -= (uint32_t)sizeof(len) + len;
+	memmove(r->locals, r->locals + sizeof(len) + len, r->used);
 	r->locals_len--;
 }
 
@@ -156,7 +187,7 @@ void aggregator_save(const void *value, struct buf *out)
 	const struct aggregate *r = value;
 
 	buf_put(out, &r->last, sizeof(r->last));
-	buf_put_str(out, buf_str(&r->locals));
+	buf_put(out, r->locals, r->used);
 }
 
 /* The number of local keys in these bytes. False: they are none. */
@@ -190,11 +221,13 @@ enum restored aggregator_restore(struct aggregator *a, struct key *key, evrec_st
 	}
 	forget(r);
 	r->last = last;
-	buf_put_str(&r->locals, value);
-	if (r->locals.failed) {
-		forget(r);
+	if (value.len > r->room && !locals_grow(r, value.len)) {
 		return RESTORED_NO_MEMORY;
 	}
-	r->locals_len = n;
+	if (value.len != 0) {
+		memcpy(r->locals, value.data, value.len);
+	}
+	r->used = (uint32_t)value.len;
+	r->locals_len = (uint32_t)n;
 	return RESTORED;
 }

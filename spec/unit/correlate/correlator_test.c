@@ -297,13 +297,13 @@ static void test_answer_without_an_entry_makes_one(void **state)
 static void run_some(evrec_correlator *c)
 {
 	evrec_correlation r;
-	char message[16];
+	char message[64];
 	int i;
 
 	for (i = 0; i < 40; i++) {
 		evrec_fields event = pod_event(i % 3 == 0 ? "a" : "b", "R", message, T0 + i);
 
-		(void)snprintf(message, sizeof(message), "m%d", i);
+		(void)snprintf(message, sizeof(message), "m%050d", i);
 		event.note = str_from(message);
 		(void)evrec_correlator_correlate(c, &event, T0 + i, &r);
 		(void)evrec_correlator_update_state(c, &event);
