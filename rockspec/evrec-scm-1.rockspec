@@ -213,6 +213,7 @@ build = {
 				"csrc/http/pem.c",
 				"csrc/http/retry_after.c",
 				"csrc/http/sockets.c",
+				"csrc/http/tls_records.c",
 				"csrc/exec/command.c",
 				"csrc/exec/credential.c",
 				"csrc/exec/exec_info.c",

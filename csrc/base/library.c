@@ -48,7 +48,7 @@ static bool load(struct library *library, evrec_error *err)
 		const struct library_function *function = &library->functions[i];
 
 		*function->to = dlsym(handle, function->name);
-		if (*function->to == NULL) {
+		if (*function->to == NULL && !function->optional) {
 			(void)fail(library, reason(), err);
 			(void)dlclose(handle);
 			return false;

@@ -12,7 +12,8 @@
 
 struct library_function {
 	const char *name;
-	void **to; /* of the pointer to the function */
+	void **to;     /* of the pointer to the function */
+	bool optional; /* the library, and those that it needs, may lack it: then the pointer is NULL */
 };
 
 struct library {

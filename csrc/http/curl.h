@@ -59,6 +59,22 @@ extern struct curl_functions curl_functions;
 #define curl_version_info curl_functions.curl_version_info
 #endif
 
+/*
+ * Functions of OpenSSL, by their names, if libcurl needs a library that has them; NULL: none does. There are more TLS
+ * libraries that libcurl may use, so openssl_is_loaded has to be asked first.
+ */
+struct openssl_functions {
+	const char *(*OpenSSL_version)(int type);
+	long (*SSL_CTX_ctrl)(void *context, int command, long number, void *pointer);
+	void (*SSL_CTX_set_msg_callback)(void *context,
+	                                 void (*callback)(int is_written, int version, int type, const void *data,
+	                                                  size_t len, void *connection, void *ctx));
+};
+extern struct openssl_functions openssl_functions;
+
+/* Whether libcurl's TLS library is the one that the functions are of. After curl_load; any thread. */
+bool openssl_is_loaded(void);
+
 /* Before the first call of another function. Idempotent; any thread. False: EVREC_ESYSTEM. */
 bool curl_load(evrec_error *err);
 

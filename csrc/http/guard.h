@@ -3,20 +3,22 @@
  *
  * Before 8.7.0, libcurl reads an HTTP/2 connection for as long as there is anything to read, inside one call, unless it
  * meets something for the request at hand: a server that sends empty frames fast enough holds up curl_multi_perform for
- * ever, and no timeout of libcurl's is looked at. libcurl's trace of TLS records is the one function of ours that is
- * called meanwhile. It counts, and breaks the connections.
+ * ever, and no timeout of libcurl's is looked at. The one function of ours that is called meanwhile is that of
+ * tls_records.h. It counts, and breaks the connections.
  */
 #ifndef EVREC_GUARD_H
 #define EVREC_GUARD_H
 
 #include "http/sockets.h"
+#include "http/tls_records.h"
 
 #pragma GCC visibility push(hidden)
 
 struct guard {
 	const struct sockets *sockets; /* that it breaks */
-	size_t spent;                  /* on records since the step began or a request was given a part of its body */
-	unsigned breaks;               /* how often the connections were broken */
+	struct tls_records records;
+	size_t spent;    /* on records since the step began or a request was given a part of its body */
+	unsigned breaks; /* how often the connections were broken */
 };
 
 /* Of the handle `easy`, whose connections `g` and `sockets` outlive. False: no memory. */

@@ -5,7 +5,7 @@
 
 struct sqlite_functions sqlite_functions;
 
-#define ENTRY(name) { #name, (void **)(void *)&sqlite_functions.name },
+#define ENTRY(name) { #name, (void **)(void *)&sqlite_functions.name, false },
 
 bool sqlite_load(evrec_error *err)
 {

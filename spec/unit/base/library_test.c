@@ -12,10 +12,10 @@
 static double (*cosine)(double);
 static double (*no_function)(double);
 
-static const struct library_function cosine_alone[] = { { "cos", (void **)(void *)&cosine } };
+static const struct library_function cosine_alone[] = { { "cos", (void **)(void *)&cosine, false } };
 static const struct library_function one_is_missing[] = {
-	{ "cos", (void **)(void *)&cosine },
-	{ "evrec_no_function", (void **)(void *)&no_function },
+	{ "cos", (void **)(void *)&cosine, false },
+	{ "evrec_no_function", (void **)(void *)&no_function, false },
 };
 
 static struct library library_of(const char *const *files)
@@ -66,6 +66,20 @@ static void test_missing_function_is_an_error_with_its_name(void **state)
 	library.functions = one_is_missing;
 	library.n = 2;
 	check_fails(&library, "evrec_no_function");
+	assert_null(no_function);
+}
+
+static void test_optional_function_may_be_missing(void **state)
+{
+	static const struct library_function functions[] = {
+		{ "cos", (void **)(void *)&cosine, false },
+		{ "evrec_no_function", (void **)(void *)&no_function, true },
+	};
+	const char *const files[] = { LIBM, NULL };
+	struct library library = { "A Library", files, functions, 2, false };
+
+	(void)state;
+	check_loads(&library);
 	assert_null(no_function);
 }
 
@@ -156,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_missing_library_is_an_error_with_the_reason),
 		cmocka_unit_test(test_missing_function_is_an_error_with_its_name),
+		cmocka_unit_test(test_optional_function_may_be_missing),
 		cmocka_unit_test(test_a_failed_load_is_tried_again),
 		cmocka_unit_test(test_a_loaded_library_is_not_loaded_again),
 		cmocka_unit_test(test_the_first_library_that_exists_counts),
