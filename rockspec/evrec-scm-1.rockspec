@@ -206,6 +206,7 @@ build = {
 				"csrc/http/curl.c",
 				"csrc/http/guard.c",
 				"csrc/http/headers.c",
+				"csrc/http/http_answer.c",
 				"csrc/http/http_client.c",
 				"csrc/http/http_multi.c",
 				"csrc/http/http_options.c",

@@ -1,6 +1,6 @@
 /*
  * http_client_inner.h - what the files of the HTTP client share: http_client.c has the requests under way, http_transfer.c
- * one request and its answer, http_multi.c libcurl's multi handle, addresses.c the server's addresses. All of it
+ * one request, http_answer.c its answer, http_multi.c libcurl's multi handle, addresses.c the server's addresses. All of it
  * belongs to the client's thread, except what `lock` guards.
  */
 #ifndef EVREC_HTTP_CLIENT_INNER_H
@@ -16,6 +16,7 @@
 #pragma GCC visibility push(hidden)
 
 #define HTTP_NO_MEMORY "no memory for the request"
+#define RECEIVED_MAX ((size_t)4 * 1024 * 1024) /* bytes of an answer's body, in all */
 
 struct http_client {
 	struct http_events events;
@@ -70,7 +71,9 @@ struct transfer {
 	int64_t started;  /* when it did so last, by the monotonic clock: a connection was free then */
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
-	bool used;        /* `easy` has had an answer */
+	bool used;        /* `easy` has had an answer, at least the head of one */
+	bool used_up;     /* `easy` must not be used again */
+	bool cut_off;     /* this request's answer was not read, since it came over HTTP/1 */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -79,6 +82,14 @@ void multi_close(struct http_client *client); /* without a request in it */
 
 struct transfer *transfer_new(struct http_client *client); /* NULL: no memory */
 void transfer_free(struct transfer *t);                    /* not while it is in the multi handle */
+/* Of its answer; 0: no head of one has come. */
+static inline long transfer_status(const struct transfer *t)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
 /* Owns request->body, also if there is no memory: false. */
 bool transfer_prepare(struct transfer *t, const struct http_request *request);
 /* By t->result: the connection broke after the request was sent, or while it was. */

@@ -119,11 +119,10 @@ static void flood(SSL *connection, unsigned n, void *ctx)
 }
 
 /* libcurl would read on for as long as frames come, without a look at the timeout. */
-static void test_endless_empty_frames_are_cut_off(void **state)
+static void check_endless_empty_frames_are_cut_off(void)
 {
 	struct http2_fixture f = { 0 };
 
-	(void)state;
 	open_http2(&f, flood);
 	http_fixture_exchange(&f.http);
 	assert_int_equal(f.http.response.status, 0);
@@ -133,6 +132,63 @@ static void test_endless_empty_frames_are_cut_off(void **state)
 	assert_int_equal(f.http.response.status, 200);
 	close_http2(&f);
 	assert_true(f.flooded < FLOOD_MAX);
+}
+
+static void test_endless_empty_frames_are_cut_off(void **state)
+{
+	(void)state;
+	check_endless_empty_frames_are_cut_off();
+}
+
+/* The same if libcurl uses another TLS library than OpenSSL. */
+static void test_endless_empty_frames_are_cut_off_without_openssl(void **state)
+{
+	const struct openssl_functions kept = openssl_functions;
+
+	(void)state;
+	openssl_functions = (struct openssl_functions){ 0 };
+	check_endless_empty_frames_are_cut_off();
+	openssl_functions = kept;
+}
+
+/* Answers one request by HTTP/2, one on a second connection by HTTP/1.1 with a folded first header, then by HTTP/1.1. */
+static void change_to_http1(SSL *connection, unsigned n, void *ctx)
+{
+	static const char folded[] = "HTTP/1.1 200 OK\r\n folded: yes\r\nContent-Length: 0\r\n\r\n";
+	static const char plain[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood";
+	struct buf frames = { 0 };
+	char request[4096];
+
+	(void)ctx;
+	if (n == 0) {
+		h2_put_response(&frames, h2_next_request(connection), 200, "good");
+		(void)h2_send(connection, &frames);
+		buf_free(&frames);
+		return;
+	}
+	(void)SSL_read(connection, request, sizeof(request));
+	(void)SSL_write(connection, n == 1 ? folded : plain, (int)strlen(n == 1 ? folded : plain));
+}
+
+/* libcurl 7.88 would append the folded line to a header of the first answer, which it has freed. */
+static void test_folded_first_header_after_http2_is_harmless(void **state)
+{
+	struct http2_fixture f = { 0 };
+
+	(void)state;
+	open_http2(&f, change_to_http1);
+	f.server.http1_from = 1;
+	http_fixture_exchange(&f.http);
+	assert_int_equal(f.http.response.status, 200);
+	http_fixture_exchange(&f.http);
+	if (loaded_curl_version() < 0x080101) {
+		assert_int_equal(f.http.response.cut_status, 200);
+		http_fixture_check_message(&f.http, "changed from HTTP/2 to HTTP/1");
+	}
+	http_fixture_exchange(&f.http);
+	assert_int_equal(f.http.response.status, 200);
+	assert_string_equal(f.http.body, "good");
+	close_http2(&f);
 }
 
 /* Reads requests and answers none; answers on a second connection. */
@@ -260,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_many_requests_share_one_connection),
 		cmocka_unit_test(test_time_of_an_answer_ends_with_it),
 		cmocka_unit_test(test_endless_empty_frames_are_cut_off),
+		cmocka_unit_test(test_endless_empty_frames_are_cut_off_without_openssl),
+		cmocka_unit_test(test_folded_first_header_after_http2_is_harmless),
 		cmocka_unit_test(test_silent_connection_is_replaced),
 		cmocka_unit_test(test_requests_cut_off_by_a_401_have_its_reason),
 		cmocka_unit_test(test_401_is_kept_if_its_stream_is_reset),

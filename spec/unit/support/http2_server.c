@@ -93,18 +93,24 @@ uint32_t h2_next_request(SSL *connection)
 	return 0;
 }
 
+static bool is_http1(const struct http2_server *server)
+{
+	return server->http1_from != 0 && server->accepted > server->http1_from;
+}
+
 static int h2_choose_protocol(SSL *connection, const unsigned char **chosen, unsigned char *chosen_len,
                               const unsigned char *offered, unsigned offered_len, void *ctx)
 {
+	const char *known = is_http1(ctx) ? "\x08http/1.1" : "\x02h2";
+
 	(void)connection;
-	(void)ctx;
-	return SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, chosen_len, (const unsigned char *)"\x02h2",
-	                             3, offered, offered_len) == OPENSSL_NPN_NEGOTIATED
+	return SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, chosen_len, (const unsigned char *)known,
+	                             (unsigned)strlen(known), offered, offered_len) == OPENSSL_NPN_NEGOTIATED
 	               ? SSL_TLSEXT_ERR_OK
 	               : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static SSL_CTX *h2_tls(void)
+static SSL_CTX *h2_tls(struct http2_server *server)
 {
 	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
 	BIO *certificate = BIO_new_mem_buf(PEM_CERTIFICATE, -1), *key = BIO_new_mem_buf(PEM_KEY, -1);
@@ -113,7 +119,7 @@ static SSL_CTX *h2_tls(void)
 
 	assert_int_equal(SSL_CTX_use_certificate(tls, x509), 1);
 	assert_int_equal(SSL_CTX_use_PrivateKey(tls, pkey), 1);
-	SSL_CTX_set_alpn_select_cb(tls, h2_choose_protocol, NULL);
+	SSL_CTX_set_alpn_select_cb(tls, h2_choose_protocol, server);
 	X509_free(x509);
 	EVP_PKEY_free(pkey);
 	(void)BIO_free(certificate);
@@ -136,13 +142,14 @@ static void *accept_connections(void *ctx)
 	unsigned char preface[24];
 	int fd;
 
-	for (unsigned n = 0; (fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0; n++) {
+	while ((fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		SSL *connection = SSL_new(server->tls);
 
+		server->accepted++;
 		(void)SSL_set_fd(connection, fd);
-		if (SSL_accept(connection) == 1 && h2_read(connection, preface, sizeof(preface)) &&
-		    h2_greet(connection)) {
-			server->serve(connection, n, server->ctx);
+		if (SSL_accept(connection) == 1 &&
+		    (is_http1(server) || (h2_read(connection, preface, sizeof(preface)) && h2_greet(connection)))) {
+			server->serve(connection, server->accepted - 1, server->ctx);
 			(void)SSL_shutdown(connection);
 		}
 		SSL_free(connection);
@@ -157,9 +164,10 @@ void http2_server_start(struct http2_server *server, http2_serve *serve, void *c
 	socklen_t len = sizeof(address);
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	*server = (struct http2_server){
-		.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .serve = serve, .ctx = ctx, .tls = h2_tls()
-	};
+	*server = (struct http2_server){ .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		                         .serve = serve,
+		                         .ctx = ctx };
+	server->tls = h2_tls(server);
 	assert_int_equal(bind(server->listener, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(getsockname(server->listener, (struct sockaddr *)&address, &len), 0);
 	assert_int_equal(listen(server->listener, 64), 0);

@@ -35,6 +35,9 @@ struct http2_server {
 	pthread_t thread;
 	http2_serve *serve;
 	void *ctx; /* the test's */
+	/* From this connection on, the server chooses HTTP/1.1, and `serve` reads and writes that; 0: never. */
+	unsigned http1_from;
+	unsigned accepted; /* connections */
 };
 
 /* Listens on a free port of the loopback address, and serves one connection after the other. */

@@ -1,0 +1,124 @@
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "http/http_client_inner.h"
+#include "http/retry_after.h"
+
+#include <stdio.h>
+
+#define REFUSAL_MAX ((size_t)4096)
+
+static void set_message(struct http_response *response, const char *text)
+{
+	utf8_copy(response->message, sizeof(response->message), str_from(text));
+}
+
+/* The head of a 401 says all; Go's server resets the stream after it if it has not read the request's body. */
+bool transfer_is_lost(const struct transfer *t)
+{
+	switch (t->result) {
+	case CURLE_GOT_NOTHING:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+		return t->starts != 0 && transfer_status(t) != 401;
+	default:
+		return false;
+	}
+}
+
+/* Of the request's body. Of one that libcurl sent twice there may be more. */
+static size_t bytes_sent(const struct transfer *t)
+{
+	curl_off_t sent = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return (size_t)sent;
+}
+
+/* The body, and what its header says of it. */
+static void read_body(const struct transfer *t, struct http_response *response)
+{
+	struct curl_header *header;
+
+	response->body = buf_str(&t->body);
+	response->body_cut = t->received > t->body.len;
+	if (curl_easy_header(t->easy, "Content-Type", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+		response->content_type = str_from(header->value);
+	}
+}
+
+static void read_failure(const struct transfer *t, struct http_response *response)
+{
+	const struct http_client *client = t->client;
+
+	response->cut_status = t->starts == 0 ? 0 : (int)transfer_status(t);
+	if (response->cut_status != 0) {
+		response->cut_early = bytes_sent(t) < t->sent_len;
+		read_body(t, response);
+	}
+	response->unsent = t->starts == 0;
+	response->timed_out = t->result == CURLE_OPERATION_TIMEDOUT;
+	if (t->received > RECEIVED_MAX) {
+		set_message(response, "the answer is longer than 4 MiB");
+	} else if (t->cut_off) {
+		set_message(response, "the server has changed from HTTP/2 to HTTP/1");
+	} else if (t->breaks != client->guard.breaks) {
+		set_message(response, "the server sends frames without end that have nothing in them");
+	} else if (response->timed_out) {
+		(void)snprintf(response->message, sizeof(response->message), "no %s within %.3g s",
+		               response->unsent ? "connection" : "answer", (double)t->timeout / (double)EVREC_SECOND);
+	} else if (t->result == CURLE_OUT_OF_MEMORY && response->unsent) {
+		set_message(response, HTTP_NO_MEMORY);
+	} else {
+		set_message(response, t->error[0] != '\0' ? t->error : curl_easy_strerror(t->result));
+		response->unauthorized = transfer_is_lost(t) && t->port == client->refused_port;
+		if (response->unauthorized) {
+			response->body = buf_str(&client->refusal);
+		}
+	}
+}
+
+/* Kubernetes 1.36 closes a connection after a 401, and all requests under way on it end with that. */
+static void note_refusal(struct transfer *t, int status)
+{
+	struct http_client *client = t->client;
+
+	if (status == 401) {
+		client->refused_port = t->port;
+		buf_clear(&client->refusal);
+		buf_put(&client->refusal, t->body.data, t->body.len < REFUSAL_MAX ? t->body.len : REFUSAL_MAX);
+	} else if (t->port == client->refused_port) {
+		client->refused_port = 0;
+	}
+}
+
+static void read_answer(struct transfer *t, struct http_response *response)
+{
+	struct curl_header *header;
+
+	response->status = (int)transfer_status(t);
+	if (t->result != CURLE_OK) {
+		buf_clear(&t->body);
+	}
+	read_body(t, response);
+	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+		response->retry_after = retry_after_parse(str_from(header->value), evrec_clock_now(evrec_clock_real()));
+	}
+	note_refusal(t, response->status);
+}
+
+void transfer_finish(struct transfer *t, struct http_response *response)
+{
+	t->used = t->used || transfer_status(t) != 0;
+	response->old_credentials = t->version != t->client->credentials.version;
+	response->sent_again = t->starts > 1;
+	if (t->result == CURLE_OK || (t->starts != 0 && transfer_status(t) == 401)) {
+		read_answer(t, response);
+	} else {
+		read_failure(t, response);
+	}
+	mem_free(t->sent);
+	t->sent = NULL;
+}
