@@ -124,6 +124,7 @@ build = {
 				"csrc/event/visit.c",
 				"csrc/correlate/aggregator.c",
 				"csrc/correlate/correlator.c",
+				"csrc/correlate/correlator_observe.c",
 				"csrc/correlate/event_log.c",
 				"csrc/correlate/origins.c",
 				"csrc/correlate/replay.c",
