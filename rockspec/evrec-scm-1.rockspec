@@ -262,6 +262,7 @@ build = {
 				"csrc/sink/resolved.c",
 				"csrc/sink/resume_found.c",
 				"csrc/sink/resume_instances.c",
+				"csrc/sink/resume_listings.c",
 				"csrc/sink/sink.c",
 				"csrc/sink/store.c",
 				"csrc/sink/trace.c",

@@ -1,0 +1,248 @@
+#include "event/event.h"
+#include "kubernetes/answer.h"
+#include "kubernetes/request.h"
+#include "kubernetes/verdict.h"
+#include "sink/resume_inner.h"
+#include "sink/resume_instances.h"
+
+#include <stdio.h>
+
+#define PAGE_LIMIT 500
+#define PAGE_BYTES ((size_t)4 * 1024 * 1024)
+#define RETRY_FIRST (EVREC_SECOND / 4)
+#define RETRY_MAX (2 * EVREC_SECOND)
+#define SPOOL_LOOK (EVREC_SECOND / 50)
+
+/* ---- a page ---- */
+
+static bool takes_over(const struct listing *l, evrec_str instance)
+{
+	return str_eq(str_from(l->instance), instance) ||
+	       resume_instances_match(l->resume->instances, l->resume->instances_len, instance);
+}
+
+static bool on_event(void *ctx, const evrec_fields *event, const struct event_item *item)
+{
+	struct listing *l = ctx;
+	evrec_fields mine = *event;
+	const int64_t now = evrec_clock_now(sender_clock(l->resume->sender));
+
+	(void)item;
+	if (event->event_time == EVREC_UNSET || !str_eq(event->controller, str_from(l->controller)) ||
+	    !takes_over(l, event->instance) || time_since(now, resume_found_last(event)) > l->resume->active_for) {
+		return true;
+	}
+	mine.instance = str_from(l->instance);
+	return resume_found_add(&l->resume->found, &mine, l, mono_now(l->resume));
+}
+
+/* ---- the end of a listing ---- */
+
+static void over(struct listing *l)
+{
+	l->state = LISTING_OVER;
+	l->resume->ended = true;
+}
+
+static void give_up(struct listing *l, const char *why)
+{
+	char message[512];
+
+	(void)snprintf(message, sizeof(message),
+	               "resume: the events of %.128s were not listed (%s); its series begin anew", l->controller, why);
+	outbox_report(sender_outbox(l->resume->sender), "resume", message);
+	over(l);
+}
+
+/* It is the same for all controllers: the rest of them is not asked about. */
+static void forbid(struct listing *l)
+{
+	if (!l->resume->forbidden) {
+		l->resume->forbidden = true;
+		outbox_report(
+			sender_outbox(l->resume->sender), "forbidden",
+			l->api == EVREC_CORE_V1 && !l->falls_back
+				? "resume: listing events is forbidden (list events); series begin anew"
+				: "resume: listing events is forbidden (list events.events.k8s.io); series begin anew");
+	}
+	over(l);
+}
+
+static void finish(struct listing *l)
+{
+	resume_found_bring(&l->resume->found, l, sender_outbox(l->resume->sender));
+	over(l);
+}
+
+/* ---- answers ---- */
+
+static void start_over(struct listing *l, int64_t now)
+{
+	buf_clear(&l->token);
+	l->state = LISTING_DUE;
+	l->due = now;
+	l->tries = 0;
+}
+
+static void retry(struct listing *l, const evrec_answer *answer, int64_t now)
+{
+	int64_t delay = l->tries < 4 ? RETRY_FIRST << l->tries : RETRY_MAX;
+
+	if (answer->retry_after > delay) {
+		delay = answer->retry_after < GIVE_UP_AFTER ? answer->retry_after : GIVE_UP_AFTER;
+	}
+	l->tries++;
+	l->state = LISTING_DUE;
+	l->due = now + (delay < RETRY_MAX || answer->retry_after != 0 ? delay : RETRY_MAX);
+}
+
+static void describe(struct listing *l, const evrec_answer *answer)
+{
+	if (answer->status == 0) {
+		(void)snprintf(l->problem, sizeof(l->problem), "%.150s", answer->message);
+	} else {
+		(void)snprintf(l->problem, sizeof(l->problem), "%d: %.140s", answer->status, answer->message);
+	}
+}
+
+/* A failure that the same request would meet again. */
+static bool is_final(int status)
+{
+	return status >= 300 && status < 500 && status != 401 && status != 403 && status != 408 && status != 409 &&
+	       status != 429;
+}
+
+static void read_page(struct listing *l, const struct http_response *response, int64_t now)
+{
+	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token, NULL)) {
+		give_up(l, response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
+	} else if (l->token.len == 0) {
+		finish(l);
+	} else {
+		l->state = LISTING_DUE;
+		l->due = now;
+		l->tries = 0;
+	}
+}
+
+void resume_answered(struct resume *r, void *ctx, const struct http_response *response, const evrec_answer *answer,
+                     bool just_started)
+{
+	struct listing *l = ctx;
+	const bool forbidden = answer->status == 403 && !just_started;
+	const int64_t now = mono_now(r);
+
+	if (l->state != LISTING_ASKED) {
+		return;
+	}
+	describe(l, answer);
+	if (kubernetes_is_success(answer->status)) {
+		read_page(l, response, now);
+	} else if (answer->status == 410 && !l->restarted) {
+		l->restarted = true;
+		start_over(l, now);
+	} else if ((forbidden || answer->status == 404) && l->falls_back && l->api == EVREC_EVENTS_V1) {
+		l->api = EVREC_CORE_V1;
+		start_over(l, now);
+	} else if (forbidden) {
+		forbid(l);
+	} else if (is_final(answer->status)) {
+		give_up(l, l->problem);
+	} else {
+		retry(l, answer, now);
+	}
+}
+
+bool resume_is_own(const struct resume *r, const void *ctx)
+{
+	for (size_t i = 0; i < r->listings_len; i++) {
+		if (ctx == &r->listings[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- requests ---- */
+
+/* Of the next page. NULL: no memory. */
+static char *make_path(struct listing *l)
+{
+	const char *field = l->api == EVREC_CORE_V1 ? "reportingComponent" : "reportingController";
+	struct buf selector = { 0 };
+	struct event_list list = { .api = l->api, .limit = PAGE_LIMIT, .token = buf_str(&l->token) };
+	char *path = NULL;
+
+	buf_printf(&selector, "%s=%s", field, l->controller);
+	list.selector = buf_str(&selector);
+	if (!selector.failed) {
+		(void)event_list_path(&list, &path, NULL);
+	}
+	buf_free(&selector);
+	return path;
+}
+
+static void ask(struct listing *l, struct http_client *client, int64_t now)
+{
+	struct http_request request = {
+		.method = "GET", .content_type = "application/json", .ctx = l, .max_answer = PAGE_BYTES
+	};
+	char *path = make_path(l);
+	evrec_answer answer = { 0 };
+	struct http_response response;
+	bool begun = false;
+
+	request.path = path;
+	if (path == NULL) {
+		(void)snprintf(answer.message, sizeof(answer.message), "no memory");
+	} else {
+		begun = http_client_send(client, &request, &response);
+		if (!begun) {
+			answer_read(&answer, &response);
+		}
+	}
+	mem_free(path);
+	l->state = LISTING_ASKED;
+	if (!begun) {
+		describe(l, &answer);
+		retry(l, &answer, now);
+	}
+}
+
+void resume_step(struct resume *r, struct http_client *client, bool ready)
+{
+	for (size_t i = 0; i < r->listings_len; i++) {
+		const int64_t now = mono_now(r);
+		struct listing *l = &r->listings[i];
+
+		if (l->state == LISTING_OVER) {
+			continue;
+		}
+		if (now >= l->deadline) {
+			give_up(l, l->problem[0] != '\0' ? l->problem : "no answer within 10 s");
+		} else if (l->state == LISTING_DUE && ready && now >= l->due &&
+		           !outbox_awaits_rows(sender_outbox(r->sender))) {
+			ask(l, client, now);
+		}
+	}
+}
+
+int64_t resume_next_step(const struct resume *r, bool ready)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < r->listings_len; i++) {
+		const struct listing *l = &r->listings[i];
+		const int64_t now = mono_now(r);
+		int64_t wait = time_since(l->deadline, now);
+
+		if (l->state == LISTING_DUE && ready && time_since(l->due, now) < wait) {
+			wait = time_since(l->due, now);
+			wait = wait < SPOOL_LOOK ? SPOOL_LOOK : wait;
+		}
+		if (l->state != LISTING_OVER && wait < next) {
+			next = wait;
+		}
+	}
+	return next;
+}
