@@ -129,8 +129,8 @@ end
 
 -- ---- what is done to the server ----
 
-function Drill.cluster(_, verb)
-	cluster.control(verb)
+function Drill.cluster(_, verb, ...)
+	cluster.control(verb, ...)
 end
 
 --- Goes on recording while the command `verb` of kube/cluster.sh runs.

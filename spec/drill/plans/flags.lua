@@ -41,6 +41,15 @@ return {
 		d:record(10)
 		burst(d)
 	end },
+	{ name = "HTTP/2, then HTTP/1.1 alone, then HTTP/2", perform = function(d)
+		d:expect(probe(1) == "2", "the server does not speak HTTP/2")
+		d:record(3)
+		d:cluster("restart", "--disable-http2-serving")
+		d:expect(probe(1) == "1.1", "the server still speaks HTTP/2")
+		d:record(5)
+		d:cluster "restart"
+		d:record(3)
+	end },
 	{
 		name = "50 events a second admitted (EventRateLimit)",
 		flags = { "--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" .. admission },
