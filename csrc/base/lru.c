@@ -62,16 +62,13 @@ static void order_push(struct neighbours *order, uint32_t number)
 	order[0].older = number;
 }
 
-/*
- * Empties the slot with this content. A later slot of the run moves into the hole, unless its search starts behind the
- * hole.
- */
-static void table_remove(struct lru *lru, struct slot slot)
+/* Empties the node's slot. A later slot of the run moves into the hole, unless its search starts behind the hole. */
+static void table_remove(struct lru *lru, const struct node *node)
 {
 	struct slot *slots = lru->slots;
-	uint32_t mask = lru->mask, hole = slot.tag & mask, i;
+	uint32_t mask = lru->mask, hole = (uint32_t)node->hash & mask, i;
 
-	while (slots[hole].number != slot.number || slots[hole].tag != slot.tag) {
+	while (slots[hole].number != node->number) {
 		hole = (hole + 1) & mask;
 	}
 	for (i = (hole + 1) & mask; slots[i].number != 0; i = (i + 1) & mask) {
@@ -207,7 +204,7 @@ void lru_remove(struct lru *lru, void *value)
 	struct node *node = (struct node *)value - 1;
 
 	order_settle(lru);
-	table_remove(lru, slot_of(node));
+	table_remove(lru, node);
 	order_remove(lru->order, node->number);
 	recycle(lru, node);
 	node->generation++;
@@ -217,8 +214,8 @@ void lru_remove(struct lru *lru, void *value)
 }
 
 /*
- * A node for the key, and in `slot`, at which the search for the key ended: a removed node, a new one, or the oldest with
- * its value recycled. NULL: no memory, and nothing has changed.
+ * A node for the key, and in `slot`, at which the search for the key ended: a removed node, a new one, or the oldest
+ * with its value recycled. NULL: no memory, and nothing has changed.
  */
 static struct node *node_for(struct lru *lru, const struct key *key, struct slot *slot)
 {
@@ -242,7 +239,10 @@ static struct node *node_for(struct lru *lru, const struct key *key, struct slot
 	if (!lru_set_key(lru, node, key)) {
 		return NULL;
 	}
-	/* The slot is taken before that of the oldest node becomes empty, which may move others. */
+	/*
+	 * The slot is taken before that of the oldest node becomes empty, which may move others. A search for the
+	 * oldest node meets its old slot first, as there was no empty one before that.
+	 */
 	*slot = (struct slot){ (uint32_t)key->hash, number };
 	if (number == lru->free) {
 		lru->free = lru->order[number].older;
@@ -250,7 +250,7 @@ static struct node *node_for(struct lru *lru, const struct key *key, struct slot
 	} else if (number > lru->len) {
 		node->number = ++lru->len;
 	} else {
-		table_remove(lru, slot_of(node));
+		table_remove(lru, node);
 		order_remove(lru->order, number);
 		recycle(lru, node);
 	}

@@ -20,7 +20,10 @@
 
 struct lru;
 
-/* A cache with more entries is large: fetching its memory ahead saves more time than it takes. */
+/*
+ * A cache with more entries is large: fetching its memory ahead saves more time than it takes. Measured for the
+ * searches of lru_prefetch and for the order of use.
+ */
 #define LRU_LARGE 8192
 
 struct lru_type {
@@ -61,7 +64,7 @@ struct key key_of(evrec_str head, evrec_str tail);
 void *lru_get(struct lru *lru, const struct key *key);
 /*
  * The value of a key, which counts as used. If there is no entry, makes it, which sets *fresh, and evicts the least
- * recently used one if the cache is full. NULL: no memory.
+ * recently used one if the cache is full. NULL: no memory, and *fresh is of no meaning.
  */
 void *lru_put(struct lru *lru, struct key *key, bool *fresh);
 void *lru_find(const struct lru *lru, const struct key *key); /* lru_get, but it does not count as a use */
@@ -71,7 +74,7 @@ void *lru_oldest(struct lru *lru);
 void lru_remove(struct lru *lru, void *value);
 /*
  * Fetches into the processor's caches what the next searches will read: `n` keys, at most LRU_SEARCHES, each in its own
- * lru, which must not be empty. The memory of all of them is fetched at the same time, not of one after the other.
+ * lru. The memory of all of them is fetched at the same time, not of one after the other.
  */
 #define LRU_SEARCHES 3
 struct lru_search {
@@ -92,8 +95,8 @@ evrec_str lru_key(const struct lru *lru, const void *value); /* the whole key; v
 uint64_t lru_key_hash(const void *value);                    /* the hash that the key was put with */
 
 /*
- * Entries lie in places 0 to lru_len - 1, which their handles tell. An entry stays in its place until it is evicted; then
- * the next one takes the place.
+ * Entries lie in places 0 to lru_len - 1, which their handles tell. An entry stays in its place until it is evicted;
+ * then the next one takes the place.
  */
 static inline uint32_t lru_place(uint64_t handle)
 {

@@ -37,9 +37,9 @@ static size_t slots_of(size_t entries)
 }
 
 /*
- * Slots and an order for all entries that there may ever be, as filling a larger table anew takes long; if those are very
- * many, for `room` entries at least. calloc clears a small table, such as 64 KiB for 4096 entries. For a large one it gives
- * pages of the system's, which are zero and are not touched before their use.
+ * Slots and an order for all entries that there may ever be, as filling a larger table anew takes long; if those are
+ * very many, for `room` entries at least. calloc clears a small table, such as 64 KiB for 4096 entries. For a large one
+ * it gives pages of the system's, which are zero and are not touched before their use.
  */
 static bool make_tables(struct lru *lru, size_t room)
 {

@@ -7,6 +7,9 @@ static uint32_t guess(const struct lru *lru, const struct key *key)
 {
 	uint32_t i = (uint32_t)key->hash & lru->mask;
 
+	if (lru->slots == NULL) {
+		return 0;
+	}
 	while (lru->slots[i].number != 0 && lru->slots[i].tag != (uint32_t)key->hash) {
 		i = (i + 1) & lru->mask;
 	}
@@ -48,7 +51,9 @@ void lru_prefetch(const struct lru_search *searches, size_t n)
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;
 
-		__builtin_prefetch(&lru->slots[(uint32_t)searches[i].key->hash & lru->mask]);
+		if (lru->slots != NULL) {
+			__builtin_prefetch(&lru->slots[(uint32_t)searches[i].key->hash & lru->mask]);
+		}
 	}
 	for (i = 0; i < n; i++) {
 		const struct lru *lru = searches[i].lru;

@@ -3,7 +3,7 @@
 #include "base/short_bytes.h"
 
 /* Bytes of local keys in an aggregate's entry, which a search reads anyway: enough for one key of the usual length. */
-#define LOCALS_IN_ENTRY 104
+#define LOCALS_IN_ENTRY 100
 /* Bytes of memory of their own that an evicted entry leaves to the next one's local keys at most: enough for most. */
 #define LOCALS_KEPT 2048
 
@@ -17,7 +17,7 @@ struct aggregate {
 	uint32_t used;       /* bytes of all local keys */
 	uint32_t room;       /* bytes at `locals` */
 	uint32_t locals_len; /* the number of local keys */
-	char in_entry[LOCALS_IN_ENTRY - sizeof(uint32_t)];
+	char in_entry[LOCALS_IN_ENTRY];
 };
 
 typedef uint32_t local_len;
@@ -98,7 +98,7 @@ static COLD bool locals_grow(struct aggregate *r, size_t more)
 	const size_t need = r->used + more, room = need + need / 2;
 	char *locals;
 
-	if (need <= sizeof(r->in_entry)) { /* `locals` is NULL */
+	if (need <= sizeof(r->in_entry)) { /* `locals` is NULL, as any memory has as much room */
 		r->locals = r->in_entry;
 		r->room = sizeof(r->in_entry);
 		return true;

@@ -91,8 +91,8 @@ static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, in
 }
 
 /*
- * Says when the occurrence is to be written, and takes a token if that is at once. Without a token it begins no interval.
- * False: no memory.
+ * Says when the occurrence is to be written, and takes a token if that is at once. Without a token it begins no
+ * interval. False: no memory.
  */
 static bool pace(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now)
 {
@@ -145,8 +145,8 @@ HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const 
 	}
 	c->mode = BUSY;
 	/*
-	 * The keys of a repeated event already know their entries. Of smaller caches, prefetching saves nothing that can be
-	 * measured, but costs 216 of 7,794 instructions of a new event.
+	 * The keys of a repeated event already know their entries. Of smaller caches, prefetching saves nothing that
+	 * can be measured, but costs 216 of 7,794 instructions of a new event.
 	 */
 	if (keys->spam.cache == 0 && lru_len(c->spam_filter.cache) > LRU_LARGE) {
 		prefetch(c, keys);

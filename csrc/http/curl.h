@@ -18,7 +18,7 @@
 
 /* clang-format off */
 #define CURL_FUNCTIONS(f) \
-	f(curl_easy_cleanup) f(curl_easy_getinfo) f(curl_easy_header) f(curl_easy_init) f(curl_easy_setopt) \
+	f(curl_easy_cleanup) f(curl_easy_duphandle) f(curl_easy_getinfo) f(curl_easy_header) f(curl_easy_init) f(curl_easy_setopt) \
 	f(curl_easy_strerror) f(curl_free) f(curl_global_init) f(curl_multi_add_handle) \
 	f(curl_multi_cleanup) f(curl_multi_info_read) f(curl_multi_init) f(curl_multi_perform) \
 	f(curl_multi_poll) f(curl_multi_remove_handle) f(curl_multi_setopt) f(curl_multi_wakeup) \
@@ -34,6 +34,7 @@ extern struct curl_functions curl_functions;
 
 #ifndef CURL_WITHOUT_NAMES
 #define curl_easy_cleanup curl_functions.curl_easy_cleanup
+#define curl_easy_duphandle curl_functions.curl_easy_duphandle
 #define curl_easy_getinfo curl_functions.curl_easy_getinfo
 #define curl_easy_header curl_functions.curl_easy_header
 #define curl_easy_init curl_functions.curl_easy_init
@@ -58,22 +59,6 @@ extern struct curl_functions curl_functions;
 #define curl_url_set curl_functions.curl_url_set
 #define curl_version_info curl_functions.curl_version_info
 #endif
-
-/*
- * Functions of OpenSSL, by their names, if libcurl needs a library that has them; NULL: none does. There are more TLS
- * libraries that libcurl may use, so openssl_is_loaded has to be asked first.
- */
-struct openssl_functions {
-	const char *(*OpenSSL_version)(int type);
-	long (*SSL_CTX_ctrl)(void *context, int command, long number, void *pointer);
-	void (*SSL_CTX_set_msg_callback)(void *context,
-	                                 void (*callback)(int is_written, int version, int type, const void *data,
-	                                                  size_t len, void *connection, void *ctx));
-};
-extern struct openssl_functions openssl_functions;
-
-/* Whether libcurl's TLS library is the one that the functions are of. After curl_load; any thread. */
-bool openssl_is_loaded(void);
 
 /* Before the first call of another function. Idempotent; any thread. False: EVREC_ESYSTEM. */
 bool curl_load(evrec_error *err);

@@ -62,8 +62,6 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 	response->timed_out = t->result == CURLE_OPERATION_TIMEDOUT;
 	if (t->received > RECEIVED_MAX) {
 		set_message(response, "the answer is longer than 4 MiB");
-	} else if (t->cut_off) {
-		set_message(response, "the server has changed from HTTP/2 to HTTP/1");
 	} else if (t->breaks != client->guard.breaks) {
 		set_message(response, "the server sends frames without end that have nothing in them");
 	} else if (response->timed_out) {

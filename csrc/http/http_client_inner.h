@@ -1,7 +1,7 @@
 /*
- * http_client_inner.h - what the files of the HTTP client share: http_client.c has the requests under way, http_transfer.c
- * one request, http_answer.c its answer, http_multi.c libcurl's multi handle, addresses.c the server's addresses. All of it
- * belongs to the client's thread, except what `lock` guards.
+ * http_client_inner.h - what the files of the HTTP client share: http_client.c has the requests under way,
+ * http_transfer.c one request, http_answer.c its answer, http_multi.c libcurl's multi handle, addresses.c the server's
+ * addresses. All of it belongs to the client's thread, except what `lock` guards.
  */
 #ifndef EVREC_HTTP_CLIENT_INNER_H
 #define EVREC_HTTP_CLIENT_INNER_H
@@ -36,14 +36,15 @@ struct http_client {
 	struct sockets sockets;
 	struct guard guard;
 	/*
-	 * How long an answer takes, a moving average; 0: there was none. Without the wait for a connection, which answers that
-	 * gather make longer, so that they would gather for longer, too.
+	 * How long an answer takes, a moving average; 0: there was none. Without the wait for a connection, which
+	 * answers that gather make longer, so that they would gather for longer, too.
 	 */
 	int64_t answer_time;
 	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
 	struct buf refusal;             /* that answer's body */
 	struct transfer *idle, *active; /* `active` is linked both ways */
 	size_t in_flight;
+	bool http1;           /* the connection of the last request spoke HTTP/1, or it is unknown what it spoke */
 	bool stale;           /* a connection kept silent: use no old one once nothing is in flight */
 	pthread_mutex_t lock; /* so that `multi` is not closed while it is woken */
 	CURLM *multi;         /* NULL before the first send or step */
@@ -72,8 +73,7 @@ struct transfer {
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
 	bool used;        /* `easy` has had an answer, at least the head of one */
-	bool used_up;     /* `easy` must not be used again */
-	bool cut_off;     /* this request's answer was not read, since it came over HTTP/1 */
+	bool unsafe;      /* nothing was sent: the connection speaks HTTP/1, and `easy` must not read that */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -92,6 +92,8 @@ static inline long transfer_status(const struct transfer *t)
 }
 /* Owns request->body, also if there is no memory: false. */
 bool transfer_prepare(struct transfer *t, const struct http_request *request);
+/* The same request once more, with a new handle, after it ended as `unsafe`. False: no memory. */
+bool transfer_prepare_again(struct transfer *t);
 /* By t->result: the connection broke after the request was sent, or while it was. */
 bool transfer_is_lost(const struct transfer *t);
 /*

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "http/http_client_inner.h"
+#include "http/openssl.h"
 
 #include <stdio.h>
 
@@ -30,25 +31,13 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 }
 
 /*
- * Before 8.1.1 (curl issue 11101), if the first header of a handle's second answer begins with a space, libcurl appends it
- * to a header of the first answer, whose memory is free by then. HTTP/2 has no such headers. So after an answer over
- * HTTP/1 a handle is not used again, and a handle that is used again reads none: this function, which gets the status
- * line first, then ends the request.
+ * Before 8.1.1 (curl issue 11101), if the first header of a handle's second answer begins with a space, libcurl appends
+ * it to a header of the first answer, whose memory is free by then. HTTP/2 has no such header. So a handle that has had
+ * an answer sends no request over HTTP/1: on_start refuses, before anything is sent.
  */
-static bool must_watch_headers(void)
+static bool is_safe(const struct transfer *t)
 {
-	return loaded_curl_version() < 0x080101;
-}
-
-static size_t on_header(char *data, size_t size, size_t n, void *ctx)
-{
-	struct transfer *t = ctx;
-	const size_t len = size * n;
-	const bool is_http1 = len > strlen("HTTP/1") && memcmp(data, "HTTP/1", strlen("HTTP/1")) == 0;
-
-	t->used_up = t->used_up || is_http1;
-	t->cut_off = t->used && is_http1;
-	return t->cut_off ? 0 : len;
+	return !t->used || !t->client->http1 || loaded_curl_version() >= 0x080101;
 }
 
 /* The connection stands, and the request is about to go out. */
@@ -59,6 +48,11 @@ static int on_start(void *ctx, char *remote_ip, char *local_ip, int remote_port,
 	(void)remote_ip;
 	(void)local_ip;
 	(void)remote_port;
+	t->client->http1 = !openssl_chose_http2(t->easy);
+	if (!is_safe(t)) {
+		t->unsafe = true;
+		return CURL_PREREQFUNC_ABORT;
+	}
 	t->port = local_port;
 	t->starts++;
 	t->started = clock_monotonic(evrec_clock_real());
@@ -111,10 +105,6 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
-	if (must_watch_headers()) {
-		failed |= (int)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-		failed |= (int)curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
-	}
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->error);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
 	return failed == 0 && set_tls(easy, client) && sockets_set_up(&t->client->sockets, easy) &&
@@ -134,7 +124,7 @@ static bool renew(struct transfer *t)
 	}
 	curl_easy_cleanup(old);
 	t->version = 0;
-	t->used = t->used_up = false;
+	t->used = false;
 	return true;
 }
 
@@ -204,8 +194,9 @@ static bool put_formatted_header(struct transfer *t, const char *format, const c
 }
 
 /*
- * Without an Expect of libcurl's own, which costs a round trip. With the token, as libcurl formats that of
- * CURLOPT_XOAUTH2_BEARER once more, byte by byte: one of 1,100 bytes so takes 23,000 of 238,000 instructions of a write.
+ * Makes the headers, unless they are there. The empty Expect keeps libcurl from sending its own, which costs a round
+ * trip. The token is among them since libcurl formats that of CURLOPT_XOAUTH2_BEARER once more, byte by byte: with
+ * 1,100 bytes, 23,000 of 238,000 instructions of a write.
  */
 static bool set_headers(struct transfer *t, const char *content_type)
 {
@@ -284,13 +275,26 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 	t->port = 0;
 	t->breaks = t->client->guard.breaks;
 	t->received = 0;
-	t->cut_off = false;
+	t->unsafe = false;
 	t->timeout = request->timeout != 0 ? request->timeout : t->client->timeout;
 	t->streamed = request->streamed;
 	t->max_body = request->max_answer != 0 ? request->max_answer : STORED_MAX;
 	t->error[0] = '\0';
 	buf_clear(&t->body);
-	return (!t->used_up || renew(t)) && set_request(t, request);
+	return (is_safe(t) || renew(t)) && set_request(t, request);
+}
+
+bool transfer_prepare_again(struct transfer *t)
+{
+	CURL *copy = curl_easy_duphandle(t->easy); /* of its options, not of answers */
+
+	if (copy == NULL) {
+		return false;
+	}
+	curl_easy_cleanup(t->easy);
+	t->easy = copy;
+	t->used = t->unsafe = false;
+	return true;
 }
 
 void transfer_forget(struct transfer *t)

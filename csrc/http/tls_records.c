@@ -1,5 +1,7 @@
 #include "http/tls_records.h"
 
+#include "http/openssl.h"
+
 #define RECORD_HEAD 5
 
 /* Of OpenSSL's headers: */
@@ -42,7 +44,7 @@ bool tls_records_watch(const struct tls_records *records, CURL *easy)
 {
 	int failed = 0;
 
-	if (openssl_is_loaded()) {
+	if (curl_uses_openssl()) {
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_context);
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, records);
 	} else {

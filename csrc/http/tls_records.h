@@ -2,8 +2,9 @@
  * tls_records.h - tells of each TLS record that libcurl receives, in the call in which libcurl reads it. Belongs to the
  * client's thread.
  *
- * OpenSSL calls a function for each record. If libcurl uses another TLS library, its trace does. For that libcurl makes
- * texts of all that it does: with a bearer token of 1,100 bytes they take 30,000 of 238,000 instructions of a write.
+ * OpenSSL calls a function for each record, if openssl.h finds it. Else libcurl's trace tells of them, if libcurl was
+ * built with OpenSSL or a fork of it; but then libcurl makes texts of all that it does, which take 30,000 of 238,000
+ * instructions of a write if the bearer token has 1,100 bytes. With GnuTLS nothing tells of them.
  */
 #ifndef EVREC_TLS_RECORDS_H
 #define EVREC_TLS_RECORDS_H

@@ -332,71 +332,23 @@ static void test_random_operations_match_the_model(void **state)
 	lru_free(lru);
 }
 
-struct used {
-	uint64_t before; /* the time of the use before, in the order of lru_each */
-	size_t n;
-};
-
-static bool was_used_before(void *ctx, evrec_str key, void *value)
+/* As many entries as the tables are made for: AddressSanitizer sees a table that is too short. */
+static void test_tables_have_room_for_all_entries(void **state)
 {
-	struct used *used = ctx;
-	const uint64_t at = ((const struct value *)value)->number;
-
-	(void)key;
-	assert_true(at < used->before);
-	used->before = at;
-	used->n++;
-	return true;
-}
-
-/* Each value is the time of its last use. */
-static void test_order_of_a_large_cache(void **state)
-{
-	const uint32_t capacity = LRU_LARGE + 100;
-	struct lru *lru = lru_new(&type, capacity);
-	uint64_t seed = unit_seed(), now;
-
 	(void)state;
-	for (now = 1; now <= 200000; now++) {
-		struct used used = { UINT64_MAX, 0 };
-		struct value *value, *oldest;
-		char text[16];
-		struct key key;
+	for (size_t capacity = 1; capacity <= 4096; capacity *= 2) {
+		struct lru *lru = lru_new(&type, capacity);
 		bool fresh;
 
-		(void)snprintf(text, sizeof(text), "%u", (unsigned)(unit_random(&seed) % (capacity + 50)));
-		key = key_of(str_from(text), EVREC_STR(""));
-		switch (unit_random(&seed) % 10) {
-		case 0:
-			value = lru_find(lru, &key);
-			if (value != NULL) {
-				lru_use(lru, value);
-				value->number = now;
-			}
-			break;
-		case 1:
-			value = lru_get(lru, &key);
-			if (value != NULL) {
-				value->number = now;
-			}
-			break;
-		default:
-			value = lru_put(lru, &key, &fresh);
-			value->number = now;
-			if (unit_random(&seed) % 100 == 0) {
-				lru_remove(lru, value);
-			}
+		for (size_t i = 0; i < capacity; i++) {
+			char text[16];
+
+			(void)snprintf(text, sizeof(text), "%zu", i);
+			assert_non_null(put(lru, text, &fresh));
 		}
-		if (unit_random(&seed) % 300 == 0) {
-			oldest = lru_oldest(lru);
-			lru_each(lru, was_used_before, &used);
-			assert_int_equal(used.n, lru_len(lru));
-			assert_int_equal(used.before, oldest->number);
-			lru_remove(lru, oldest);
-		}
+		assert_int_equal(lru_len(lru), capacity);
+		lru_free(lru);
 	}
-	assert_true(lru_len(lru) > LRU_LARGE);
-	lru_free(lru);
 }
 
 int main(void)
@@ -412,7 +364,7 @@ int main(void)
 		cmocka_unit_test(test_insertion_may_fail_without_memory),
 		cmocka_unit_test(test_cache_without_a_bound_grows),
 		cmocka_unit_test(test_random_operations_match_the_model),
-		cmocka_unit_test(test_order_of_a_large_cache),
+		cmocka_unit_test(test_tables_have_room_for_all_entries),
 	};
 
 	return cmocka_run_group_tests_name("lru", tests, NULL, NULL);

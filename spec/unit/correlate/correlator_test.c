@@ -359,6 +359,28 @@ static void test_counting_allocates_nothing(void **state)
 	evrec_set_allocator(NULL, NULL);
 }
 
+/* The local keys of an evicted aggregate: their memory is kept if it is short, and given back if it is long. */
+static void test_evicted_local_keys_leave_room_for_others(void **state)
+{
+	static const int lengths[] = { 3000, 10, 500, 200, 3000, 90 };
+	evrec_correlator_options options = unlimited_options();
+	char message[3001];
+	evrec_correlator *c;
+
+	(void)state;
+	options.lru_cache_size = 1;
+	options.max_events = 100;
+	c = evrec_correlator_new(&options, NULL);
+	for (int i = 0; i < 60; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "pod-%d", i / 3); /* three messages of each */
+		(void)snprintf(message, sizeof(message), "%0*d", lengths[i % 6], i);
+		assert_int_equal(correlate_pod_event(c, name, "R", message, T0 + i).why, EVREC_NEW);
+	}
+	evrec_correlator_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_answer_without_an_entry_makes_one),
 		cmocka_unit_test(test_every_allocation_may_fail),
 		cmocka_unit_test(test_counting_allocates_nothing),
+		cmocka_unit_test(test_evicted_local_keys_leave_room_for_others),
 	};
 
 	return cmocka_run_group_tests_name("correlator", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "http_fixture.h"
 
 #include "http/http_client_inner.h"
+#include "http/openssl.h"
 
 /* A client, and an HTTP/2 server in place of the fixture's. */
 struct http2_fixture {
@@ -140,8 +141,8 @@ static void test_endless_empty_frames_are_cut_off(void **state)
 	check_endless_empty_frames_are_cut_off();
 }
 
-/* The same if libcurl uses another TLS library than OpenSSL. */
-static void test_endless_empty_frames_are_cut_off_without_openssl(void **state)
+/* The same if OpenSSL's functions are not found, and libcurl's trace tells of the records. */
+static void test_endless_empty_frames_are_cut_off_by_libcurls_trace(void **state)
 {
 	const struct openssl_functions kept = openssl_functions;
 
@@ -151,43 +152,89 @@ static void test_endless_empty_frames_are_cut_off_without_openssl(void **state)
 	openssl_functions = kept;
 }
 
-/* Answers one request by HTTP/2, one on a second connection by HTTP/1.1 with a folded first header, then by HTTP/1.1. */
-static void change_to_http1(SSL *connection, unsigned n, void *ctx)
+/* Else the two tests before test the same. */
+static void test_openssl_is_found(void **state)
 {
-	static const char folded[] = "HTTP/1.1 200 OK\r\n folded: yes\r\nContent-Length: 0\r\n\r\n";
-	static const char plain[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood";
+	const bool is_used = strncmp(curl_version_info(CURLVERSION_NOW)->ssl_version, "OpenSSL/", 8) == 0;
+
+	(void)state;
+	assert_int_equal(curl_uses_openssl(), is_used);
+	assert_true(openssl_versions_agree("OpenSSL/3.0.19", "OpenSSL 3.0.19 27 Jan 2026"));
+	assert_true(openssl_versions_agree("OpenSSL/1.1.1w (Schannel)", "OpenSSL 1.1.1w  11 Sep 2023"));
+	assert_false(openssl_versions_agree("OpenSSL/3.0.1", "OpenSSL 3.0.19 27 Jan 2026"));
+	assert_false(openssl_versions_agree("OpenSSL/3.0.19", "OpenSSL 3.0.1 14 Dec 2021"));
+	assert_false(openssl_versions_agree("GnuTLS/3.7.9", "OpenSSL 3.0.19 27 Jan 2026"));
+	assert_false(openssl_versions_agree("OpenSSL/3.0.19", "LibreSSL 3.0.19"));
+}
+
+/* Answers one request over HTTP/2, and on later connections over HTTP/1. */
+static void change_to_http1_with(SSL *connection, unsigned n, const char *answer)
+{
 	struct buf frames = { 0 };
 	char request[4096];
 
-	(void)ctx;
 	if (n == 0) {
 		h2_put_response(&frames, h2_next_request(connection), 200, "good");
 		(void)h2_send(connection, &frames);
 		buf_free(&frames);
-		return;
+	} else if (SSL_read(connection, request, sizeof(request)) > 0) {
+		(void)SSL_write(connection, answer, (int)strlen(answer));
 	}
-	(void)SSL_read(connection, request, sizeof(request));
-	(void)SSL_write(connection, n == 1 ? folded : plain, (int)strlen(n == 1 ? folded : plain));
 }
 
-/* libcurl 7.88 would append the folded line to a header of the first answer, which it has freed. */
+static void change_to_http1(SSL *connection, unsigned n, void *ctx)
+{
+	(void)ctx;
+	change_to_http1_with(connection, n, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 6\r\n\r\nbetter");
+}
+
+static void change_to_http1_folded(SSL *connection, unsigned n, void *ctx)
+{
+	(void)ctx;
+	change_to_http1_with(connection, n, "HTTP/1.1 200 OK\r\n folded: yes\r\nContent-Length: 0\r\n\r\n");
+}
+
+/* libcurl reads this status line on a connection of HTTP/1, too. */
+static void change_to_http1_in_secret(SSL *connection, unsigned n, void *ctx)
+{
+	(void)ctx;
+	change_to_http1_with(connection, n, "HTTP/2 200\r\n folded: yes\r\nContent-Length: 0\r\n\r\n");
+}
+
+static void exchange_with_changing_server(struct http2_fixture *f, http2_serve *serve)
+{
+	open_http2(f, serve);
+	f->server.http1_from = 1;
+	http_fixture_exchange(&f->http);
+	assert_string_equal(f->http.body, "good");
+	http_fixture_exchange(&f->http);
+}
+
+/* The request begins again with another handle; nobody is told. */
+static void test_server_may_change_to_http1(void **state)
+{
+	struct http2_fixture f = { 0 };
+
+	(void)state;
+	exchange_with_changing_server(&f, change_to_http1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(f.http.response.status, 200);
+		assert_false(f.http.response.sent_again);
+		assert_string_equal(f.http.body, "better");
+		http_fixture_exchange(&f.http);
+	}
+	close_http2(&f);
+}
+
+/* libcurl 7.88 would append the folded line to a header of the first answer, which it has freed. It refuses it so. */
 static void test_folded_first_header_after_http2_is_harmless(void **state)
 {
 	struct http2_fixture f = { 0 };
 
 	(void)state;
-	open_http2(&f, change_to_http1);
-	f.server.http1_from = 1;
-	http_fixture_exchange(&f.http);
-	assert_int_equal(f.http.response.status, 200);
-	http_fixture_exchange(&f.http);
-	if (loaded_curl_version() < 0x080101) {
-		assert_int_equal(f.http.response.cut_status, 200);
-		http_fixture_check_message(&f.http, "changed from HTTP/2 to HTTP/1");
-	}
-	http_fixture_exchange(&f.http);
-	assert_int_equal(f.http.response.status, 200);
-	assert_string_equal(f.http.body, "good");
+	exchange_with_changing_server(&f, change_to_http1_folded);
+	close_http2(&f);
+	exchange_with_changing_server(&f, change_to_http1_in_secret);
 	close_http2(&f);
 }
 
@@ -316,7 +363,9 @@ int main(void)
 		cmocka_unit_test(test_many_requests_share_one_connection),
 		cmocka_unit_test(test_time_of_an_answer_ends_with_it),
 		cmocka_unit_test(test_endless_empty_frames_are_cut_off),
-		cmocka_unit_test(test_endless_empty_frames_are_cut_off_without_openssl),
+		cmocka_unit_test(test_endless_empty_frames_are_cut_off_by_libcurls_trace),
+		cmocka_unit_test(test_openssl_is_found),
+		cmocka_unit_test(test_server_may_change_to_http1),
 		cmocka_unit_test(test_folded_first_header_after_http2_is_harmless),
 		cmocka_unit_test(test_silent_connection_is_replaced),
 		cmocka_unit_test(test_requests_cut_off_by_a_401_have_its_reason),

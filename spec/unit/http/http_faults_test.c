@@ -126,6 +126,14 @@ static void test_folded_first_header_is_harmless(void **state)
 	http_fixture_exchange(&f);
 	assert_int_equal(f.response.status, 200);
 	http_fixture_close(&f);
+	/* libcurl reads this status line on a connection of HTTP/1, too. */
+	http_fixture_open(&f, TURNS({ TURN_REPLY, "HTTP/2 200\r\nA: b\r\nContent-Length: 0\r\n\r\n" },
+	                            { TURN_REPLY, "HTTP/2 200\r\n folded: yes\r\n\r\n" }, { TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	http_fixture_exchange(&f);
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	http_fixture_close(&f);
 }
 
 int main(void)
