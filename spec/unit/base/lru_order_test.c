@@ -58,7 +58,7 @@ static uint64_t *use(struct lru *lru, struct key *key, uint64_t way)
 
 static void test_order_is_that_of_use(void **state)
 {
-	const uint32_t capacity = LRU_LARGE + 100;
+	const uint32_t capacity = LRU_LARGE + 500;
 	struct lru *lru = lru_new(&type, capacity);
 	uint64_t seed = unit_seed();
 
