@@ -35,4 +35,9 @@ function command.evrec(...)
 	return command.shell('exec "$@"', command.interpreter, "lua/bin/evrec", ...)
 end
 
+--- Whether commands can have a terminal of their own, by script (util-linux).
+function command.has_terminal()
+	return command.shell "script -qec true /dev/null" == 0
+end
+
 return command

@@ -320,8 +320,9 @@ local function tell_nothing(source, arguments)
 		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
 		return
 	end
-	terminal.tell(("%s has %s of %s, and no note that one was suppressed; evrec record writes such notes, and a sink with "
-		.. "the option suppressions = true"):format(arguments.store, plural.counted(count, "event"), object))
+	terminal.tell(("%s has %s of %s, and no note that one was suppressed; only evrec record, and a sink with the option "
+		.. "suppressions = true, write such notes: what another writer suppressed is not known"):format(arguments.store,
+			plural.counted(count, "event"), object))
 end
 
 local function explain_store(arguments)
