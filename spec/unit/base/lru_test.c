@@ -341,7 +341,7 @@ static void test_tables_have_room_for_all_entries(void **state)
 		bool fresh;
 
 		for (size_t i = 0; i < capacity; i++) {
-			char text[16];
+			char text[32];
 
 			(void)snprintf(text, sizeof(text), "%zu", i);
 			assert_non_null(put(lru, text, &fresh));

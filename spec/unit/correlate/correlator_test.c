@@ -372,7 +372,7 @@ static void test_evicted_local_keys_leave_room_for_others(void **state)
 	options.max_events = 100;
 	c = evrec_correlator_new(&options, NULL);
 	for (int i = 0; i < 60; i++) {
-		char name[8];
+		char name[16];
 
 		(void)snprintf(name, sizeof(name), "pod-%d", i / 3); /* three messages of each */
 		(void)snprintf(message, sizeof(message), "%0*d", lengths[i % 6], i);
