@@ -88,6 +88,7 @@ static void test_many_requests_share_one_connection(void **state)
 		assert_true(http_fixture_send(&f.http, "POST", "/"));
 	}
 	http_fixture_run_until(&f.http, 32);
+	assert_false(f.http.client->http1); /* so the handles are used again */
 	assert_string_equal(f.http.response.message, "");
 	assert_int_equal(f.http.response.status, 200);
 	assert_string_equal(f.http.body, "good");
