@@ -140,7 +140,7 @@ static void end(struct http_client *client, struct transfer *t)
 	make_idle(client, t);
 }
 
-/* A request of which nothing was sent begins again. False: no memory. */
+/* A request that was refused begins again. False: no memory. */
 static bool begin_again(struct http_client *client, struct transfer *t)
 {
 	if (!transfer_prepare_again(t) || curl_multi_add_handle(client->multi, t->easy) != CURLM_OK) {
@@ -165,7 +165,7 @@ static void collect(struct http_client *client, struct collected *c)
 	while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
 		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
 		take_out(client, t, message->data.result);
-		if (t->unsafe && begin_again(client, t)) {
+		if (transfer_is_refused(t) && begin_again(client, t)) {
 			continue;
 		}
 		c->any = true;

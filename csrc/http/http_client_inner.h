@@ -73,7 +73,6 @@ struct transfer {
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
 	bool used;        /* `easy` has had an answer, at least the head of one */
-	bool unsafe;      /* nothing was sent: the connection speaks HTTP/1, and `easy` must not read that */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -92,7 +91,9 @@ static inline long transfer_status(const struct transfer *t)
 }
 /* Owns request->body, also if there is no memory: false. */
 bool transfer_prepare(struct transfer *t, const struct http_request *request);
-/* The same request once more, with a new handle, after it ended as `unsafe`. False: no memory. */
+/* By t->result: the connection speaks HTTP/1, over which `easy` must read no answer; nothing was sent on it. */
+bool transfer_is_refused(const struct transfer *t);
+/* The same request once more, with a new handle, after it was refused. False: no memory. */
 bool transfer_prepare_again(struct transfer *t);
 /* By t->result: the connection broke after the request was sent, or while it was. */
 bool transfer_is_lost(const struct transfer *t);

@@ -1,9 +1,6 @@
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "http/http_client_inner.h"
 #include "http/openssl.h"
-
-#include <stdio.h>
 
 #define STORED_MAX ((size_t)256 * 1024)
 #define CONNECT_MAX (5 * EVREC_SECOND)
@@ -50,7 +47,6 @@ static int on_start(void *ctx, char *remote_ip, char *local_ip, int remote_port,
 	(void)remote_port;
 	t->client->http1 = !openssl_chose_http2(t->easy);
 	if (!is_safe(t)) {
-		t->unsafe = true;
 		return CURL_PREREQFUNC_ABORT;
 	}
 	t->port = local_port;
@@ -162,6 +158,20 @@ static bool put_header(struct curl_slist **list, const char *header)
 	return longer != NULL;
 }
 
+static bool put_joined_header(struct transfer *t, evrec_str name, const char *separator, evrec_str value)
+{
+	struct buf text = { 0 };
+	bool put;
+
+	buf_put_str(&text, name);
+	buf_put_str(&text, str_from(separator));
+	buf_put_str(&text, value);
+	(void)buf_cstr(&text);
+	put = !text.failed && put_header(&t->headers, text.data);
+	buf_free(&text);
+	return put;
+}
+
 /* Those of the options. libcurl sends an empty header if a semicolon takes the place of the colon. */
 static bool put_own_headers(struct transfer *t)
 {
@@ -170,26 +180,9 @@ static bool put_own_headers(struct transfer *t)
 
 	for (size_t i = 0; put && i < headers->len; i++) {
 		const evrec_pair *header = &headers->pairs[i];
-		struct buf text = { 0 };
 
-		buf_put_str(&text, header->key);
-		buf_put_str(&text, header->value.len == 0 ? EVREC_STR(";") : EVREC_STR(": "));
-		buf_put_str(&text, header->value);
-		(void)buf_cstr(&text);
-		put = !text.failed && put_header(&t->headers, text.data);
-		buf_free(&text);
+		put = put_joined_header(t, header->key, header->value.len == 0 ? ";" : ": ", header->value);
 	}
-	return put;
-}
-
-static bool put_formatted_header(struct transfer *t, const char *format, const char *value)
-{
-	struct buf text = { 0 };
-	bool put;
-
-	buf_printf(&text, format, value);
-	put = !text.failed && put_header(&t->headers, buf_cstr(&text));
-	buf_free(&text);
 	return put;
 }
 
@@ -210,8 +203,8 @@ static bool set_headers(struct transfer *t, const char *content_type)
 	curl_slist_free_all(t->headers);
 	t->headers = NULL;
 	t->content_type = NULL;
-	if (put_formatted_header(t, "Content-Type: %s", content_type) &&
-	    (c->token == NULL || put_formatted_header(t, "Authorization: Bearer %s", c->token)) &&
+	if (put_joined_header(t, EVREC_STR("Content-Type"), ": ", str_from(content_type)) &&
+	    (c->token == NULL || put_joined_header(t, EVREC_STR("Authorization"), ": Bearer ", str_from(c->token))) &&
 	    put_header(&t->headers, "Expect:") && (accept == NULL || put_header(&t->headers, accept)) &&
 	    (encoding == NULL || put_header(&t->headers, encoding)) && put_own_headers(t)) {
 		t->content_type = content_type;
@@ -275,13 +268,18 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 	t->port = 0;
 	t->breaks = t->client->guard.breaks;
 	t->received = 0;
-	t->unsafe = false;
 	t->timeout = request->timeout != 0 ? request->timeout : t->client->timeout;
 	t->streamed = request->streamed;
 	t->max_body = request->max_answer != 0 ? request->max_answer : STORED_MAX;
 	t->error[0] = '\0';
 	buf_clear(&t->body);
 	return (is_safe(t) || renew(t)) && set_request(t, request);
+}
+
+/* on_start is the one function of ours that ends a request so. */
+bool transfer_is_refused(const struct transfer *t)
+{
+	return t->result == CURLE_ABORTED_BY_CALLBACK;
 }
 
 bool transfer_prepare_again(struct transfer *t)
@@ -293,7 +291,7 @@ bool transfer_prepare_again(struct transfer *t)
 	}
 	curl_easy_cleanup(t->easy);
 	t->easy = copy;
-	t->used = t->unsafe = false;
+	t->used = false;
 	return true;
 }
 

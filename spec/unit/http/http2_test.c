@@ -153,7 +153,7 @@ static void test_endless_empty_frames_are_cut_off_by_libcurls_trace(void **state
 	openssl_functions = kept;
 }
 
-/* Else the two tests before test the same. */
+/* If OpenSSL were not found where libcurl uses it, the two tests before would test the same. */
 static void test_openssl_is_found(void **state)
 {
 	const bool is_used = strncmp(curl_version_info(CURLVERSION_NOW)->ssl_version, "OpenSSL/", 8) == 0;
@@ -227,7 +227,7 @@ static void test_server_may_change_to_http1(void **state)
 	close_http2(&f);
 }
 
-/* libcurl 7.88 would append the folded line to a header of the first answer, which it has freed. It refuses it so. */
+/* libcurl 7.88 would append the folded line to a header of the first answer, which it has freed. */
 static void test_folded_first_header_after_http2_is_harmless(void **state)
 {
 	struct http2_fixture f = { 0 };
