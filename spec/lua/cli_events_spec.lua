@@ -274,15 +274,8 @@ describe("evrec events", function()
 		assert.is_nil(output:find(("R\195\188"):rep(33), 1, true))
 	end)
 
-	-- Ends the test as skipped if the machine gives no terminal.
-	local function need_terminal()
-		if not command.has_terminal() then
-			pending "no terminal is to be had (is /dev/pts mounted?)"
-		end
-	end
-
 	it("is coloured and harmless on a terminal", function()
-		need_terminal()
+		command.need_terminal(pending)
 		write { plain("a", 14400, { type = "Warning", message = "\194\155 \226\128\174 \7 \27[2J" }) }
 		local function on_terminal(environment)
 			local line = ("%s %s lua/bin/evrec events --no-headers --lines %s"):format(environment, command.interpreter, path)
@@ -298,7 +291,7 @@ describe("evrec events", function()
 	end)
 
 	it("lets no text forge a row or a column on a terminal", function()
-		need_terminal()
+		command.need_terminal(pending)
 		local forged = "fine\n0s\tWarning\tOOMKilled\tPod/db-0\tforged"
 		write { plain("a", 14400, { message = forged }), plain("b", 14400, { reason = "A\tB\nC" }) }
 		local cell = "fine\\n0s\\tWarning\\tOOMKilled\\tPod/db-0\\tforged"

@@ -98,9 +98,7 @@ describe("progress on a terminal", function()
 	-- `until_seen TEXT COMMAND...` runs the command again and again until the text is on the terminal. Returns all
 	-- that came to the terminal, in which # stands for a line of progress, and ! for clearing that; and the status.
 	local function on_terminal(lines)
-		if not command.has_terminal() then
-			pending "no terminal is to be had (is /dev/pts mounted?)"
-		end
+		command.need_terminal(pending)
 		local script, seen = write("sh", ([[
 			p=%s seen=$p.seen evrec="env --default-signal=INT,PIPE %s lua/bin/evrec"
 			until_seen() { for _ in {1..200}; do grep -q "$1" "$seen" && return; "${@:2}"; sleep 0.1; done; }

@@ -35,9 +35,12 @@ function command.evrec(...)
 	return command.shell('exec "$@"', command.interpreter, "lua/bin/evrec", ...)
 end
 
---- Whether commands can have a terminal of their own, by script (util-linux).
-function command.has_terminal()
-	return command.shell "script -qec true /dev/null" == 0
+--- Ends the test as skipped if commands can have no terminal of their own, by script (util-linux).
+---@param pending fun(reason: string) busted's, which ends the test
+function command.need_terminal(pending)
+	if command.shell "script -qec true /dev/null" ~= 0 then
+		pending "no terminal is to be had (is /dev/pts mounted?)"
+	end
 end
 
 return command
