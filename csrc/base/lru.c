@@ -118,6 +118,7 @@ static inline void order_use(struct neighbours *order, uint32_t number)
 	}
 }
 
+/* Out of line, this and use_late save 42 of 5,022 instructions of a new event and 9 of 1,439 of a duplicate. */
 static __attribute__((noinline)) void order_use_late(struct lru *lru)
 {
 	if (lru->late[1] != 0) {
