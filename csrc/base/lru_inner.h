@@ -48,20 +48,20 @@ struct lru {
 	struct slot *slots;       /* mask + 1 slots: a power of two, at least twice the number of entries */
 	struct neighbours *order; /* by numbers: half as many as slots, and one */
 	uint32_t mask;
-	uint32_t len;     /* cells that were ever used: those in use, and those that were removed */
-	uint32_t removed; /* of them */
-	uint32_t free;    /* the number of the first of those; 0: there is none */
+	uint32_t len; /* cells that were ever used: those in use, and those that were removed */
 	/*
 	 * In a large cache, the last two nodes that were used, the last one first, which are not yet in their places of
 	 * the order: meanwhile the memory of their neighbours is fetched. 0: none. A duplicate takes 11 % less time
 	 * among 1,048,576 keys.
 	 */
 	uint32_t late[2];
-	size_t capacity;
 	size_t cell_size; /* chosen with the first key; 0: there is none yet */
 	size_t key_at;    /* of the key in a cell */
-	const struct lru_type *type;
 	struct tiers cells;
+	size_t capacity;
+	const struct lru_type *type;
+	uint32_t removed; /* of the cells */
+	uint32_t free;    /* the number of the first of those; 0: there is none */
 };
 
 /* The node with this number, which is at most lru->len, and not 0. */

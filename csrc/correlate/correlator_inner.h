@@ -21,18 +21,18 @@ enum mode {
 };
 
 struct evrec_correlator {
-	evrec_correlator_options options;
-	struct aggregator aggregator;
-	struct event_log event_log;
-	struct spam_filter spam_filter;
-	struct keys keys;      /* of the event that evrec_correlator_correlate was given last */
-	struct key custom_key; /* the key that a callback chose last */
-	struct buf custom;     /* the bytes of custom_key */
-	struct buf message;    /* the message of the last aggregate */
 	enum mode mode;
 	int64_t min_interval;                 /* ns; 0: none */
 	const struct correlator_watch *watch; /* NULL: none */
+	struct aggregator aggregator;
+	struct spam_filter spam_filter;
+	struct event_log event_log;
 	evrec_correlator_stats stats;
+	evrec_correlator_options options;
+	struct buf message;    /* the message of the last aggregate */
+	struct keys keys;      /* of the event that evrec_correlator_correlate was given last */
+	struct key custom_key; /* the key that a callback chose last */
+	struct buf custom;     /* the bytes of custom_key */
 };
 
 #pragma GCC visibility pop

@@ -29,13 +29,15 @@ struct losses {
 };
 
 struct evrec_broadcaster {
-	unsigned refs; /* the user's, and one of every recorder */
 	struct hub *hub;
-	evrec_broadcaster_options options;
 	enum broadcaster_phase phase;
 	unsigned fork_generation;
+	bool busy;     /* a callback may be running: recording is deferred, all else refused */
+	bool dropping; /* on_drop runs */
+	unsigned refs; /* the user's, and one of every recorder */
+	size_t deferred_len, deferred_head;
+	evrec_broadcaster_options options;
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
-	size_t deferred_head, deferred_len;
 	struct keys deferred_keys;
 	struct buf inner_note; /* of an event recorded from inside a callback, if it had to be cleaned or cut */
 	evrec_recorder *first_recorder, *last_recorder;
@@ -44,8 +46,6 @@ struct evrec_broadcaster {
 	struct losses flushed;         /* until the end of the last flush */
 	int ended_code;                /* the results of shutdown */
 	evrec_error ended;
-	bool dropping; /* on_drop runs */
-	bool busy;     /* a callback may be running: recording is deferred, all else refused */
 
 	/* If it has a name: */
 	struct watch_list own;  /* its watches; those that have stopped are taken out later */

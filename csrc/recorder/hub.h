@@ -24,21 +24,21 @@
 #pragma GCC visibility push(hidden)
 
 struct hub {
-	bool shared;             /* it has a name and a lock */
-	bool forwards;           /* the event that is broadcast is not for the sinks of this process */
-	evrec_broadcaster *user; /* the handle in whose call the hub is used; NULL: a thread of evrec's uses it */
-	struct pipeline_listener listener;
-	struct watch_list watches; /* those that a recording call visits: running, or stopped a moment ago */
-	struct watch_list sinks;   /* all sinks until they are forgotten; those that still run are in `watches` too */
-	size_t last_number;        /* of the sink that was started last; 0: none was */
-	bool copies;               /* a watch takes a copy of the event */
-	bool names;                /* a watch needs the event's name */
-	bool broadcasting;         /* an event, of which watches take a copy */
-	evrec_event *told;         /* a series as that event has left it, for the watches to get after the event */
-	struct buf event_name;
-	evrec_stats stats; /* `sinks` and `components` are not kept up to date */
+	bool shared;       /* it has a name and a lock */
+	bool forwards;     /* the event that is broadcast is not for the sinks of this process */
+	bool copies;       /* a watch takes a copy of the event */
+	bool names;        /* a watch needs the event's name */
+	bool broadcasting; /* an event, of which watches take a copy */
 	unsigned fork_generation;
-	struct troubles *troubles;       /* NULL: the broadcaster is not loud */
+	evrec_broadcaster *user;   /* the handle in whose call the hub is used; NULL: a thread of evrec's uses it */
+	struct troubles *troubles; /* NULL: the broadcaster is not loud */
+	struct watch_list watches; /* those that a recording call visits: running, or stopped a moment ago */
+	evrec_stats stats;         /* `sinks` and `components` are not kept up to date */
+	struct pipeline_listener listener;
+	struct watch_list sinks; /* all sinks until they are forgotten; those that still run are in `watches` too */
+	size_t last_number;      /* of the sink that was started last; 0: none was */
+	evrec_event *told;       /* a series as that event has left it, for the watches to get after the event */
+	struct buf event_name;
 	char lost_example[TROUBLE_TEXT]; /* the first loss since the last flush */
 	const char *error_name;          /* of a sink's last error; static */
 	char error[TROUBLE_TEXT];        /* empty: none since a flush found nothing waiting */

@@ -47,37 +47,37 @@ struct pipeline {
 	enum pipeline_phase phase;
 	evrec_sink *sink;
 	evrec_clock *clock;
-	enum evrec_drive drive;
 	const struct pipeline_listener *listener;
-	evrec_correlator_options options;
 	/* A pipeline has a correlator or a series, and the other is NULL; both are if there was no memory. */
 	evrec_correlator *correlator;
 	struct series *series;
+	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
+	struct outbox *outbox;
+	struct protocol *noting;          /* the sender's, if it takes notes; else NULL */
+	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
+	const struct origin *origin;      /* of that; NULL: none */
+	bool again;                       /* another process may have created that under its name */
+	bool has_used_state;              /* pipeline_use_state was called, here or in the parent before the fork */
+	bool new_style;                   /* of struct write_draft */
+	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
+	unsigned fork_generation;
+	uint64_t received, rate_limited;
+	size_t max_note; /* in bytes */
+	struct buf note; /* an aggregate's note, if it had to be cleaned or cut */
+	struct suppressed suppressed;
+	enum evrec_drive drive;
+	evrec_correlator_options options;
 	struct state_file *state;       /* the sender's, which frees that with it (option state_file); NULL: none */
 	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
 	/* Of the sink's options, or, if processes share the sink, one of them made from the other; empty: none. */
 	evrec_str spool, state_path;
-	char *made_path;       /* the one that was made, or NULL */
-	bool has_used_state;   /* pipeline_use_state was called, here or in the parent before the fork */
-	struct sender *sender; /* owns the outbox and the protocol; NULL: a forked child had no memory for one */
-	struct outbox *outbox;
-	struct protocol *noting; /* the sender's, if it takes notes; else NULL */
-	struct suppressed suppressed;
+	char *made_path;      /* the one that was made, or NULL */
 	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
-	bool new_style;       /* of struct write_draft */
 	struct fit fit;       /* for an event in the new style */
 	char host_name[HOST_NAME_SIZE];
-	size_t max_note;                  /* in bytes */
-	struct buf note;                  /* an aggregate's note, if it had to be cleaned or cut */
-	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
-	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
-	const struct origin *origin;      /* of that; NULL: none */
-	bool again;                       /* another process may have created that under its name */
-	uint64_t received, rate_limited;
 	uint64_t unsure;                /* pipeline_unsure */
 	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
 	uint64_t traced;                /* occurrences that were given to the outbox of a trace */
-	unsigned fork_generation;
 };
 
 /* Moves the pipeline on. A debug build traps unless the step is legal. */

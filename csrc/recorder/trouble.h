@@ -30,13 +30,13 @@ struct trouble {
 
 /* All zero is no trouble. */
 struct troubles {
-	struct trouble kinds[TROUBLE_KINDS];
-	size_t len;
-	const struct trouble *last_error; /* the kind of the last error after which writes are tried again */
 	uint64_t waiting;                 /* events, refused calls and errors that no line has told yet */
+	uint64_t untold;                  /* of lines that could not be told: to be told as a number */
 	uint64_t taken;                   /* the number of those that the line which was taken last told */
 	int64_t taken_at;                 /* when that was */
-	uint64_t untold;                  /* of lines that could not be told: to be told as a number */
+	const struct trouble *last_error; /* the kind of the last error after which writes are tried again */
+	size_t len;
+	struct trouble kinds[TROUBLE_KINDS];
 };
 
 /* An event, or a refused call, as it is shown in a line. */
