@@ -89,7 +89,7 @@ int evrec_correlator_update_state(evrec_correlator *c, const evrec_fields *event
 	if (c->mode == BUSY) {
 		return EVREC_EINVALID;
 	}
-	if (!keys_make(&c->keys, event) || !event_log_update(&c->event_log, &c->keys.event, event)) {
+	if (!keys_make(&c->keys, event) || !event_log_update(&c->event_log, keys_event(&c->keys), event)) {
 		return EVREC_ENOMEM;
 	}
 	return 0;
@@ -138,7 +138,7 @@ void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t 
 		return;
 	}
 	begin_change(c);
-	(void)event_log_recover(&c->event_log, &c->keys.event, event, sure, &handle);
+	(void)event_log_recover(&c->event_log, keys_event(&c->keys), event, sure, &handle);
 	end_change(c, handle);
 }
 

@@ -57,7 +57,7 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 	}
 	o->aggregate = aggregate_key->handle;
 	/* The event log has a key of its own: one for both caches is searched anew in each, which takes 282 instructions. */
-	*key = !*combined ? &keys->event : aggregate_key == &keys->aggregate ? &keys->combined : aggregate_key;
+	*key = !*combined ? keys_event(keys) : aggregate_key == &keys->aggregate ? &keys->combined : aggregate_key;
 	return !*combined || combine(c, o, now);
 }
 
@@ -110,10 +110,10 @@ static bool pace(evrec_correlator *c, struct keys *keys, struct observed *o, int
 	return ok;
 }
 
-static void prefetch(const evrec_correlator *c, const struct keys *keys)
+static void prefetch(const evrec_correlator *c, struct keys *keys)
 {
 	const struct lru_search searches[] = { { c->aggregator.cache, &keys->aggregate },
-		                               { c->event_log.cache, &keys->event },
+		                               { c->event_log.cache, keys_event(keys) },
 		                               { c->spam_filter.cache, &keys->spam } };
 
 	lru_prefetch(searches, sizeof(searches) / sizeof(searches[0]));

@@ -165,6 +165,7 @@ bool keys_make(struct keys *keys, const evrec_fields *event)
 		(struct key){ places.head, places.aggregate, key_hash(hash, lru_hash(places.aggregate)), 0, 0 };
 	keys->combined = keys->suppressed = keys->aggregate;
 	keys->event = (struct key){ places.head, places.own, key_hash(hash, lru_hash(places.own)), 0, 0 };
+	keys->event_hashed = true;
 	keys->made = true;
 	return true;
 }
@@ -180,10 +181,18 @@ bool keys_change_note(struct keys *keys, const evrec_fields *event)
 	keys->at[NOTE] = event->note;
 	(void)move_part(keys->text.data + keys->text.len - old - sizeof(part_len), &keys->at[NOTE]);
 	keys->text.len = size;
-	keys->event.tail = (evrec_str){ tail.data, tail.len - old + event->note.len };
-	keys->event =
-		(struct key){ head, keys->event.tail, key_hash(keys->spam.hash, lru_hash(keys->event.tail)), 0, 0 };
+	keys->event = (struct key){ head, { tail.data, tail.len - old + event->note.len }, 0, 0, 0 };
+	keys->event_hashed = false;
 	return true;
+}
+
+struct key *keys_event(struct keys *keys)
+{
+	if (!keys->event_hashed) {
+		keys->event.hash = key_hash(keys->spam.hash, lru_hash(keys->event.tail));
+		keys->event_hashed = true;
+	}
+	return &keys->event;
 }
 
 size_t keys_text_size(const evrec_fields *event)

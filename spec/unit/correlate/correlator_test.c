@@ -26,6 +26,20 @@ static void test_duplicates_are_counted(void **state)
 	evrec_correlator_free(c);
 }
 
+/* An event that follows one with another message takes over parts of its keys. */
+static void test_message_is_known_after_any_other(void **state)
+{
+	evrec_correlator *c = correlator_with(NULL);
+
+	(void)state;
+	assert_int_equal(correlate_pod_event(c, "a", "R", "m", T0).why, EVREC_NEW);
+	assert_int_equal(correlate_pod_event(c, "a", "R", "n", T0).why, EVREC_NEW);
+	assert_int_equal(correlate_pod_event(c, "b", "R", "n", T0).why, EVREC_NEW);
+	assert_int_equal(correlate_pod_event(c, "a", "R", "n", T0).why, EVREC_DUPLICATE);
+	assert_int_equal(correlate_pod_event(c, "a", "R", "m", T0).why, EVREC_DUPLICATE);
+	evrec_correlator_free(c);
+}
+
 /* The 9th, 10th and 11th distinct message, and a message that was evicted. */
 static void test_tenth_message_is_an_aggregate(void **state)
 {
@@ -385,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_duplicates_are_counted),
+		cmocka_unit_test(test_message_is_known_after_any_other),
 		cmocka_unit_test(test_tenth_message_is_an_aggregate),
 		cmocka_unit_test(test_aggregation_ends_after_its_interval),
 		cmocka_unit_test(test_26th_event_is_suppressed),
