@@ -89,44 +89,77 @@ bool entry_identify(struct outbox *ob, struct entry *entry, const char *name, co
 	return identity != NULL;
 }
 
-/* A tier of the table of ids that is to be made ahead. */
+/* A tier that is to be made ahead. */
 struct tier_order {
-	size_t slots; /* 0: none is */
+	struct tiers *tiers;
+	size_t elements, size; /* the number of elements, and the bytes of one */
 	void *memory;
 };
 
-/* Neither function is called with the lock. */
-static void *make_touched(size_t size)
-{
-	char *block = mem_alloc(size);
+/* The tier of the table of ids, and those of the heaps that grow with it. */
+#define TIER_ORDERS (1 + BACKOFF_WHYS)
 
-	if (block != NULL) {
-		mem_touch(block, size);
+/* With the lock. Returns how many are ordered. */
+static size_t order_tiers(struct outbox *ob, struct tier_order orders[TIER_ORDERS])
+{
+	const size_t elements = tiers_next(&ob->table.slots, SIZE_MAX);
+	size_t n = 0;
+
+	if (!ob->table.wants_tier) {
+		return 0;
 	}
-	return block;
+	ob->table.wants_tier = false;
+	orders[n++] = (struct tier_order){ &ob->table.slots, elements, sizeof(struct id_slot), NULL };
+	for (int why = 0; why < BACKOFF_WHYS; why++) {
+		struct tiers *tiers = &ob->backoff.heaps[why].entries;
+
+		if (tiers_next(tiers, SIZE_MAX) == elements) {
+			orders[n++] = (struct tier_order){ tiers, elements, sizeof(struct entry *), NULL };
+		}
+	}
+	return n;
 }
 
-/* With the lock. The recording call may have added the tier itself meanwhile. */
-static void add_tier(struct outbox *ob, struct tier_order *order)
+/*
+ * Without the lock. Touches the table's tier alone: calls that submit write to that. Of the other tiers such a call would
+ * only write what malloc puts in front of a large block.
+ */
+static void make_tiers(struct tier_order *orders, size_t n)
 {
-	if (order->memory != NULL && tiers_next(&ob->table.slots, SIZE_MAX) == order->slots) {
-		tiers_add(&ob->table.slots, order->memory, order->slots);
-		order->memory = NULL;
+	for (size_t i = 0; i < n; i++) {
+		orders[i].memory = mem_alloc(orders[i].elements * orders[i].size);
+		if (orders[i].memory != NULL && i == 0) {
+			mem_touch(orders[i].memory, orders[i].elements * orders[i].size);
+		}
+	}
+}
+
+/*
+ * With the lock. A recording call may have added a tier itself meanwhile. Behind one that there is no memory for none is
+ * added, as the last heap is to have the least room.
+ */
+static void add_tiers(struct tier_order *orders, size_t n)
+{
+	for (size_t i = 0; i < n && orders[i].memory != NULL; i++) {
+		if (tiers_next(orders[i].tiers, SIZE_MAX) == orders[i].elements) {
+			tiers_add(orders[i].tiers, orders[i].memory, orders[i].elements);
+			orders[i].memory = NULL;
+		}
 	}
 }
 
 int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead)
 {
 	struct slab *unused = NULL, *slab = NULL;
-	struct tier_order tier = { 0, NULL };
+	struct tier_order tiers[TIER_ORDERS];
 	struct slab_order order;
 	bool ordered = false, gives_back;
+	size_t ordered_tiers = 0;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	if (ahead) {
 		ordered = pool_next_order(&ob->pool, &order);
-		tier.slots = ob->table.wants_tier ? tiers_next(&ob->table.slots, SIZE_MAX) : 0;
-		ob->table.wants_tier = false;
+		ordered_tiers = order_tiers(ob, tiers);
 	}
 	if (time_since(now, ob->trimmed) >= UNUSED_FOR) {
 		unused = pool_take_unused(&ob->pool);
@@ -137,16 +170,16 @@ int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead)
 	if (ordered) {
 		slab = pool_make(&order);
 	}
-	if (tier.slots != 0) {
-		tier.memory = make_touched(tier.slots * sizeof(struct id_slot));
-	}
+	make_tiers(tiers, ordered_tiers);
 	(void)pthread_mutex_lock(&ob->lock);
 	if (slab != NULL) {
 		pool_add(&ob->pool, slab);
 	}
-	add_tier(ob, &tier);
+	add_tiers(tiers, ordered_tiers);
 	gives_back = pool_empty_bytes(&ob->pool) > UNUSED_MAX;
 	(void)pthread_mutex_unlock(&ob->lock);
-	mem_free(tier.memory);
+	for (size_t i = 0; i < ordered_tiers; i++) {
+		mem_free(tiers[i].memory);
+	}
 	return gives_back ? ob->trimmed + UNUSED_FOR : INT64_MAX;
 }
