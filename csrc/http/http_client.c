@@ -68,6 +68,16 @@ static bool ready_credentials(struct http_client *client, struct http_response *
 	return false;
 }
 
+/* Why no request can be made, if libcurl made no handle for one. */
+static void explain_no_handle(const struct http_client *client, struct http_response *response)
+{
+	if (client->ca_unsupported) {
+		(void)snprintf(response->message, sizeof(response->message),
+		               "libcurl with %s takes no CA certificate from memory; libcurl with OpenSSL does",
+		               curl_version_info(CURLVERSION_NOW)->ssl_version);
+	}
+}
+
 /* NULL, and why: there is no token, or no memory. */
 static struct transfer *begin(struct http_client *client, const struct http_request *request,
                               struct http_response *response)
@@ -85,6 +95,7 @@ static struct transfer *begin(struct http_client *client, const struct http_requ
 	}
 	t = multi_open(client) ? take_idle(client) : NULL;
 	if (t == NULL) {
+		explain_no_handle(client, response);
 		mem_free(request->body);
 		return NULL;
 	}

@@ -28,6 +28,7 @@ struct http_client {
 	evrec_map headers; /* in `headers_block` */
 	void *headers_block;
 	char *ca;                     /* PEM, or NULL */
+	bool ca_unsupported;          /* this libcurl takes no CA certificate from memory: no request can be made */
 	struct curl_slist *addresses; /* of the server's name, for CURLOPT_RESOLVE; NULL: libcurl looks it up */
 	bool insecure;
 	int64_t timeout;
@@ -79,7 +80,7 @@ struct transfer {
 bool multi_open(struct http_client *client);  /* unless it is open; false: no memory */
 void multi_close(struct http_client *client); /* without a request in it */
 
-struct transfer *transfer_new(struct http_client *client); /* NULL: no memory */
+struct transfer *transfer_new(struct http_client *client); /* NULL: no memory, or client->ca_unsupported */
 void transfer_free(struct transfer *t);                    /* not while it is in the multi handle */
 /* Of its answer; 0: no head of one has come. */
 static inline long transfer_status(const struct transfer *t)

@@ -62,12 +62,13 @@ static int set_blob(CURL *easy, CURLoption option, char *pem, unsigned flags)
 	return (int)curl_easy_setopt(easy, option, &blob);
 }
 
-static bool set_tls(CURL *easy, const struct http_client *client)
+static bool set_tls(CURL *easy, struct http_client *client)
 {
 	int failed = 0;
 
 	if (client->ca != NULL) {
 		failed |= set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca, CURL_BLOB_NOCOPY);
+		client->ca_unsupported = failed == CURLE_NOT_BUILT_IN;
 		failed |= (int)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* else the system's count as well */
 	}
 	/* Each handle would keep sessions of its own: much memory, and checks left out, for few connections. */
@@ -80,7 +81,7 @@ static bool set_tls(CURL *easy, const struct http_client *client)
 /* Sets the options that are the same for every request. */
 static bool set_up(struct transfer *t)
 {
-	const struct http_client *client = t->client;
+	struct http_client *client = t->client;
 	int64_t connect = client->timeout < CONNECT_MAX ? client->timeout : CONNECT_MAX;
 	CURL *easy = t->easy;
 	int failed = 0;

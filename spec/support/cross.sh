@@ -53,6 +53,7 @@ unit http/http2_test: libcurl must read one record before the next one comes, an
 unit sender/sender_exit_test: qemu-user cannot start a thread in a forked child
 unit sink/kubernetes_fork_test: qemu-user cannot start a thread in a forked child
 5.4 finalizer_spec: takes minutes, as it collects all garbage at each allocation
+5.4 curl_without_openssl_spec: this machine's list of libraries names none of the other machine
 5.4 full_pipe_spec: the spec forbids threads, and qemu-user needs one of its own
 every public function, with memory running out: it reads sources, and nm of this machine reads no other machine's library
 END
