@@ -32,7 +32,7 @@ local function show(...)
 end
 
 remove_files()
-require("twenty_to_five").main(files, show)
+local failure = require("twenty_to_five").main(files, show)
 print()
 require("silent_cronjob").main(files, show)
 print [[
@@ -47,4 +47,8 @@ if folder then
 else
 	remove_files()
 	os.remove(prefix:sub(1, -2))
+end
+if failure then
+	io.stderr:write("\nThe demonstration failed: ", failure, "\n")
+	os.exit(1)
 end
