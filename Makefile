@@ -291,6 +291,7 @@ LUA_FILES := $(sort $(shell find lua/evrec -name '*.lua' -printf '%P\n'))
 install: ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
 	@! command -v apt-get >/dev/null || spec/support/packages.sh build demo
 	@$(MAKE) --no-print-directory install-files
+	@echo 'Installed below $(INSTALL_TO): libevrec.a$(if $(LUA), the command evrec and the modules for these Luas: $(LUA))'
 
 install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	install -d $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
