@@ -94,14 +94,14 @@ static bool locals_have(const struct aggregate *r, evrec_str key)
 }
 
 /*
- * Room for `more` bytes of local keys: the room of forgotten ones, if those are many, else more memory. Not moving all
- * keys at each combined event saves 80 of 2,268 instructions and 6 % of the time of a similar event. False: no memory,
- * and the keys stay the same.
+ * Makes room for `more` bytes of local keys. If the forgotten keys take a quarter of the room, and that is enough, only
+ * moves the keys to the front; else allocates more memory. So a combined event seldom moves keys, which saves 80 of 2,268
+ * instructions and 6 % of the time of a similar event. False: no room, and no memory for more; the keys stay the same.
  */
 static bool locals_make_room(struct aggregate *r, size_t more)
 {
 	const size_t need = r->used - r->first + more, room = need + need / 2;
-	const bool suffices = need <= r->room && r->first >= r->room / 4;
+	const bool moving_suffices = need <= r->room && r->first >= r->room / 4;
 	char *locals;
 
 	if (r->first != 0) {
@@ -109,17 +109,18 @@ static bool locals_make_room(struct aggregate *r, size_t more)
 		memmove(r->locals, r->locals + r->first, r->used);
 		r->first = 0;
 	}
-	if (suffices) {
+	if (moving_suffices) {
 		return true;
 	}
-	if (need <= sizeof(r->in_entry)) { /* `locals` is NULL or `in_entry`, as memory of their own has more room */
+	/* Then `locals` is NULL or `in_entry`: memory of their own has 145 bytes or more, and `need` is over 3/4 of that. */
+	if (need <= sizeof(r->in_entry)) {
 		r->locals = r->in_entry;
 		r->room = sizeof(r->in_entry);
 		return true;
 	}
 	locals = room > UINT32_MAX ? NULL : mem_realloc(r->locals == r->in_entry ? NULL : r->locals, room);
 	if (locals == NULL) {
-		return false;
+		return need <= r->room; /* more room would only have spared later calls from moving the keys */
 	}
 	if (r->locals == r->in_entry) {
 		memcpy(locals, r->in_entry, r->used);
