@@ -291,7 +291,7 @@ LUA_FILES := $(sort $(shell find lua/evrec -name '*.lua' -printf '%P\n'))
 install: ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
 	@! command -v apt-get >/dev/null || spec/support/packages.sh build demo
 	@$(MAKE) --no-print-directory install-files
-	@echo 'Installed below $(INSTALL_TO): libevrec.a$(if $(LUA), the command evrec and the modules for these Luas: $(LUA))'
+	@echo 'evrec $(VERSION) is installed below $(INSTALL_TO) for C$(if $(LUA), and Lua $(LUA))'
 
 install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	install -d $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig

@@ -80,9 +80,11 @@ function twenty_to_five.main(files, show)
 	if ok == nil then
 		return "no event was written to a cluster: " .. stats
 	end
+	if not ok then
+		return "not all events were written to the cluster of KUBECONFIG within 10 s; errors, if any, are above"
+	end
 	print(("\nThe same in the cluster of KUBECONFIG: %d events created, %d updates, %d occurrences within these")
 		:format(stats.created, stats.patched, stats.coalesced))
-	return not ok and "not all events were written to the cluster of KUBECONFIG in time; the errors are above" or nil
 end
 
 return twenty_to_five

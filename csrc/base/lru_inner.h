@@ -43,6 +43,7 @@ struct neighbours {
 	uint32_t newer, older;
 };
 
+/* The fields that a use reads come first, so that they take few cache lines. */
 struct lru {
 	uint64_t number;          /* unique among all caches of the process, also those that were freed */
 	struct slot *slots;       /* mask + 1 slots: a power of two, at least twice the number of entries */
@@ -60,8 +61,8 @@ struct lru {
 	struct tiers cells;
 	size_t capacity;
 	const struct lru_type *type;
-	uint32_t removed; /* of the cells */
-	uint32_t free;    /* the number of the first of those; 0: there is none */
+	uint32_t removed; /* cells whose entry was removed, and that no other entry has taken yet */
+	uint32_t free;    /* the number of the first removed cell; 0: there is none */
 };
 
 /* The node with this number, which is at most lru->len, and not 0. */

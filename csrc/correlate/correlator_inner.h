@@ -20,6 +20,7 @@ enum mode {
 	BUSY,    /* correlator_observe is running: a callback must not enter it again */
 };
 
+/* The fields that each event reads come first, so that they take few cache lines. */
 struct evrec_correlator {
 	enum mode mode;
 	int64_t min_interval;                 /* ns; 0: none */

@@ -68,17 +68,19 @@ static bool ready_credentials(struct http_client *client, struct http_response *
 	return false;
 }
 
-/* Why no request can be made, if libcurl made no handle for one. */
+/* Says why there is no handle for a request, unless that is for want of memory. */
 static void explain_no_handle(const struct http_client *client, struct http_response *response)
 {
+	const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
+
 	if (client->ca_unsupported) {
 		(void)snprintf(response->message, sizeof(response->message),
 		               "libcurl with %s takes no CA certificate from memory; libcurl with OpenSSL does",
-		               curl_version_info(CURLVERSION_NOW)->ssl_version);
+		               tls != NULL ? tls : "no TLS library");
 	}
 }
 
-/* NULL, and why: there is no token, or no memory. */
+/* NULL, and why: there is no token, no memory, or libcurl takes no CA certificate. */
 static struct transfer *begin(struct http_client *client, const struct http_request *request,
                               struct http_response *response)
 {

@@ -26,7 +26,7 @@ struct id_table {
 	struct tiers slots;
 	size_t len, size; /* entries; slots in use */
 	size_t half;      /* a power of two: that many slots or more are in use, but not twice as many */
-	bool wants_tier;  /* of `slots`: the next one will be needed soon */
+	bool wants_tier;  /* `slots` will need its next tier soon */
 };
 
 bool id_table_init(struct id_table *t); /* false: no memory */

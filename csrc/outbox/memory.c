@@ -121,8 +121,8 @@ static size_t order_tiers(struct outbox *ob, struct tier_order orders[TIER_ORDER
 }
 
 /*
- * Without the lock. Touches the table's tier alone: calls that submit write to that. Of the other tiers such a call would
- * only write what malloc puts in front of a large block.
+ * Without the lock. A call that submits a write also writes to the table's tier, so that one is touched. It writes nothing
+ * to a heap's tier: writes that back off are put there.
  */
 static void make_tiers(struct tier_order *orders, size_t n)
 {
@@ -135,8 +135,8 @@ static void make_tiers(struct tier_order *orders, size_t n)
 }
 
 /*
- * With the lock. A recording call may have added a tier itself meanwhile. Behind one that there is no memory for none is
- * added, as the last heap is to have the least room.
+ * With the lock. If a recording call has added a tier itself meanwhile, the one made here is not needed. If there was no
+ * memory for a tier, none after it is added: no heap may have less room than the last one (backoff_reserve).
  */
 static void add_tiers(struct tier_order *orders, size_t n)
 {
@@ -151,15 +151,15 @@ static void add_tiers(struct tier_order *orders, size_t n)
 int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead)
 {
 	struct slab *unused = NULL, *slab = NULL;
-	struct tier_order tiers[TIER_ORDERS];
-	struct slab_order order;
-	bool ordered = false, gives_back;
-	size_t ordered_tiers = 0;
+	struct tier_order orders[TIER_ORDERS];
+	struct slab_order slab_order;
+	bool wants_slab = false, gives_back;
+	size_t orders_len = 0;
 
 	(void)pthread_mutex_lock(&ob->lock);
 	if (ahead) {
-		ordered = pool_next_order(&ob->pool, &order);
-		ordered_tiers = order_tiers(ob, tiers);
+		wants_slab = pool_next_order(&ob->pool, &slab_order);
+		orders_len = order_tiers(ob, orders);
 	}
 	if (time_since(now, ob->trimmed) >= UNUSED_FOR) {
 		unused = pool_take_unused(&ob->pool);
@@ -167,19 +167,19 @@ int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead)
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	pool_free_slabs(unused);
-	if (ordered) {
-		slab = pool_make(&order);
+	if (wants_slab) {
+		slab = pool_make(&slab_order);
 	}
-	make_tiers(tiers, ordered_tiers);
+	make_tiers(orders, orders_len);
 	(void)pthread_mutex_lock(&ob->lock);
 	if (slab != NULL) {
 		pool_add(&ob->pool, slab);
 	}
-	add_tiers(tiers, ordered_tiers);
+	add_tiers(orders, orders_len);
 	gives_back = pool_empty_bytes(&ob->pool) > UNUSED_MAX;
 	(void)pthread_mutex_unlock(&ob->lock);
-	for (size_t i = 0; i < ordered_tiers; i++) {
-		mem_free(tiers[i].memory);
+	for (size_t i = 0; i < orders_len; i++) {
+		mem_free(orders[i].memory);
 	}
 	return gives_back ? ob->trimmed + UNUSED_FOR : INT64_MAX;
 }

@@ -221,7 +221,7 @@ bool outbox_empty(struct outbox *ob);
 /* True: there is no entry, not even a deferred one, nothing to collect, and no message; and no row is expected. */
 bool outbox_at_rest(struct outbox *ob);
 /*
- * Makes memory ready for the entries to come, if `ahead`, so that calls that submit one have fewer page faults, and
+ * Makes memory ready for the entries to come, if `ahead`, so that calls that submit one allocate less and have fewer page faults, and
  * gives back what was not used for a second. Without the lock for all that takes time. Whoever drives calls it each
  * round, and not ahead if the same thread submits; returns when it is to be called next at the latest: INT64_MAX if
  * never.

@@ -28,14 +28,15 @@ struct losses {
 	uint64_t dropped[EVREC_CAUSES];
 };
 
+/* The fields that a recording call reads come first, so that they take few cache lines. */
 struct evrec_broadcaster {
 	struct hub *hub;
 	enum broadcaster_phase phase;
 	unsigned fork_generation;
-	bool busy;     /* a callback may be running: recording is deferred, all else refused */
-	bool dropping; /* on_drop runs */
-	unsigned refs; /* the user's, and one of every recorder */
-	size_t deferred_len, deferred_head;
+	bool busy;                          /* a callback may be running: recording is deferred, all else refused */
+	bool dropping;                      /* on_drop runs */
+	unsigned refs;                      /* the user's, and one of every recorder */
+	size_t deferred_len, deferred_head; /* of the ring `deferred` */
 	evrec_broadcaster_options options;
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
 	struct keys deferred_keys;

@@ -23,12 +23,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The fields that a recording call reads come first, so that they take few cache lines. */
 struct hub {
 	bool shared;       /* it has a name and a lock */
 	bool forwards;     /* the event that is broadcast is not for the sinks of this process */
 	bool copies;       /* a watch takes a copy of the event */
 	bool names;        /* a watch needs the event's name */
-	bool broadcasting; /* an event, of which watches take a copy */
+	bool broadcasting; /* an event is being broadcast, and a watch takes a copy of it */
 	unsigned fork_generation;
 	evrec_broadcaster *user;   /* the handle in whose call the hub is used; NULL: a thread of evrec's uses it */
 	struct troubles *troubles; /* NULL: the broadcaster is not loud */
@@ -37,7 +38,7 @@ struct hub {
 	struct pipeline_listener listener;
 	struct watch_list sinks; /* all sinks until they are forgotten; those that still run are in `watches` too */
 	size_t last_number;      /* of the sink that was started last; 0: none was */
-	evrec_event *told;       /* a series as that event has left it, for the watches to get after the event */
+	evrec_event *told; /* a series as the event being broadcast has left it; the watches get it after the event */
 	struct buf event_name;
 	char lost_example[TROUBLE_TEXT]; /* the first loss since the last flush */
 	const char *error_name;          /* of a sink's last error; static */

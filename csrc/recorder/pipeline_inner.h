@@ -43,6 +43,7 @@ enum pipeline_phase {
  */
 #define NEWS_WHILE_RECORDING 4
 
+/* The fields that a recording call reads come first, so that they take few cache lines. */
 struct pipeline {
 	enum pipeline_phase phase;
 	evrec_sink *sink;

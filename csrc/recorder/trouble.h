@@ -31,9 +31,9 @@ struct trouble {
 /* All zero is no trouble. */
 struct troubles {
 	uint64_t waiting;                 /* events, refused calls and errors that no line has told yet */
-	uint64_t untold;                  /* of lines that could not be told: to be told as a number */
-	uint64_t taken;                   /* the number of those that the line which was taken last told */
-	int64_t taken_at;                 /* when that was */
+	uint64_t untold;                  /* those of lines that could not be told: a later line tells how many */
+	uint64_t taken;                   /* those that the last line tells */
+	int64_t taken_at;                 /* when that line was taken */
 	const struct trouble *last_error; /* the kind of the last error after which writes are tried again */
 	size_t len;
 	struct trouble kinds[TROUBLE_KINDS];

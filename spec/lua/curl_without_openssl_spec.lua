@@ -1,4 +1,4 @@
--- A libcurl that takes no CA certificate from memory, as Debian's with GnuTLS.
+-- A libcurl that takes no CA certificate from memory, as Debian 12's with GnuTLS. A later one may take one.
 local command = require "command"
 
 -- The loader finds libcurl-gnutls.so.4 by the name of the libcurl that evrec asks for first.
