@@ -280,6 +280,7 @@ build = {
 				"csrc/share/frame.c",
 				"csrc/share/frame_event.c",
 				"csrc/share/ledger.c",
+				"csrc/share/ledger_end.c",
 				"csrc/share/ledger_full.c",
 				"csrc/share/ledger_node.c",
 				"csrc/share/owner.c",

@@ -123,8 +123,7 @@ bool ledger_add(struct ledger *l, evrec_str bytes, int64_t at, enum evrec_cause 
 
 /* ---- sending ---- */
 
-/* False: no memory. */
-static bool make_name(struct ledger *l, struct node *node)
+bool node_make_name(struct ledger *l, struct node *node)
 {
 	struct frame_event event;
 
@@ -146,19 +145,7 @@ static bool make_name(struct ledger *l, struct node *node)
 	return true;
 }
 
-static struct ledger_item item_of(const struct node *node, uint32_t n, unsigned flags)
-{
-	return (struct ledger_item){
-		.times = { node->slot, n, node->first, node->last },
-		.known = node->known,
-		.flags = (uint16_t)(flags | (node->again && !node->known ? FRAME_AGAIN : 0)),
-		.name = buf_str(&node->name),
-		.bytes = { node->bytes, node->len },
-	};
-}
-
-/* The next occurrences, all of which are to end for the same sinks. */
-static struct ledger_item next_of(const struct node *node)
+struct ledger_item node_next_item(const struct node *node)
 {
 	const uint32_t most = node_resend(node);
 	unsigned flags = 0;
@@ -177,8 +164,7 @@ static struct ledger_item next_of(const struct node *node)
 	return item_of(node, n < LEDGER_SEND_MAX ? n : LEDGER_SEND_MAX, flags);
 }
 
-/* The item of next_of is no more to be sent. */
-static void went(struct ledger *l, struct node *node, uint32_t n)
+void node_went(struct ledger *l, struct node *node, uint32_t n)
 {
 	const uint32_t most = node_resend(node);
 
@@ -205,11 +191,11 @@ bool ledger_next(struct ledger *l, struct ledger_item *item)
 		l->next_n = 0;
 		return true;
 	}
-	if (node == NULL || (!node->known && !make_name(l, node))) {
+	if (node == NULL || (!node->known && !node_make_name(l, node))) {
 		return false;
 	}
 	l->next_id = node->slot;
-	*item = next_of(node);
+	*item = node_next_item(node);
 	l->next_n = item->times.n;
 	return true;
 }
@@ -228,7 +214,7 @@ void ledger_sent(struct ledger *l)
 	}
 	node_end_waiting(l, node);
 	node->known = true;
-	went(l, node, l->next_n);
+	node_went(l, node, l->next_n);
 }
 
 /* ---- the answers ---- */
@@ -325,86 +311,7 @@ void ledger_disconnect(struct ledger *l)
 	order_queue(l);
 }
 
-/* ---- the end ---- */
-
-static void take_node(struct ledger *l, struct node *node)
-{
-	node->known = false;
-	nodes_remove(&l->queue, node);
-	l->busy--;
-	l->busy_bytes -= node_size(node);
-	node_unlink(l, node);
-	node_free(l->taken);
-	l->taken = node;
-}
-
-/* The ledger must be disconnected: then all nodes are in the queue. */
-bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event *event)
-{
-	struct node *node = l->queue.head;
-
-	if (node == NULL || !make_name(l, node) ||
-	    frame_event_read((evrec_str){ node->bytes, node->len }, event, NULL) != 0) {
-		return false;
-	}
-	*item = next_of(node);
-	if (item->times.n == node->unsent) {
-		take_node(l, node);
-		return true;
-	}
-	for (unsigned i = 0; i < FRAME_SINKS; i++) {
-		node->left[i] -= (item->flags & FRAME_ENDED(i)) == 0 ? item->times.n : 0;
-	}
-	went(l, node, item->times.n);
-	node_end_waiting(l, node);
-	node->known = true;
-	return true;
-}
-
-/* Occurrences of the node that were sent, and have not ended for the sink. */
-static uint32_t sent_to(const struct node *node, size_t sink)
-{
-	return node->left[sink] - (node->unsent - node_resend(node)) - node->resend[sink];
-}
-
-uint64_t ledger_leave_to_owner(struct ledger *l)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < l->slots_len; i++) {
-		struct node *node = l->slots[i].node;
-
-		if (node == NULL || node_left(node) == node->unsent) {
-			continue;
-		}
-		n += node_left(node) - node->unsent;
-		for (size_t sink = 0; sink < l->sinks; sink++) {
-			const uint32_t sent = sent_to(node, sink);
-
-			l->ended[sink].forwarded += sent;
-			node->left[sink] -= sent;
-		}
-		if (node_left(node) == 0) {
-			node_become_idle(l, node);
-		}
-	}
-	return n;
-}
-
-bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item)
-{
-	struct node *node = l->queue.head;
-
-	if (node == NULL) {
-		return false;
-	}
-	for (size_t i = 0; i < FRAME_SINKS; i++) {
-		l->ended[i].dropped[cause] += node->left[i];
-	}
-	*item = item_of(node, node->unsent, 0);
-	take_node(l, node);
-	return true;
-}
+/* ---- counts ---- */
 
 bool ledger_is_empty(const struct ledger *l)
 {

@@ -1,6 +1,10 @@
 /*
- * ledger_inner.h - the memory of a ledger, for the files that implement it: ledger.c, and ledger_node.c for nodes, their
- * table and their slots; ledger_full.c for what a full ledger drops.
+ * ledger_inner.h - the memory of a ledger, for the files that implement it.
+ *
+ *   ledger.c       recording, sending, the answers, counts
+ *   ledger_end.c   how occurrences leave it without an acknowledgement
+ *   ledger_node.c  nodes, their table and their slots
+ *   ledger_full.c  what a full ledger drops
  */
 #ifndef EVREC_LEDGER_INNER_H
 #define EVREC_LEDGER_INNER_H
@@ -74,6 +78,27 @@ struct ledger {
 
 void nodes_push(struct list *list, struct node *node);
 void nodes_remove(struct list *list, struct node *node);
+
+/* `n` of the node's occurrences; `flags`: those of the frame beside FRAME_AGAIN. */
+static inline struct ledger_item item_of(const struct node *node, uint32_t n, unsigned flags)
+{
+	return (struct ledger_item){
+		.times = { node->slot, n, node->first, node->last },
+		.known = node->known,
+		.flags = (uint16_t)(flags | (node->again && !node->known ? FRAME_AGAIN : 0)),
+		.name = buf_str(&node->name),
+		.bytes = { node->bytes, node->len },
+	};
+}
+
+/* ---- ledger.c ---- */
+
+/* Gives the node a name, if it has none yet. False: no memory. */
+bool node_make_name(struct ledger *l, struct node *node);
+/* The next occurrences, all of which are to end for the same sinks. */
+struct ledger_item node_next_item(const struct node *node);
+/* The item of node_next_item, of `n` occurrences, is no more to be sent. */
+void node_went(struct ledger *l, struct node *node, uint32_t n);
 
 /* ---- ledger_full.c ---- */
 
