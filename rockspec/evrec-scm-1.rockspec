@@ -126,6 +126,7 @@ build = {
 				"csrc/correlate/correlator.c",
 				"csrc/correlate/correlator_observe.c",
 				"csrc/correlate/event_log.c",
+				"csrc/correlate/event_log_state.c",
 				"csrc/correlate/origins.c",
 				"csrc/correlate/replay.c",
 				"csrc/correlate/replay_feed.c",

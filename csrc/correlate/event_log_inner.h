@@ -1,0 +1,69 @@
+/*
+ * event_log_inner.h - an entry of an event log, for the files that implement it.
+ *
+ *   event_log.c        counting, when a write is due, other processes, the server's answers
+ *   event_log_state.c  what is saved and restored, and what a killed process had counted
+ */
+#ifndef EVREC_EVENT_LOG_INNER_H
+#define EVREC_EVENT_LOG_INNER_H
+
+#include "correlate/event_log.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What the log knows of one event: the value of an entry of its cache. */
+struct observation {
+	int64_t first;
+	struct buf text;   /* name, then resource version */
+	int64_t scheduled; /* when the last write was made, or is due; 0: none was */
+	struct origins *origins;
+	uint32_t name_len;
+	int32_t count;    /* 0: the entry was just made, and has no name yet */
+	int32_t known;    /* `sure` of the count that a killed process has left here; 0: it has left none */
+	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
+	uint32_t
+		settled; /* occurrences that `origins` had until `turn`, and that may be recorded again as long as that is */
+	uint32_t turn;
+};
+
+static inline evrec_str name_of(const struct observation *o)
+{
+	return (evrec_str){ o->text.data, o->name_len };
+}
+
+/* The count with those occurrences that are to be recorded again. */
+static inline int32_t whole_count(const struct observation *o)
+{
+	const uint32_t expected = o->missing == 0 ? 0 : origins_expected(o->origins);
+	const uint32_t missing = o->missing < expected ? o->missing : expected;
+
+	return missing < (uint32_t)(INT32_MAX - o->count) ? o->count + (int32_t)missing : INT32_MAX;
+}
+
+/* Occurrences that no other process may record again. */
+static inline int32_t count_sure(const struct event_log *l, const struct observation *o)
+{
+	const uint32_t open = o->origins == NULL ? 0 : origins_sum(o->origins);
+	const uint32_t settled = o->turn == l->turn ? o->settled : 0;
+	const int64_t sure = (int64_t)whole_count(o) - open - settled;
+
+	return sure > 0 ? (int32_t)sure : 0;
+}
+
+/* ---- event_log.c ---- */
+
+/*
+ * Sets name and resource version. Either string may lie in the observation's own text: the new text is built in l->text,
+ * and then the two buffers swap, so that the old strings are valid after this call. False: no memory, and the text is
+ * unchanged.
+ */
+bool event_log_set_text(struct event_log *l, struct observation *o, evrec_str name, evrec_str resource_version);
+/*
+ * The entry of an answer: that of its event key if their names agree, else another one with the answer's name, else
+ * that of its event key after all. The entry of the event key counts as used, and so does the result. NULL: none.
+ */
+struct observation *event_log_find(struct event_log *l, struct key *event_key, evrec_str name);
+
+#pragma GCC visibility pop
+
+#endif

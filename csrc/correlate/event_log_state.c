@@ -1,0 +1,83 @@
+/* The state of an event log, saved and restored, and the counts that a killed process has left in its journal. */
+#include "correlate/event_log_inner.h"
+
+bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
+                       uint64_t *handle)
+{
+	struct observation *o = event_log_find(l, event_key, event->name);
+	bool fresh;
+
+	*handle = 0;
+	if (o == NULL) {
+		o = lru_put(l->cache, event_key, &fresh);
+		if (o == NULL || !event_log_set_text(l, o, event->name, event->resource_version)) {
+			return false;
+		}
+		o->first = event->first;
+		o->count = o->known = sure;
+	} else if (!str_eq(name_of(o), event->name)) {
+		return true;
+	} else if (o->known != 0 && o->known < sure && o->missing == 0) {
+		const uint32_t missing = origins_expected(o->origins);
+		const int64_t count = (int64_t)o->count - missing + (sure - o->known);
+
+		/* A count has at least those that are sure. */
+		o->count = count < sure ? sure : count < INT32_MAX ? (int32_t)count : INT32_MAX;
+		o->missing = missing;
+		o->known = sure;
+	}
+	*handle = lru_handle(o);
+	return true;
+}
+
+/* The numbers of an observation as they are saved; its origins, name and resource version follow. */
+struct saved {
+	int64_t first;
+	uint32_t name_len;
+	int32_t count;
+};
+
+bool event_log_save(const void *value, struct buf *out)
+{
+	const struct observation *o = value;
+	const struct saved saved = { o->first, o->name_len, whole_count(o) };
+
+	if (o->count > 0) {
+		buf_put(out, &saved, sizeof(saved));
+		origins_save(o->origins, out);
+		buf_put_str(out, buf_str(&o->text));
+	}
+	return o->count > 0;
+}
+
+enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str value)
+{
+	struct origins *origins = NULL;
+	struct observation *o;
+	enum restored restored;
+	struct saved saved;
+	bool fresh;
+
+	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1) {
+		return RESTORED_INVALID;
+	}
+	restored = origins_restore(&origins, &value);
+	if (restored == RESTORED && saved.name_len > value.len) {
+		restored = RESTORED_INVALID;
+	}
+	o = restored == RESTORED ? lru_put(l->cache, key, &fresh) : NULL;
+	if (o == NULL) {
+		mem_free(origins);
+		return restored == RESTORED ? RESTORED_NO_MEMORY : restored;
+	}
+	mem_free(o->origins);
+	o->origins = origins;
+	if (!event_log_set_text(l, o, (evrec_str){ value.data, saved.name_len },
+	                        (evrec_str){ value.data + saved.name_len, value.len - saved.name_len })) {
+		return RESTORED_NO_MEMORY;
+	}
+	o->first = saved.first;
+	o->count = saved.count;
+	o->known = count_sure(l, o);
+	return RESTORED;
+}
