@@ -149,6 +149,7 @@ build = {
 				"csrc/outbox/heap.c",
 				"csrc/outbox/id_table.c",
 				"csrc/outbox/journal.c",
+				"csrc/outbox/life.c",
 				"csrc/outbox/limits.c",
 				"csrc/outbox/messages.c",
 				"csrc/outbox/namespace_blocks.c",

@@ -2,7 +2,8 @@
  * outbox_inner.h - the outbox's inside, for its files, which call each other in this order:
  *
  *   memory.c   entries, their items and identities, from a pool
- *   outbox.c   submit, collect, the end     \
+ *   life.c     made, closed, emptied, waited for, freed
+ *   outbox.c   submit, collect, messages    \
  *   take.c     what is sent next             > limits.c  the bounds: who is dropped
  *   waiting.c  the entries that can be taken, and when a batch of them is due
  *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool
