@@ -255,6 +255,7 @@ build = {
 				"csrc/sink/fingerprint.c",
 				"csrc/sink/in_cluster.c",
 				"csrc/sink/kubernetes.c",
+				"csrc/sink/kubernetes_answers.c",
 				"csrc/sink/kubernetes_fallback.c",
 				"csrc/sink/kubernetes_protocol.c",
 				"csrc/sink/kubernetes_resume.c",

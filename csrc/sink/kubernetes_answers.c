@@ -1,0 +1,108 @@
+/* What an API server's answer means for the write and for the credentials. */
+#include "base/clock.h"
+#include "kubernetes/answer.h"
+#include "sender/sender.h"
+#include "sink/kubernetes_inner.h"
+
+#define JUST_STARTED (10 * EVREC_SECOND)
+#define KEPT_ANSWERS 2 /* a connection that has given so many was kept */
+
+/*
+ * For some tenths of a second after its port opens, kube-apiserver has not read its roles yet. So after a request without
+ * an answer, and after a new connection took the place of one that had been kept, a 403 is doubted for a while.
+ */
+static bool has_just_started(struct kubernetes *k, const evrec_answer *answer)
+{
+	int64_t now = clock_monotonic(evrec_clock_real());
+	unsigned connections = http_client_connections(k->client);
+
+	if (answer->status == 0 || (connections != k->connections && k->answers >= KEPT_ANSWERS)) {
+		k->started_until = now + JUST_STARTED;
+	}
+	if (connections != k->connections) {
+		k->connections = connections;
+		k->answers = 0;
+	}
+	k->answers += answer->status != 0;
+	return now < k->started_until;
+}
+
+static void judge_credentials(struct kubernetes *k, int status)
+{
+	if (status == 401) {
+		http_client_reload_credentials(k->client);
+	}
+	if (k->plugin != NULL && status == 401) {
+		plugin_refused(k->plugin);
+	} else if (k->plugin != NULL && status != 0 && status < 500) {
+		plugin_accepted(k->plugin);
+	}
+}
+
+/* Requests carry one write each, so the answer to the request is the answer to the write. */
+static void end(struct kubernetes *k, struct sent *sent, const struct kubernetes_try *try, const evrec_answer *answer,
+                bool timed_out)
+{
+	struct entry *entry = sent->entry;
+	struct outcome outcome;
+
+	sent->next = k->free;
+	k->free = sent;
+	kubernetes_outcome(try, answer, &outcome);
+	sender_answered(k->sender, entry, &outcome);
+	sender_request_ended(k->sender, timed_out ? REQUEST_TIMED_OUT : kubernetes_result(answer), answer->retry_after);
+}
+
+void kubernetes_answered(struct kubernetes *k, struct sent *sent, evrec_answer *answer, bool lacks_api, bool timed_out)
+{
+	const struct entry *entry = sent->entry;
+	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
+		                            has_just_started(k, answer) };
+	const enum api_news news = kubernetes_api_news(&try, answer, lacks_api);
+
+	if (!fallback_takes(&k->fallback, sender_outbox(k->sender), sent, news, answer)) {
+		end(k, sent, &try, answer, timed_out);
+	}
+}
+
+/* The answer to a list. */
+static void listed(struct kubernetes *k, void *ctx, const struct http_response *response)
+{
+	evrec_answer answer = { .status = response->status };
+
+	if (!kubernetes_is_success(response->status)) {
+		answer_read(&answer, response);
+		http_client_hide_secrets(k->client, answer.message);
+	}
+	if (!response->old_credentials) {
+		judge_credentials(k, answer.status);
+	}
+	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer));
+}
+
+static void on_done(void *owner, void *ctx, const struct http_response *response)
+{
+	struct kubernetes *k = owner;
+	evrec_answer answer = { 0 };
+
+	if (k->resume != NULL && resume_is_own(k->resume, ctx)) {
+		listed(k, ctx, response);
+		return;
+	}
+	answer_read(&answer, response);
+	if (!response->old_credentials) {
+		judge_credentials(k, answer.status);
+	}
+	http_client_hide_secrets(k->client, answer.message);
+	/* A connection that could not be made in time says nothing of the server's load. */
+	kubernetes_answered(k, ctx, &answer, answer_lacks_api(response), response->timed_out && !response->unsent);
+}
+
+static void on_warning(void *owner, const char *message)
+{
+	struct kubernetes *k = owner;
+
+	outbox_report(sender_outbox(k->sender), "unauthorized", message);
+}
+
+const struct http_events kubernetes_events = { .done = on_done, .warn = on_warning };
