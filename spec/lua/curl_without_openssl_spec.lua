@@ -26,8 +26,8 @@ describe("a libcurl with GnuTLS", function()
 	end
 
 	it("says that it takes no CA certificate from memory", function()
-		assert.matches("transport: POST: libcurl with GnuTLS/[%d.]+ takes no CA certificate from memory; libcurl with OpenSSL "
-			.. "does", complaints_of "os.getenv 'CA'")
+		local told = complaints_of "os.getenv 'CA'"
+		assert.matches("transport: POST: libcurl with GnuTLS/[%d.]+ takes no CA certificate from memory; ", told)
 	end)
 
 	it("makes requests without one", function()
