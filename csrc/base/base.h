@@ -27,6 +27,15 @@ void *mem_realloc(void *block, size_t size); /* NULL: no memory, and the old blo
 void mem_free(void *block);
 /* Writes to each page of a block, so that its user meets no page faults. The block's content is lost. */
 void mem_touch(void *block, size_t size);
+/*
+ * Fetches the memory at an address, which need not be valid, into the processor's caches. gcc 12 takes a function that does
+ * nothing else for one without effect, and removes its calls: hence the empty asm.
+ */
+static inline void mem_prefetch(const void *address)
+{
+	__builtin_prefetch(address, 1);
+	__asm__ volatile("");
+}
 
 /* Fills `err` (may be NULL) and returns `code`. The message is cut to fit, on a character boundary. */
 int error_set(evrec_error *err, int code, const char *format, ...) COLD __attribute__((format(printf, 3, 4)));

@@ -145,9 +145,9 @@ static __attribute__((noinline)) void use_late(struct lru *lru, uint32_t number)
 	}
 	lru->late[1] = lru->late[0];
 	lru->late[0] = number;
-	__builtin_prefetch(&order[number], 1);
-	__builtin_prefetch(&order[order[lru->late[1]].newer], 1);
-	__builtin_prefetch(&order[order[lru->late[1]].older], 1);
+	mem_prefetch(&order[number]);
+	mem_prefetch(&order[order[lru->late[1]].newer]);
+	mem_prefetch(&order[order[lru->late[1]].older]);
 }
 
 static inline void use(struct lru *lru, const struct node *node)

@@ -31,7 +31,6 @@ struct lru_type {
 	void (*recycle)(
 		void *value); /* an evicted or removed value: make it as good as zeroed, but keep its buffers; NULL: zero it */
 	void (*fini)(void *value); /* the cache is freed: free what the value owns; may be NULL */
-	size_t owned_at; /* in a value, of a pointer to memory that lru_prefetch fetches with it; 0: there is none */
 };
 
 /* Entries are allocated as they are needed. NULL: no memory. */

@@ -26,8 +26,7 @@ static void fini(void *value)
 
 static const struct lru_type cache_type = { .value_size = sizeof(struct observation),
 	                                    .recycle = recycle,
-	                                    .fini = fini,
-	                                    .owned_at = offsetof(struct observation, text.data) };
+	                                    .fini = fini };
 
 bool event_log_create(struct event_log *l, size_t cache_size)
 {

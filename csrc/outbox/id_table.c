@@ -64,7 +64,7 @@ static void grow(struct id_table *t)
 	t->wants_tier = t->wants_tier || t->size == t->slots.room / 4 * 3 / STEP * STEP;
 	/* Entries that were not looked at for long are fetched all at once, not one after the other. */
 	for (size_t i = 0; i < STEP; i++) {
-		__builtin_prefetch(slot_at(t, t->size - t->half + i)->first, 1);
+		mem_prefetch(slot_at(t, t->size - t->half + i)->first);
 	}
 	for (size_t i = 0; i < STEP; i++) {
 		split(t);
