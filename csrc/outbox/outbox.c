@@ -113,13 +113,27 @@ static __attribute__((noinline)) void fold_rare(struct outbox *ob, struct entry 
 }
 
 /*
+ * The entry of an occurrence's id; NULL: there is none. Not looking for that of a first occurrence saves 38 of 4,961
+ * instructions of a new event; in nginx, with a full queue, whose table is in no cache of the processor's, 170 ns.
+ */
+static inline struct entry *find_entry(const struct outbox *ob, const struct occurrence *occurrence)
+{
+#ifdef EVREC_DEBUG
+	if (occurrence->is_first && id_table_find(&ob->table, occurrence->id) != NULL) {
+		__builtin_trap();
+	}
+#endif
+	return occurrence->is_first ? NULL : id_table_find(&ob->table, occurrence->id);
+}
+
+/*
  * Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. Always inline: with this and
  * rows_change inline a duplicate takes 1,274 instructions, without 1,293.
  */
 static inline __attribute__((always_inline)) struct entry *admit(struct outbox *ob, const struct occurrence *occurrence,
                                                                  enum evrec_cause *cause)
 {
-	struct entry *entry = id_table_find(&ob->table, occurrence->id);
+	struct entry *entry = find_entry(ob, occurrence);
 	struct entry *target = entry;
 
 	if (ob->closed) {

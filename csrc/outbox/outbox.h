@@ -63,6 +63,7 @@ struct outbox_ops {
 struct occurrence {
 	uint64_t id;
 	enum verb verb; /* ignored if a write of that id waits */
+	bool is_first;  /* nothing was submitted under this id before: a build with -DEVREC_DEBUG traps if it was */
 	bool important; /* a full outbox drops others first */
 	int64_t now;    /* monotonic ns */
 	/*

@@ -236,6 +236,7 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 	occurrence = (struct occurrence){
 		.id = observed.handle,
 		.verb = observed.patch ? VERB_PATCH : VERB_CREATE,
+		.is_first = !observed.patch,
 		.important = write_is_important(event),
 		.now = clock_coarse(pipeline->clock),
 		.receipt = pipeline->receipt,
