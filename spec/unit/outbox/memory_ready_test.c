@@ -3,6 +3,8 @@
 #include "checked_outbox.h"
 #include "counting_allocator.h"
 
+#include "outbox/pool.h"
+
 #define WARM_UP 200
 #define WRITES 5000
 
@@ -28,11 +30,33 @@ static size_t allocations_while_submitting(bool ahead)
 	return sum;
 }
 
+/* 0, as a block of the outbox's pool lies in a slab; 1 with AddressSanitizer, for which each block is one of its own. */
+static size_t allocations_of_a_block(void)
+{
+	struct counting_allocator allocator = { .calls = 0 };
+	struct pool pool = { .wanted = 0 };
+	void *first, *second;
+	size_t of_the_first, of_both;
+
+	evrec_set_allocator(counting_realloc, &allocator);
+	first = pool_alloc(&pool, 1);
+	of_the_first = allocator.calls;
+	second = pool_alloc(&pool, 1);
+	of_both = allocator.calls;
+	pool_free(&pool, first);
+	pool_free(&pool, second);
+	pool_destroy(&pool);
+	evrec_set_allocator(NULL, NULL);
+	return of_both - of_the_first;
+}
+
 static void test_submitting_allocates_nothing_if_memory_is_made_ready(void **state)
 {
+	const size_t of_blocks = (WRITES - WARM_UP) * allocations_of_a_block();
+
 	(void)state;
-	assert_int_equal(allocations_while_submitting(true), 0);
-	assert_true(allocations_while_submitting(false) > 0);
+	assert_int_equal(allocations_while_submitting(true), of_blocks);
+	assert_true(allocations_while_submitting(false) > of_blocks);
 }
 
 /* All writes that the outbox has taken back off at the same time, whichever allocation has failed. */
