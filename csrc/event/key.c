@@ -164,7 +164,7 @@ bool keys_make(struct keys *keys, const evrec_fields *event)
 	keys->aggregate =
 		(struct key){ places.head, places.aggregate, key_hash(hash, lru_hash(places.aggregate)), 0, 0 };
 	keys->combined = keys->suppressed = keys->aggregate;
-	keys->event = (struct key){ places.head, places.own, key_hash(hash, lru_hash(places.own)), 0, 0 };
+	keys->lazy_event = (struct key){ places.head, places.own, key_hash(hash, lru_hash(places.own)), 0, 0 };
 	keys->event_hashed = true;
 	keys->made = true;
 	return true;
@@ -172,7 +172,7 @@ bool keys_make(struct keys *keys, const evrec_fields *event)
 
 bool keys_change_note(struct keys *keys, const evrec_fields *event)
 {
-	const evrec_str head = keys->event.head, tail = keys->event.tail;
+	const evrec_str head = keys->lazy_event.head, tail = keys->lazy_event.tail;
 	const size_t old = keys->at[NOTE].len, size = keys->text.len - old + event->note.len;
 
 	if (size > keys->text.cap) {
@@ -181,7 +181,7 @@ bool keys_change_note(struct keys *keys, const evrec_fields *event)
 	keys->at[NOTE] = event->note;
 	(void)move_part(keys->text.data + keys->text.len - old - sizeof(part_len), &keys->at[NOTE]);
 	keys->text.len = size;
-	keys->event = (struct key){ head, { tail.data, tail.len - old + event->note.len }, 0, 0, 0 };
+	keys->lazy_event = (struct key){ head, { tail.data, tail.len - old + event->note.len }, 0, 0, 0 };
 	keys->event_hashed = false;
 	return true;
 }
@@ -189,10 +189,10 @@ bool keys_change_note(struct keys *keys, const evrec_fields *event)
 struct key *keys_event(struct keys *keys)
 {
 	if (!keys->event_hashed) {
-		keys->event.hash = key_hash(keys->spam.hash, lru_hash(keys->event.tail));
+		keys->lazy_event.hash = key_hash(keys->spam.hash, lru_hash(keys->lazy_event.tail));
 		keys->event_hashed = true;
 	}
-	return &keys->event;
+	return &keys->lazy_event;
 }
 
 size_t keys_text_size(const evrec_fields *event)

@@ -17,16 +17,16 @@
 
 /* The head of each key: the source, the reference without its field path, and the type. All zero: no keys yet. */
 struct keys {
-	struct key aggregate; /* tail: 'a', reason, reporting controller and instance */
-	struct key event;     /* tail: 'e', field path, reason, message; read it by keys_event, which hashes it */
-	struct key spam;      /* no tail */
+	struct key aggregate;  /* tail: 'a', reason, reporting controller and instance */
+	struct key lazy_event; /* tail: 'e', field path, reason, message; read it by keys_event, which hashes it */
+	struct key spam;       /* no tail */
 	/* The aggregate key, which keeps its place in another cache than `aggregate` does: a key has the place in one. */
 	struct key combined;     /* in the event log, where the event of an aggregate has it */
 	struct key suppressed;   /* in that of the suppressed events */
 	struct buf text;         /* the bytes of all three keys */
 	evrec_str at[KEY_PARTS]; /* each part, in `text`, if `made` */
 	bool made;               /* keys_make succeeded */
-	bool event_hashed;       /* `event` has its hash */
+	bool event_hashed;       /* `lazy_event` has its hash */
 };
 
 /*

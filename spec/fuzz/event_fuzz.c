@@ -134,16 +134,16 @@ static void check_keys(const evrec_fields *a, const evrec_fields *b)
 
 	CHECK(keys_match(&one, a) == KEYS_DIFFER);
 	CHECK(keys_make(&one, a) && keys_make(&two, b));
-	CHECK(same_key(&one.event, &two.event) == same_event);
+	CHECK(same_key(keys_event(&one), keys_event(&two)) == same_event);
 	CHECK(same_key(&one.aggregate, &two.aggregate) == same_aggregate);
 	CHECK(same_key(&one.spam, &two.spam) == same_head(a, b));
-	CHECK(!same_key(&one.event, &two.aggregate));
+	CHECK(!same_key(keys_event(&one), &two.aggregate));
 	CHECK(keys_match(&one, a) == KEYS_MATCH);
 	CHECK((keys_match(&one, b) == KEYS_MATCH) == (same_event && same_aggregate));
 	if (keys_match(&one, b) == KEYS_OF_OTHER_NOTE) {
 		CHECK(same_aggregate && str_eq(a->regarding.field_path, b->regarding.field_path));
 		CHECK(keys_change_note(&one, b) && keys_match(&one, b) == KEYS_MATCH);
-		CHECK(same_key(&one.event, &two.event) && str_eq(buf_str(&one.text), buf_str(&two.text)));
+		CHECK(same_key(keys_event(&one), keys_event(&two)) && str_eq(buf_str(&one.text), buf_str(&two.text)));
 	}
 	keys_free(&one);
 	keys_free(&two);
