@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What the log knows of one event: the value of an entry of its cache. */
+/* One event, as the log knows it: the value of an entry of the log's cache. */
 struct observation {
 	int64_t first;
 	struct buf text;   /* name, then resource version */

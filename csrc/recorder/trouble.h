@@ -28,7 +28,7 @@ struct trouble {
 	char place[80];                  /* where in the program that was refused */
 };
 
-/* All zero is no trouble. */
+/* All zero is no trouble. The fields that a recording call reads come first, so that they take few cache lines. */
 struct troubles {
 	uint64_t waiting;                 /* events, refused calls and errors that no line has told yet */
 	uint64_t untold;                  /* those of lines that could not be told: a later line tells how many */

@@ -1,4 +1,4 @@
-/* What an API server's answer means for the write and for the credentials. */
+/* Acts on an API server's answers: an answer decides about its write, and about the credentials. */
 #include "base/clock.h"
 #include "kubernetes/answer.h"
 #include "sender/sender.h"

@@ -2,7 +2,7 @@
  * kubernetes_inner.h - the protocol of a Kubernetes sink, for the files that implement it.
  *
  *   kubernetes_protocol.c  its life, its steps, and requests
- *   kubernetes_answers.c   what the answers mean
+ *   kubernetes_answers.c   acts on answers
  */
 #ifndef EVREC_KUBERNETES_INNER_H
 #define EVREC_KUBERNETES_INNER_H

@@ -2,7 +2,7 @@
 local command = require "command"
 
 local embed = ("%s %s/examples/c/embed"):format(os.getenv "EVREC_RUN" or "", os.getenv "EVREC_BUILD" or "build")
-local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+local lua = command.interpreter
 
 --- Returns the output of a command. Raises if the command fails.
 local function output(line)
