@@ -13,7 +13,7 @@ describe("an end while the server does not answer", function()
 		os.remove(spool)
 	end)
 	after_each(function()
-		os.execute("rm -rf " .. spool)
+		os.execute(("rm -rf %s %s.lock"):format(spool, spool))
 	end)
 
 	--- Makes a broadcaster with a Kubernetes sink, and a recorder. `others` are further options of the sink.
@@ -85,6 +85,10 @@ describe("an end while the server does not answer", function()
 			end) < 5)
 			assert.is_nil(seen[1])
 		end
+		-- The second broadcaster ends in the background, and leaves its event in the spool.
+		local b = start { spool = spool }
+		flush_until_restored(b, 1)
+		b:shutdown(0.1)
 	end)
 
 	--- Runs a script that records ten events, and then executes `ending`. Returns its output and exit code.

@@ -309,9 +309,7 @@ describe("flush and shutdown", function()
 			local ok, _, message = b:shutdown(0.1)
 			tell(tostring(ok), tostring(message))
 		]]):format(spool))
-		for _, suffix in ipairs { "", ".lock", "-journal" } do
-			os.remove(spool .. suffix)
-		end
+		os.execute("rm -rf " .. spool)
 		assert.matches("^false 1 event waits in the spool; the last error was transport: POST: ", text)
 	end)
 end)

@@ -10,8 +10,8 @@
 #   tally_end                      waits for the programs; prints the sum, `N passed, N failed`; 1 if anything
 #                                  failed
 #
-# A program that fails without a failed test, runs no test, or stops before the end of its TAP plan counts as one
-# failed.
+# Each program gets an empty folder as its TMPDIR. A program that leaves a file there, fails without a failed test, runs
+# no test, or stops before the end of its TAP plan counts as one failed.
 #
 # TALLY_JOBS     the programs (1) that may run at once
 # TEST_TIMEOUT   the seconds (120) that a program may take
@@ -39,8 +39,14 @@ tally_run() {
 # Runs a program, prints its line and the output of its failed tests, and writes `passed failed skipped` to a file.
 tally_program() { # COMMAND...
 	tally_code=0
+	tally_tmp=$(mktemp -d -p /tmp) # short, and without a space, as specs put paths into commands
+	chmod 1777 "$tally_tmp" # as /tmp: tests run programs as other users
 	# A shell has the programs that it does not wait for ignore these signals.
-	timeout -k 5 "${TEST_TIMEOUT:-120}" env --default-signal=INT,QUIT "$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
+	timeout -k 5 "${TEST_TIMEOUT:-120}" env --default-signal=INT,QUIT TMPDIR="$tally_tmp" \
+		"$@" </dev/null >"$tally_log" 2>&1 || tally_code=$?
+	tally_left=$(ls -A "$tally_tmp" 2>/dev/null) || tally_left="nothing, not even the folder"
+	chmod -R u+rwX "$tally_tmp" 2>/dev/null || true
+	rm -rf "$tally_tmp" || true
 	# shellcheck disable=SC2046 # three numbers and a word
 	set -- $(tally_count <"$tally_log") ''
 	if [ "$1$2$3" = 000 ]; then
@@ -49,6 +55,8 @@ tally_program() { # COMMAND...
 		tally_why="ended before its plan was through"
 	elif [ "$tally_code" != 0 ] && [ "$2" = 0 ]; then
 		tally_why="failed outside its tests"
+	elif [ -n "$tally_left" ]; then
+		tally_why="left behind in TMPDIR: $(echo "$tally_left" | tr '\n' ' ')"
 	else
 		tally_why=
 	fi
