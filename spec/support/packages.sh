@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that groups of targets need. No other file names them. Prints the packages that it
-# installs; prints nothing if none is missing.
+# Installs the Debian packages that groups of targets need, and removes none. No other file names them. Prints the
+# packages that it installs; prints nothing if none is missing.
 #
 # usage: packages.sh GROUP...          (see below)
 #        packages.sh --list GROUP...   prints the names, and installs nothing
@@ -11,7 +11,8 @@ die() {
 	exit 1
 }
 
-# `a|b`: either is enough; if both are missing, a is installed. `command:c`: a command c from anywhere is enough.
+# `a|b`: either is enough. If both are missing, a is installed, or b if a conflicts with an installed package.
+# `command:c`: a command c from anywhere is enough.
 packages_of() {
 	case $1 in
 	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev zlib1g-dev" \
@@ -72,16 +73,31 @@ for package in $wanted; do
 		esac
 	done
 	case " $missing " in
-	*" ${package%%|*} "*) ;;
-	*) [ -n "$there" ] || missing="$missing ${package%%|*}" ;;
+	*" $package "*) ;;
+	*) [ -n "$there" ] || missing="$missing $package" ;;
 	esac
 done
 [ -n "$missing" ] || exit 0
 
-command -v apt-get >/dev/null || die "no apt-get here. Please install what Debian 12 calls:$missing"
+# Of `a|b`, the first that can be installed beside what is there; a if none can, or the package lists are missing.
+choose() {
+	for name in $(echo "$1" | tr '|' ' '); do
+		if [ "$1" = "$name" ] || apt-get -s --no-remove install "$name" >/dev/null 2>&1; then
+			echo "$name"
+			return
+		fi
+	done
+	echo "${1%%|*}"
+}
+
+chosen=
+for package in $missing; do
+	chosen="$chosen $(choose "$package")"
+done
+command -v apt-get >/dev/null || die "no apt-get here. Please install what Debian 12 calls:$chosen"
 sudo=
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo >/dev/null || die "not root, and no sudo here. Please install:" "  apt-get install$missing"
+	command -v sudo >/dev/null || die "not root, and no sudo here. Please install:" "  apt-get install$chosen"
 	sudo=sudo
 fi
 
@@ -90,15 +106,15 @@ trap 'rm -f "$log"' EXIT
 apt() {
 	$sudo env DEBIAN_FRONTEND=noninteractive ${http_proxy:+"http_proxy=$http_proxy"} \
 		${https_proxy:+"https_proxy=$https_proxy"} ${no_proxy:+"no_proxy=$no_proxy"} \
-		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null >>"$log" 2>&1
+		apt-get -q -y --no-remove -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null >>"$log" 2>&1
 }
 
-echo "evrec: installing these Debian packages:$missing"
+echo "evrec: installing these Debian packages:$chosen"
 # shellcheck disable=SC2086 # a list
 {
 	# Package lists are out of date if they lack a package, or name a version that the archive no longer has.
-	apt -s install $missing || apt update || true
-	apt install --no-install-recommends $missing ||
-		{ apt update && apt install --no-install-recommends $missing; } ||
+	apt -s install $chosen || apt update || true
+	apt install --no-install-recommends $chosen ||
+		{ apt update && apt install --no-install-recommends $chosen; } ||
 		{ cat "$log" >&2 && die "they could not be installed"; }
 }
