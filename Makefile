@@ -279,6 +279,11 @@ LUA_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/share/lua/$(call lua_abi,$(lua))/e
 C_DIRS = $(foreach lua,$(LUA),$(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec)
 # The first of LUA runs the command.
 COMMAND_LUA = $(patsubst lualuajit,luajit,lua$(firstword $(LUA)))
+# Two lines by which the command finds its modules, whatever PREFIX is.
+COMMAND_FOLDER = lua/$(call lua_abi,$(firstword $(LUA)))
+COMMAND_SHARE = $(PREFIX)/share/$(COMMAND_FOLDER)
+COMMAND_PATH = package.path = "$(COMMAND_SHARE)/?.lua;$(COMMAND_SHARE)/?/init.lua;" .. package.path
+COMMAND_CPATH = package.cpath = "$(PREFIX)/lib/$(COMMAND_FOLDER)/?.so;" .. package.cpath
 VERSION = $(shell sed -n 's/^\#define EVREC_VERSION "\(.*\)"/\1/p' csrc/evrec.h)
 
 format: ## sources | format all C sources with clang-format
@@ -288,9 +293,12 @@ format: ## sources | format all C sources with clang-format
 # With folders, such as cli/html/page.lua.
 LUA_FILES := $(sort $(shell find lua/evrec -name '*.lua' -printf '%P\n'))
 
+# If root builds, the owner of the checkout gets what was built, and can build there again.
 install: ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
 	@! command -v apt-get >/dev/null || spec/support/packages.sh build demo
 	@$(MAKE) --no-print-directory install-files
+	@[ "$$(id -u)" != 0 ] || { chown --reference=Makefile $(BUILD) && chown -R --reference=Makefile $(BUILD)/settings \
+	  $(BUILD)/core $(LIB) $(LUA:%=$(BUILD)/%); } || true
 	@echo 'evrec $(VERSION) is installed below $(INSTALL_TO) for C$(if $(LUA), and Lua $(LUA))'
 
 install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
@@ -302,7 +310,8 @@ install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
 	$(if $(LTO),objcopy -w -R '.gnu.lto_*' -R '.gnu.debuglto_*' -N __gnu_lto_v1 $(INSTALL_TO)/lib/libevrec.a)
 	install -m 644 csrc/evrec.h csrc/evrec_otlp.h csrc/evrec_read.h $(INSTALL_TO)/include
 	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
-	  sed '1s/lua$$/$(COMMAND_LUA)/' lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
+	  sed -e '1s/lua$$/$(COMMAND_LUA)/' -e '1a $(COMMAND_PATH)' -e '1a $(COMMAND_CPATH)' \
+	    lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
 	  'Requires: jansson zlib' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm -ldl' \
 	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc

@@ -10,7 +10,9 @@ package.path = here .. "/?.lua;" .. package.path
 
 local folder = os.getenv "EVREC_DEMO"
 local prefix = folder and folder .. "/" or os.tmpname() .. "."
-local files = { store = prefix .. "events.db", trace = prefix .. "cronjob.trace" }
+local files = {
+	pods = prefix .. "pods.db", cronjob = prefix .. "cronjob.db", trace = prefix .. "cronjob.trace",
+}
 
 local function remove_files()
 	for _, path in pairs(files) do
@@ -32,9 +34,12 @@ local function show(...)
 end
 
 remove_files()
-local failure = require("twenty_to_five").main(files, show)
+if folder then
+	print "After `make install` the commands that begin with $ work in this folder.\n"
+end
+local failure = require("twenty_to_five").main(files.pods, show)
 print()
-require("silent_cronjob").main(files, show)
+require("silent_cronjob").main(files.cronjob, files.trace, show)
 print [[
 
 What to try next:
@@ -43,7 +48,7 @@ What to try next:
   examples/README.md           nginx, HAProxy, a sink in Lua, a C program
   lua/README.md                every function and option]]
 if folder then
-	print("  evrec events -o html --store " .. files.store .. " >events.html    (after make install)")
+	print("  evrec replay " .. files.trace .. " -o html >cronjob.html    the second story as a page")
 else
 	remove_files()
 	os.remove(prefix:sub(1, -2))

@@ -7,12 +7,15 @@ local evrec = require "evrec"
 
 local silent_cronjob = { minutes = 40, started = 1700000000 }
 
+local FIRST_JOB, KEPT = 101, 3 -- a job is deleted when three later ones have completed
+
 local function tell(recorder, cronjob, clock, minute)
-	recorder:eventf(cronjob, "Normal", "SuccessfulCreate", "Created job hello-%d", minute)
+	local job = FIRST_JOB + minute - 1
+	recorder:eventf(cronjob, "Normal", "SuccessfulCreate", "Created job hello-%d", job)
 	clock:advance(10)
-	recorder:eventf(cronjob, "Normal", "SawCompletedJob", "Saw completed job: hello-%d", minute)
+	recorder:eventf(cronjob, "Normal", "SawCompletedJob", "Saw completed job: hello-%d", job)
 	clock:advance(1)
-	recorder:eventf(cronjob, "Normal", "SuccessfulDelete", "Deleted job hello-%d", minute - 3)
+	recorder:eventf(cronjob, "Normal", "SuccessfulDelete", "Deleted job hello-%d", job - KEPT)
 end
 
 --- Plays the story under a fake clock.
@@ -69,19 +72,22 @@ function silent_cronjob.by_reason(event)
 end
 
 --- Prints the whole demonstration.
----@param files { store: string, trace: string }
+---@param store string the path of the event store
+---@param trace string the path of the trace
 ---@param show fun(...: string) runs the command `evrec`
-function silent_cronjob.main(files, show)
+function silent_cronjob.main(store, trace, show)
 	print("Story 2, the CronJob that fell silent: why events stop, how to see it, and what helps.")
-	print(("The CronJob has three events a minute for %d minutes. The store has this of them:\n"):format(
-		silent_cronjob.minutes))
+	print(("The CronJob has three events a minute for %d minutes. An object has 25 tokens, and gets one every 5 minutes;")
+		:format(silent_cronjob.minutes))
+	print("each event takes one, and is held back if there is none. The store has this of the events:\n")
 	silent_cronjob.started = os.time() - silent_cronjob.minutes * 60
-	silent_cronjob.play(nil, files.trace, files.store)
-	show("events", "--store", files.store, "--for", "cronjob/hello", "--group", "reason")
+	silent_cronjob.play(nil, trace, store)
+	show("events", "--store", store, "--for", "cronjob/hello", "--group", "reason")
 	print("\nWhy it fell silent:\n")
-	show("explain", "cronjob/hello", "--trace", files.trace)
-	print("\nCured by a key for the rate limit that has the reason in it:\n")
-	show("replay", files.trace, "--spam-key", silent_cronjob.KEY)
+	show("explain", "cronjob/hello", "--trace", trace)
+	print("\nCured, in variant 2, by tokens for each reason: LOST REASONS falls to 0. What is still rate limited is")
+	print("counted by the next write about the same reason.\n")
+	show("replay", trace, "--spam-key", silent_cronjob.KEY)
 end
 
 return silent_cronjob

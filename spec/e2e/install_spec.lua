@@ -143,6 +143,18 @@ describe("make install", function()
 		end
 	end)
 
+	it("installs a command that finds its modules below another PREFIX", function()
+		local folder = cluster.scratch .. "/prefix"
+		local said, ok = quickstart.run(quickstart.here, ("make -s install LUA='luajit 5.4' PREFIX=%s"):format(folder))
+		assert.is_true(ok, said)
+		assert.truthy(cluster.read(folder .. "/bin/evrec"):find(folder .. "/share/lua/5.1/?.lua;", 1, true))
+		assert.truthy(cluster.read(folder .. "/bin/evrec"):find(folder .. "/lib/lua/5.1/?.so;", 1, true))
+		said, ok = cluster.run { "env", "-C", "/", "-u", "LUA_PATH", "-u", "LUA_CPATH", folder .. "/bin/evrec",
+			"--version" }
+		assert.is_true(ok, said)
+		assert.matches("^evrec 0%.%d+%.%d+\n$", said)
+	end)
+
 	it("LUA=5.3 installs for that one, LUA= for C alone; make uninstall leaves nothing", function()
 		make "install LUA=5.3"
 		assert.same({ "/usr/local/lib/lua/5.3/evrec/core.so" }, files "lib/lua/")

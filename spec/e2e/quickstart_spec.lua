@@ -181,7 +181,7 @@ describe("the quick start", function()
 		end
 
 		it("delivers without a thread, from a chroot, stopped by the signal that it names", function()
-			local signal = cluster.read "examples/haproxy/README.md":match "\n`kill %-(%u+%d?) %$%(pidof haproxy%)`"
+			local signal = cluster.read "examples/haproxy/README.md":match "\n`pkill %-(%u+%d?) %-f '%^haproxy %-db'`"
 			local readme, log = follow("haproxy ", tostring, signal)
 			check_events(readme, "haproxy", 20, log)
 			assert.is_nil(log:find("evrec: ", 1, true), log) -- all is well, so evrec tells nothing

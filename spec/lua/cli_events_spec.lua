@@ -157,6 +157,19 @@ describe("evrec events", function()
 		assert.same({ 0, "", "No events found in empty namespace.\n" }, { run("-n", "empty", "--group") })
 	end)
 
+	it("tells of a file why it may have found none: a misspelt kind, other namespaces", function()
+		write { plain("a", 5) }
+		local none, all = "No events found in default namespace.\n", "evrec: -A searches all namespaces\n"
+		assert.same({ 0, "", none .. all }, { run("--reason", "none") })
+		assert.same({ 0, "", none .. all }, { run("--group", "--reason", "none") })
+		assert.same({ 0, "", none }, { run("-n", "default", "--reason", "none") })
+		assert.same({ 0, "", none .. "evrec: no built-in kind is called 'jobb': did you mean 'job'?\n" .. all },
+			{ run("--for", "jobb/web-0") })
+		assert.same({ 0, "", "No events found.\nevrec: no built-in kind is called 'widget'\n" },
+			{ run("-A", "--mentions", "widget/web-0") })
+		assert.same({ 0, "", "No events found.\n" }, { run("-A", "--mentions", "Widget/web-0") })
+	end)
+
 	it("watches: first the sorted list, then what is written, each state once", function()
 		write { plain("b", 10), plain("a", 20) }
 		local status, output, complaints = command.shell([[

@@ -43,7 +43,7 @@ describe("an object that fell silent", function()
 			sum = sum + tonumber(count)
 		end
 		assert.equal(stats.rate_limited, sum)
-		assert.truthy(output:find "rate limited +%d+ +SuccessfulDelete +Normal .*Deleted job hello%-37")
+		assert.truthy(output:find "rate limited +%d+ +SuccessfulDelete +Normal .*Deleted job hello%-137")
 		assert.equal(1, nothing[1])
 		assert.equal(("evrec: %s has no event of cj/hello in the namespace shop\n"):format(store), nothing[3])
 		assert.truthy(page:find('"why":"rate limited"', 1, true))

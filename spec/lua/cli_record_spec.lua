@@ -2,6 +2,7 @@
 local cjson = require "cjson"
 local command = require "command"
 local evrec = require "evrec"
+local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
 
 local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
@@ -172,6 +173,29 @@ describe("evrec record", function()
 			assert.equal(2, status, table.concat(arguments, " "))
 			assert.truthy(told:find "^evrec: [^\n]+\n$", told)
 		end
+	end)
+
+	it("says why the event was lost, also if the state file is damaged", function()
+		local server = fixtures.mute_server()
+		finally(server.stop)
+		write(prefix .. ".config", cjson.encode {
+			["current-context"] = "c", contexts = { { name = "c", context = { cluster = "k", user = "u" } } },
+			clusters = { { name = "k", cluster = { server = server.url } } }, users = { { name = "u", user = { token = "t" } } },
+		})
+		write(prefix .. ".state", "damaged")
+		local status, told = record("", "--kubeconfig", prefix .. ".config", "--state-file", prefix .. ".state", "--timeout",
+			"0.3", "Pod/a", "Normal", "R", "m")
+		assert.equal(1, status)
+		assert.matches("^evrec: [^\n]*state file[^\n]*\nevrec: 1 event was not written: closed[^\n]*\n$", told)
+	end)
+
+	it("takes a message that begins with -, behind --", function()
+		local status, told = record("", "--lines", lines, "Pod/a", "Normal", "R", "--full")
+		assert.equal(2, status)
+		assert.equal("evrec: unknown option '--full' (see evrec record --help; put -- before an event whose message begins "
+			.. "with -)\n", told)
+		assert.equal(0, (record("", "--lines", lines, "--", "Pod/a", "Normal", "R", "--full")))
+		assert.equal("--full", written()[1].message)
 	end)
 
 	it("names the flag of a wrong namespace, and the words that - takes the place of", function()
@@ -377,7 +401,8 @@ describe("evrec record", function()
 		local script = ([[timeout 10 %s lua/bin/evrec record --timeout 1 --state-file %s.state --lines /dev/full \
 			Pod/a Normal R m 2>%s.err; echo $? >%s.status]]):format(interpreter, prefix, prefix, prefix)
 		os.execute(script)
-		assert.equal("evrec: file: /dev/full: No space left on device\n", tmpfiles.read(prefix .. ".err"))
+		assert.equal("evrec: file: /dev/full: No space left on device\nevrec: the event was not written\n",
+			tmpfiles.read(prefix .. ".err"))
 		assert.equal(1, tonumber(tmpfiles.read(prefix .. ".status")))
 	end)
 end)

@@ -41,7 +41,7 @@ describe("the examples", function()
 	end)
 
 	it("show a CronJob that falls silent, the explanation, and the cure", function()
-		local shown, explained, cured = demo:match "Story 2(.*)Why it fell silent(.*)Cured by(.*)"
+		local shown, explained, cured = demo:match "Story 2(.*)Why it fell silent(.*)Cured, in(.*)"
 		assert.matches("SawCompletedJob", shown)
 		assert.matches("SawCompletedJob +Normal +40 +9 +0 +31 ", explained)
 		cured = cured:gsub("%s+", " ")

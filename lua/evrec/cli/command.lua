@@ -87,6 +87,18 @@ end
 -- The names of arguments in the parser's messages, and in the usage.
 local ARGUMENTS = { ["'object'"] = "KIND/NAME", ["'trace'"] = "TRACE", ["'file'"] = "FILE" }
 
+-- Whether the last argument seems to be the message of `evrec record`, and is taken for an option.
+local function message_is_option(arguments)
+	local words = {}
+	for _, argument in ipairs(arguments) do
+		words[#words + 1] = not argument:find "^%-" and argument or nil
+		if argument == "--" then
+			return false
+		end
+	end
+	return #words > 3 and arguments[#arguments]:find "^%-." ~= nil -- behind record KIND/NAME TYPE REASON
+end
+
 -- Words a message of the parser, and names the help that belongs to it.
 local function misuse(message, arguments)
 	if message == TOO_MANY then
@@ -96,7 +108,8 @@ local function misuse(message, arguments)
 		return "missing argument " .. (ARGUMENTS[quoted] or quoted)
 	end)
 	local name = called(arguments)
-	return ("%s (see evrec %s--help)"):format(message, is_subcommand(name) and name .. " " or "")
+	return ("%s (see evrec %s--help%s)"):format(message, is_subcommand(name) and name .. " " or "",
+		name == "record" and message_is_option(arguments) and "; put -- before an event whose message begins with -" or "")
 end
 
 -- Runs a subcommand. An error that it raises becomes one line on standard error, and a status.

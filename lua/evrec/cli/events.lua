@@ -143,10 +143,26 @@ end
 
 -- ---- printing ----
 
-local function tell_nothing(namespace)
+-- Tells if an object's kind, such as jobb, is misspelt. A word with a capital, or with a group, is a kind of its own.
+local function tell_of_unknown_kind(object)
+	local word = object and options.kind_and_name(object)
+	if word and not word:find "[%u.]" and not kinds.find(word) then
+		terminal.tell(("no built-in kind is called '%s'%s"):format(word, kinds.suggest(word)))
+	end
+end
+
+-- kubectl's words. Of a store or a file, which can check no kind, evrec also tells why there may be none.
+local function tell_nothing(namespace, arguments)
 	progress.clear()
 	io.stderr:write(namespace and ("No events found in %s namespace.\n"):format(terminal.cell(namespace))
 		or "No events found.\n")
+	if arguments.store or arguments.lines then
+		tell_of_unknown_kind(arguments.for_object)
+		tell_of_unknown_kind(arguments.mentions)
+		if namespace and not arguments.namespace then
+			terminal.tell "-A searches all namespaces"
+		end
+	end
 end
 
 local function utc(seconds)
@@ -300,7 +316,7 @@ function events.run(arguments)
 		query.order, query.limit = "newest", arguments.limit
 		local count = print_groups(texts(source.query, source, query, counter), arguments, settings)
 		if count == 0 then
-			tell_nothing(namespace)
+			tell_nothing(namespace, arguments)
 		end
 		return 0
 	end
@@ -311,7 +327,7 @@ function events.run(arguments)
 	if arguments.watch then
 		list_and_watch(source, query, arguments, output, counter)
 	elseif print_list(listed(source, query, arguments, counter), arguments, output, nothing) == 0 then
-		tell_nothing(namespace)
+		tell_nothing(namespace, arguments)
 	end
 	output.finish()
 	return 0

@@ -53,7 +53,8 @@ function record.define(parser)
 	parser:epilog [[
 Examples:
    evrec record --store events.db job/backup Warning BackupFailed 'disk /dev/sdb is full'
-   tail -F error.log | evrec record --store events.db service/shop Warning Logged -]]
+   tail -F error.log | evrec record --store events.db service/shop Warning Logged -
+   evrec record --store events.db -- job/backup Warning BackupFailed "$message"   # which may begin with -]]
 	parser:usage "Usage: evrec record [OPTION]... KIND/NAME TYPE REASON MESSAGE\n       evrec record [OPTION]... -"
 	parser:help_max_width(100)
 	parser:help_description_margin(30)
@@ -216,6 +217,9 @@ local function record_one(session, arguments)
 		terminal.fail(name == "dropped" and 1 or 2, message)
 	end
 	session:close()
+	if session.lost and session.reported then
+		terminal.tell "the event was not written"
+	end
 	return session.lost and 1 or 0
 end
 

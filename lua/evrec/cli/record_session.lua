@@ -42,7 +42,7 @@ function record_session:tell()
 		local report = table.remove(self.told, 1)
 		if not is_refusal(report.message) then
 			terminal.tell(with_advice(report.message))
-			self.reported = true
+			self.reported = self.reported or report.name ~= "state" -- of a state file, which loses no event
 		end
 	end
 end
