@@ -60,7 +60,7 @@ describe("a recorder with too many different values", function()
 	end)
 
 	it("is told of in a line, where there is no on_error", function()
-		local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+		local lua = require("command").interpreter
 		local path = os.tmpname()
 		local file = assert(io.open(path, "w"))
 		file:write [[

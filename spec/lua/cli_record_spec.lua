@@ -5,11 +5,11 @@ local evrec = require "evrec"
 local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
 
-local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
+local interpreter = command.interpreter
 
 local function quoted(words)
 	for i, word in ipairs(words) do
-		words[i] = "'" .. word:gsub("'", [['\'']]) .. "'"
+		words[i] = command.quoted(word)
 	end
 	return table.concat(words, " ")
 end

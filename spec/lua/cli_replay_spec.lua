@@ -8,7 +8,7 @@ local cjson = require "cjson"
 local evrec = require "evrec"
 local silent_cronjob = require "silent_cronjob"
 
-local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
+local interpreter = require("command").interpreter
 local TRACES = "spec/lua/traces/"
 local BY_REASON = "source.component,involvedObject.kind,involvedObject.namespace,involvedObject.name,reason"
 

@@ -1,5 +1,5 @@
 -- Finalizers that use objects of evrec while one of its functions runs: runs each case of two programs.
-local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+local lua = require("command").interpreter
 
 -- Returns the output of a program. Its last line is "done" if the case passed.
 local function run(program, case)

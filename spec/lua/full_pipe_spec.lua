@@ -2,7 +2,7 @@
 -- and must not wait.
 local cjson = require "cjson"
 
-local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+local lua = require("command").interpreter
 -- No thread can start, because none gets a stack of a terabyte. timeout kills a process that hangs.
 local threadless = "ulimit -s 1000000000 && exec timeout 60 " .. lua
 

@@ -1,5 +1,5 @@
 -- A broadcaster without on_error tells by itself what was refused, lost or went wrong: in lines on standard error.
-local lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+local lua = require("command").interpreter
 
 -- Every script below begins with these lines. The sink answers with `answer.status` if that is set; `tell` writes to
 -- standard error, between the lines of evrec.

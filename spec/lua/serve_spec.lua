@@ -1,7 +1,6 @@
 -- The command `evrec serve FILE`, with processes of their own. share_spec.lua has the option `share`.
+local command = require "command"
 local read = require("tmpfiles").read
-
-local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
 
 describe("evrec serve", function()
 	local folder, running
@@ -12,7 +11,7 @@ describe("evrec serve", function()
 			words[#words + 1] = word
 		end
 		for i, word in ipairs(words) do
-			words[i] = "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
+			words[i] = command.quoted(word)
 		end
 		local pipe = assert(io.popen(table.concat(words, " ")))
 		local output = pipe:read "*a"
@@ -43,7 +42,7 @@ describe("evrec serve", function()
 		process.pid = shell([[log=$1; shift
 			(code=0; "$@" >"$log" 2>&1 & echo $! >"$log.pid"; wait $! || code=$?; echo $code >"$log.code") \
 			>/dev/null 2>&1 & until [ -s "$log.pid" ]; do sleep 0.01; done; cat "$log.pid"]], "bash", process.log,
-			"env", "--default-signal=INT", interpreter, ...)
+			"env", "--default-signal=INT", command.interpreter, ...)
 		running[#running + 1] = process
 		function process.says(text)
 			await(function() return read(process.log):find(text, 1, true) end)

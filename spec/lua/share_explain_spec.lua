@@ -1,7 +1,7 @@
 -- `explain` in a worker of a share: another process is the owner.
 local cjson = require "cjson"
 local evrec = require "evrec"
-local interpreter = jit and "luajit" or _VERSION:gsub("Lua ", "lua")
+local interpreter = require("command").interpreter
 
 -- For each line of its input it writes what explain() says; it records before.
 local OWNER = [[

@@ -116,7 +116,7 @@ describe("the spool", function()
 	--- Runs a process that records two occurrences of one event into a sink in Lua that never writes, polls for so many
 	--- seconds, and kills itself.
 	local function be_killed(options, seconds)
-		local script, lua = path .. ".lua", _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+		local script, lua = path .. ".lua", require("command").interpreter
 		local file = assert(io.open(script, "w"))
 		file:write(([[
 			local evrec, fixtures = require "evrec", require "fixtures"

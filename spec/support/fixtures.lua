@@ -143,7 +143,7 @@ function fixtures.mute_server()
 end
 
 --- The command of the interpreter that runs the specs.
-fixtures.lua = _G.jit and "luajit" or ("lua" .. _VERSION:match "%d%.%d")
+fixtures.lua = require("command").interpreter
 
 --- Runs a script, sends it a signal once it has printed "ready", and waits for its end. Returns its exit status, or
 --- minus the number of the signal that ended it. `alone`: it is process 1 of a new PID namespace; nil if there can be

@@ -89,14 +89,15 @@ local ARGUMENTS = { ["'object'"] = "KIND/NAME", ["'trace'"] = "TRACE", ["'file'"
 
 -- Whether the last argument seems to be the message of `evrec record`, and is taken for an option.
 local function message_is_option(arguments)
-	local words = {}
+	local words = 0
 	for _, argument in ipairs(arguments) do
-		words[#words + 1] = not argument:find "^%-" and argument or nil
 		if argument == "--" then
 			return false
+		elseif not argument:find "^%-" then
+			words = words + 1
 		end
 	end
-	return #words > 3 and arguments[#arguments]:find "^%-." ~= nil -- behind record KIND/NAME TYPE REASON
+	return words > 3 and arguments[#arguments]:find "^%-." ~= nil -- behind record KIND/NAME TYPE REASON
 end
 
 -- Words a message of the parser, and names the help that belongs to it.

@@ -11,6 +11,7 @@ local sort = require "evrec.cli.sort"
 local sources = require "evrec.cli.sources"
 local stored_event = require "evrec.cli.stored_event"
 local terminal = require "evrec.cli.terminal"
+local values = require "evrec.cli.values"
 
 local events = {}
 
@@ -143,11 +144,10 @@ end
 
 -- ---- printing ----
 
--- Tells if an object's kind, such as jobb, is misspelt. A word with a capital, or with a group, is a kind of its own.
-local function tell_of_unknown_kind(object)
-	local word = object and options.kind_and_name(object)
-	if word and not word:find "[%u.]" and not kinds.find(word) then
-		terminal.tell(("no built-in kind is called '%s'%s"):format(word, kinds.suggest(word)))
+local function tell_of_misspelt_kind(object)
+	local message = object and values.misspelt_kind((options.kind_and_name(object)))
+	if message then
+		terminal.tell(message)
 	end
 end
 
@@ -157,8 +157,8 @@ local function tell_nothing(namespace, arguments)
 	io.stderr:write(namespace and ("No events found in %s namespace.\n"):format(terminal.cell(namespace))
 		or "No events found.\n")
 	if arguments.store or arguments.lines then
-		tell_of_unknown_kind(arguments.for_object)
-		tell_of_unknown_kind(arguments.mentions)
+		tell_of_misspelt_kind(arguments.for_object)
+		tell_of_misspelt_kind(arguments.mentions)
 		if namespace and not arguments.namespace then
 			terminal.tell "-A searches all namespaces"
 		end
@@ -185,10 +185,10 @@ local FILTERS = {
 -- The title of a page; and a line that names its source, its time and its filters.
 local function heading(arguments, namespace, clock)
 	local subtitle = { ("from %s, read %s"):format(sources.describe(arguments), utc(clock:now())) }
-	local values = event_arguments.query(arguments)
-	values.limit = arguments.limit
+	local given = event_arguments.query(arguments)
+	given.limit = arguments.limit
 	for _, filter in ipairs(FILTERS) do
-		local value = values[filter[1]]
+		local value = given[filter[1]]
 		if value then
 			subtitle[#subtitle + 1] = ("%s %s"):format(filter[2], filter[3](value))
 		end

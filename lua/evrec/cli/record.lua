@@ -72,11 +72,10 @@ end
 
 local warned = {}
 
--- A word such as jbo may be meant for a built-in kind; one with a capital, or with a group, is a kind of its own.
 local function warn_of(word)
-	if not word:find "[%u.]" and not warned[word] then
-		terminal.tell(("no built-in kind is called '%s'; the event is recorded with it all the same%s"):format(word,
-			kinds.suggest(word)))
+	local message = values.misspelt_kind(word, "; the event is recorded with it all the same")
+	if message and not warned[word] then
+		terminal.tell(message)
 		warned[word] = true
 	end
 end

@@ -1,5 +1,6 @@
 -- Readers of the values of arguments, for `convert` of argparse: each returns the value; or nil and a message, which
 -- names the option.
+local kinds = require "evrec.kinds"
 local options = require "evrec.options"
 local times = require "evrec.times"
 
@@ -53,6 +54,18 @@ function values.namespace(text)
 	end
 	return nil, ("--namespace: expected a namespace's name, of at most 63 lower-case letters, digits and inner hyphens, "
 		.. "got '%s'"):format(text)
+end
+
+--- Tells if the name of a kind may be misspelt: a word such as jbo that is no built-in kind. One with a capital, or
+--- with a group, is a kind of its own.
+---@param word string
+---@param consequence? string follows the word in the message
+---@return string? message nil: it seems to be right
+function values.misspelt_kind(word, consequence)
+	if word:find "[%u.]" or kinds.find(word) then
+		return nil
+	end
+	return ("no built-in kind is called '%s'%s%s"):format(word, consequence or "", kinds.suggest(word))
 end
 
 --- Returns a function that checks KIND/NAME, such as pod/web-0.
