@@ -3,6 +3,9 @@
 #include "spool/journal_import.h"
 #include "spool/spool_folder.h"
 
+/* A new file is tried with so many names. A spooler that looks at the folder every 0.1 ms takes 2 of 1,000. */
+#define NAMES_MAX 4
+
 struct look {
 	struct spooler *sp;
 	struct outbox *ob;
@@ -137,22 +140,48 @@ void spooler_adopt_found(struct spooler *sp)
 	}
 }
 
-bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err)
+/*
+ * If another spooler, which looks for files without an owner, comes upon the new lock file before it is locked here, that
+ * spooler locks it for a moment and removes it: then the file gets another name. Else its name stays the same, so that
+ * each reason why it cannot be had is reported once.
+ */
+static bool lock_own(struct spooler *sp, evrec_error *err)
+{
+	enum spool_claim claim = SPOOL_IN_USE;
+
+	for (int names = 0; claim == SPOOL_IN_USE && names < NAMES_MAX; names++) {
+		if (names != 0) {
+			spool_free(sp->own);
+			sp->own = NULL;
+		}
+		sp->own = sp->own == NULL ? spool_folder_new_file(sp->folder) : sp->own;
+		if (sp->own == NULL) {
+			(void)error_set(err, EVREC_ENOMEM, "no memory");
+			return false;
+		}
+		claim = spool_reserve(sp->own, err);
+	}
+	return claim == SPOOL_CLAIMED;
+}
+
+bool spooler_reserve_own(struct spooler *sp, evrec_error *err)
 {
 	if (sp->own != NULL && spool_is_open(sp->own)) {
 		return true;
 	}
 	spooler_adopt_found(sp);
-	if (sp->own != NULL && sp->own == sp->found) {
-		return true;
+	return (sp->own != NULL && sp->own == sp->found) ||
+	       (spool_folder_prepare(sp->folder, err) && lock_own(sp, err));
+}
+
+bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err)
+{
+	bool ok = spooler_reserve_own(sp, err) && (spool_is_open(sp->own) || spool_open(sp->own, mode, err));
+
+	if (!ok && sp->own != NULL && sp->journal == NULL) {
+		spool_release(sp->own);
 	}
-	/* Its name stays the same, so that each reason why it cannot be had is reported once. */
-	sp->own = sp->own == NULL ? spool_folder_new_file(sp->folder) : sp->own;
-	if (sp->own == NULL) {
-		(void)error_set(err, EVREC_ENOMEM, "no memory");
-		return false;
-	}
-	return spool_folder_prepare(sp->folder, err) && spool_open(sp->own, mode, err);
+	return ok;
 }
 
 struct spool *spooler_file_of(const struct spooler *sp, int64_t row, int64_t *seq)

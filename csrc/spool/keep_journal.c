@@ -1,5 +1,4 @@
 #include "base/clock.h"
-#include "spool/spool_folder.h"
 #include "spool/spooler_inner.h"
 
 void spooler_use_journal(struct spooler *sp, size_t max_bytes)
@@ -16,25 +15,9 @@ void spooler_drop_journal(struct spooler *sp, struct outbox *ob)
 	}
 }
 
-/* The own file with its lock. It need not be open. */
-static bool reserve_own(struct spooler *sp, evrec_error *err)
-{
-	if (sp->own == NULL) {
-		spooler_adopt_found(sp);
-	}
-	if (sp->own == NULL) {
-		sp->own = spool_folder_new_file(sp->folder);
-	}
-	if (sp->own == NULL) {
-		(void)error_set(err, EVREC_ENOMEM, "no memory");
-		return false;
-	}
-	return spool_is_open(sp->own) || (spool_folder_prepare(sp->folder, err) && spool_reserve(sp->own, err));
-}
-
 static bool make_journal(struct spooler *sp, evrec_error *err)
 {
-	if (!reserve_own(sp, err)) {
+	if (!spooler_reserve_own(sp, err)) {
 		return false;
 	}
 	sp->journal = journal_new(spool_pending_path(sp->own), sp->journal_max, &sp->codec, err);

@@ -189,15 +189,18 @@ static bool make_private(const struct spool *spool, evrec_error *err)
 	return true;
 }
 
-static bool take_lock(struct spool *spool, evrec_error *err)
+static enum spool_lock_result take_lock(struct spool *spool, evrec_error *err)
 {
 	enum spool_lock_result result;
 
 	if (spool->lock.fd >= 0) {
-		return true;
+		return SPOOL_LOCK_TAKEN;
 	}
 	result = spool_lock_take(&spool->lock, spool->lock_path, err);
-	return result == SPOOL_LOCK_TAKEN || (result == SPOOL_LOCK_IN_USE && fail_in_use(spool, err));
+	if (result == SPOOL_LOCK_IN_USE) {
+		(void)fail_in_use(spool, err);
+	}
+	return result;
 }
 
 /*
@@ -251,9 +254,19 @@ static bool check_files(const struct spool *spool, evrec_error *err)
 	       private_file_check(spool->wal_path, err) && private_file_check(spool->pending_path, err);
 }
 
-bool spool_reserve(struct spool *spool, evrec_error *err)
+enum spool_claim spool_reserve(struct spool *spool, evrec_error *err)
 {
-	return check_files(spool, err) && take_lock(spool, err);
+	if (!check_files(spool, err)) {
+		return SPOOL_REFUSED;
+	}
+	switch (take_lock(spool, err)) {
+	case SPOOL_LOCK_TAKEN:
+		return SPOOL_CLAIMED;
+	case SPOOL_LOCK_IN_USE:
+		return SPOOL_IN_USE;
+	default:
+		return SPOOL_REFUSED;
+	}
 }
 
 void spool_release(struct spool *spool)
@@ -294,8 +307,8 @@ bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err)
 	}
 	spool->mode = SPOOL_MODE_NONE;
 	/* A file that is refused gets no lock file beside it. */
-	if (!is_forked_too_soon(err) && check_files(spool, err) && take_lock(spool, err) && make_private(spool, err) &&
-	    open_database(spool, mode, err)) {
+	if (!is_forked_too_soon(err) && check_files(spool, err) && take_lock(spool, err) == SPOOL_LOCK_TAKEN &&
+	    make_private(spool, err) && open_database(spool, mode, err)) {
 		return true;
 	}
 	close_database(spool);

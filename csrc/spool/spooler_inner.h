@@ -79,6 +79,8 @@ void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clo
 void spooler_drop_journal(struct spooler *sp, struct outbox *ob);
 /* If there is no own file yet, the one that was found becomes it, if it can. */
 void spooler_adopt_found(struct spooler *sp);
+/* Gives the own file its name and its lock, if it has none yet. It need not be open. False: see *err. */
+bool spooler_reserve_own(struct spooler *sp, evrec_error *err);
 /* Makes and opens the own file. False: see *err. */
 bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err);
 /* The file of a row as in outbox_row, and the row's number there. */
