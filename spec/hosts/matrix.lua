@@ -13,6 +13,7 @@ matrix.columns = { "alone", "spool", "share, state_file", "share, spool" }
 
 local function add(row)
 	row.bound = at_once[row.change] and matrix.bound or 0
+	row.threads = row.threads or 1
 	row.number = #matrix + 1
 	matrix[row.number] = row
 end
@@ -28,7 +29,7 @@ for _, mode in ipairs { "-W", "-D" } do
 		local setup = mode .. ", " .. load[1] .. (load[2] and (", %d threads"):format(load[2]) or "")
 		for _, change in ipairs { "SIGUSR1", "SIGTERM", "reload", "kill -9" } do
 			add {
-				host = "haproxy", setup = setup, change = change,
+				host = "haproxy", setup = setup, change = change, threads = load[2],
 				settings = {
 					mode = mode == "-W" and "-Ws" or mode, load = load[1],
 					threads = load[2] and "nbthread " .. load[2] or "",
@@ -43,10 +44,14 @@ function matrix.bound_of(row, column)
 	return column == "alone" and row.bound or 0
 end
 
---- How many seconds' worth may be counted twice: occurrences that the owner of a share had not acknowledged when it
---- ended at once.
+--- How many occurrences may be counted and not noted, if a process ended at once: with a share, those that the owner had
+--- not acknowledged are counted twice, so many seconds' worth; without, each thread may have recorded one that it had not
+--- noted yet.
 function matrix.twice_bound_of(row, column)
-	return matrix.shares(column) and row.bound or 0
+	if row.bound == 0 then
+		return 0
+	end
+	return matrix.shares(column) and row.bound * matrix.rate or row.threads
 end
 
 function matrix.spools(column)

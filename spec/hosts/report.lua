@@ -47,6 +47,6 @@ print("|---|" .. ("---:|"):rep(#heads))
 for _, name in ipairs(order) do
 	print(("| %s | %s |"):format(name, table.concat(lines[name], " | ")))
 end
-print(("\n%d occurrences were recorded, and %d were counted twice."):format(recorded, twice))
+print(("\n%d occurrences were noted, and %d more were counted."):format(recorded, twice))
 print(("`kill -9`, and SIGTERM of HAProxy, may lose those of %d s, %d each, of a sink alone; others none.")
 	:format(matrix.bound, matrix.bound * matrix.rate))

@@ -109,22 +109,24 @@ function stage.load(host, requests, rate, held)
 	end
 end
 
--- The files of a spool that hold events.
-local function spooled(folder)
-	return cluster.run { "bash", "-c", 'ls "$0" 2>/dev/null | grep "spool$"', folder }:match "%S"
+-- Whether a spool holds events, in files of rows or in the journals of processes that were killed.
+local function has_events(folder, pattern)
+	return cluster.run { "bash", "-c", 'ls "$0" 2>/dev/null | grep -E "$1"', folder, pattern }:match "%S"
 end
 
---- Lets the next process take up what the spool has.
+--- Lets further processes take up what the spool has.
 function stage.take_up(host)
-	if not host.spool_folder or not spooled(host.spool_folder) then
-		return
+	for _ = 1, 3 do
+		if not host.spool_folder or not has_events(host.spool_folder, "spool(-pending)?$") then
+			return
+		end
+		host:start()
+		-- A process looks at the spool with its first event. While it lives it has a journal of its own.
+		stage.await_port(host.port)
+		stage.load(host, 1, 1)()
+		tree.await("an empty spool", function() return not has_events(host.spool_folder, "spool$") end, 30)
+		host:finish()
 	end
-	host:start()
-	-- A process looks at the spool with its first event.
-	stage.await_port(host.port)
-	stage.load(host, 1, 1)()
-	tree.await("an empty spool", function() return not spooled(host.spool_folder) end, 30)
-	host:finish()
 end
 
 return stage

@@ -30,14 +30,15 @@ describe("an end while the server does not answer", function()
 		return b, b:new_recorder { component = "ending" }
 	end
 
-	--- Flushes until the sink has taken up `n` events from the spool, for 30 s at most. Returns the last results of
-	--- flush.
+	--- Flushes until the sink has taken up `n` events from the spool, for 90 s at most: a broadcaster that was collected
+	--- has their file for 30 s, and the sink looks every 3 s. Returns the last results of flush.
 	local function flush_until_restored(b, n)
-		local deadline = os.time() + 30
-		local ok, stats
-		repeat
+		local deadline = os.time() + 90
+		local ok, stats = b:flush(0.05)
+		while stats.restored < n and os.time() < deadline do
+			os.execute "sleep 0.1"
 			ok, stats = b:flush(0.05)
-		until stats.restored >= n or os.time() > deadline
+		end
 		assert.equal(n, stats.restored)
 		return ok, stats
 	end
