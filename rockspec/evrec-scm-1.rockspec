@@ -323,6 +323,7 @@ build = {
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/shared.c",
 				"csrc/recorder/sharing.c",
+				"csrc/recorder/sharing_answers.c",
 				"csrc/recorder/sharing_ask.c",
 				"csrc/recorder/sharing_exit.c",
 				"csrc/recorder/sharing_news.c",

@@ -1,12 +1,14 @@
 /*
  * sharing_inner.h - the inside of a sharing, for its files.
  *
- *   sharing.c       how it begins and is driven
- *   sharing_news.c  the functions that a share calls: an owner records for workers and learns the outcomes; a worker is told
- *   sharing_state.c the counts of the last owner, and for the next one
- *   sharing_exit.c  the end of a process, or of a broadcaster
- *   sharing_ask.c   a question to the owner
- *   sharing_stats.c how it stands
+ *   sharing.c          how it begins and is driven
+ *   sharing_news.c     the functions that a share calls: an owner records for workers and learns the outcomes; a worker is
+ *                      told
+ *   sharing_answers.c  an owner takes the answers to its sinks, and acknowledges what workers have sent
+ *   sharing_state.c    the counts of the last owner, and for the next one
+ *   sharing_exit.c     the end of a process, or of a broadcaster
+ *   sharing_ask.c      a question to the owner
+ *   sharing_stats.c    how it stands
  */
 #ifndef EVREC_SHARING_INNER_H
 #define EVREC_SHARING_INNER_H
