@@ -3,7 +3,7 @@
 #include "spool/journal_import.h"
 #include "spool/spool_folder.h"
 
-/* A new file is tried with so many names. A spooler that looks at the folder every 0.1 ms takes 2 of 1,000. */
+/* How many names a new file may try. A spooler that looks every 0.1 ms takes 2 of 1,000 new lock files. */
 #define NAMES_MAX 4
 
 struct look {
@@ -130,7 +130,8 @@ void spooler_replace_own(struct spooler *sp, struct outbox *ob)
 	outbox_own_rows_lost(ob);
 }
 
-void spooler_adopt_found(struct spooler *sp)
+/* If there is no own file yet, the one that was found becomes it, if it can. */
+static void adopt_found(struct spooler *sp)
 {
 	/* Entries keep the numbers of their rows in a file that was damaged: these are rows of others in `found`. */
 	if (sp->found != NULL && !spool_is_damaged(sp->found) && sp->next_number == 1 && sp->journal == NULL) {
@@ -141,9 +142,9 @@ void spooler_adopt_found(struct spooler *sp)
 }
 
 /*
- * If another spooler, which looks for files without an owner, comes upon the new lock file before it is locked here, that
- * spooler locks it for a moment and removes it: then the file gets another name. Else its name stays the same, so that
- * each reason why it cannot be had is reported once.
+ * Another spooler, which looks for files without an owner, may come upon the new lock file before it is locked here. Then
+ * that spooler locks and removes it, and the new file tries another name. After any other failure the file keeps its name,
+ * so that each reason is reported once.
  */
 static bool lock_own(struct spooler *sp, evrec_error *err)
 {
@@ -169,14 +170,16 @@ bool spooler_reserve_own(struct spooler *sp, evrec_error *err)
 	if (sp->own != NULL && spool_is_open(sp->own)) {
 		return true;
 	}
-	spooler_adopt_found(sp);
-	return (sp->own != NULL && sp->own == sp->found) ||
-	       (spool_folder_prepare(sp->folder, err) && lock_own(sp, err));
+	adopt_found(sp);
+	if (sp->own != NULL && sp->own == sp->found) {
+		return true;
+	}
+	return spool_folder_prepare(sp->folder, err) && lock_own(sp, err);
 }
 
 bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err)
 {
-	bool ok = spooler_reserve_own(sp, err) && (spool_is_open(sp->own) || spool_open(sp->own, mode, err));
+	bool ok = spooler_reserve_own(sp, err) && spool_open(sp->own, mode, err);
 
 	if (!ok && sp->own != NULL && sp->journal == NULL) {
 		spool_release(sp->own);

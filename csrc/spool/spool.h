@@ -50,7 +50,6 @@ const char *spool_path(const struct spool *spool);
 const char *spool_pending_path(const struct spool *spool); /* of the journal beside it (journal.h) */
 /* Closes an open file that has no rows, and removes it, but not its journal; its lock stays. It can be opened again. */
 void spool_shed(struct spool *spool);
-void spool_release(struct spool *spool); /* one that was reserved and not opened: no file is left; else nothing */
 
 /*
  * Takes the lock of a file that nobody has, before spool_open. GONE: there was a lock file alone, which is removed. Only
@@ -58,8 +57,10 @@ void spool_release(struct spool *spool); /* one that was reserved and not opened
  */
 enum spool_claim { SPOOL_CLAIMED, SPOOL_IN_USE, SPOOL_GONE, SPOOL_REFUSED };
 enum spool_claim spool_claim(struct spool *spool, evrec_error *err);
-/* Takes the lock of a new file that is to be opened later, for its journal. IN_USE and REFUSED set *err. */
+/* Takes the lock of a file that is to be opened later, for its journal. Never GONE; IN_USE and REFUSED set *err. */
 enum spool_claim spool_reserve(struct spool *spool, evrec_error *err);
+/* Removes a file that has its lock and is not open, and its lock; else does nothing. */
+void spool_release(struct spool *spool);
 /* Closes the file, whose lock was taken, and removes it, what lies beside it, and its lock. */
 void spool_remove(struct spool *spool);
 /* The highest number of a row, 0 if there is none. */

@@ -189,18 +189,17 @@ static bool make_private(const struct spool *spool, evrec_error *err)
 	return true;
 }
 
-static enum spool_lock_result take_lock(struct spool *spool, evrec_error *err)
+/* CLAIMED, IN_USE or REFUSED; only the last one sets *err. */
+static enum spool_claim take_lock(struct spool *spool, evrec_error *err)
 {
-	enum spool_lock_result result;
-
-	if (spool->lock.fd >= 0) {
-		return SPOOL_LOCK_TAKEN;
+	switch (spool_lock_take(&spool->lock, spool->lock_path, err)) {
+	case SPOOL_LOCK_TAKEN:
+		return SPOOL_CLAIMED;
+	case SPOOL_LOCK_IN_USE:
+		return SPOOL_IN_USE;
+	default:
+		return SPOOL_REFUSED;
 	}
-	result = spool_lock_take(&spool->lock, spool->lock_path, err);
-	if (result == SPOOL_LOCK_IN_USE) {
-		(void)fail_in_use(spool, err);
-	}
-	return result;
 }
 
 /*
@@ -256,17 +255,18 @@ static bool check_files(const struct spool *spool, evrec_error *err)
 
 enum spool_claim spool_reserve(struct spool *spool, evrec_error *err)
 {
+	enum spool_claim claim = SPOOL_CLAIMED;
+
 	if (!check_files(spool, err)) {
 		return SPOOL_REFUSED;
 	}
-	switch (take_lock(spool, err)) {
-	case SPOOL_LOCK_TAKEN:
-		return SPOOL_CLAIMED;
-	case SPOOL_LOCK_IN_USE:
-		return SPOOL_IN_USE;
-	default:
-		return SPOOL_REFUSED;
+	if (spool->lock.fd < 0) {
+		claim = take_lock(spool, err);
 	}
+	if (claim == SPOOL_IN_USE) {
+		(void)fail_in_use(spool, err);
+	}
+	return claim;
 }
 
 void spool_release(struct spool *spool)
@@ -306,9 +306,8 @@ bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err)
 		return true;
 	}
 	spool->mode = SPOOL_MODE_NONE;
-	/* A file that is refused gets no lock file beside it. */
-	if (!is_forked_too_soon(err) && check_files(spool, err) && take_lock(spool, err) == SPOOL_LOCK_TAKEN &&
-	    make_private(spool, err) && open_database(spool, mode, err)) {
+	if (!is_forked_too_soon(err) && spool_reserve(spool, err) == SPOOL_CLAIMED && make_private(spool, err) &&
+	    open_database(spool, mode, err)) {
 		return true;
 	}
 	close_database(spool);
@@ -326,14 +325,10 @@ static bool is_missing(const char *path)
 
 enum spool_claim spool_claim(struct spool *spool, evrec_error *err)
 {
-	enum spool_lock_result result;
+	enum spool_claim claim = check_files(spool, err) ? take_lock(spool, err) : SPOOL_REFUSED;
 
-	if (!check_files(spool, err)) {
-		return SPOOL_REFUSED;
-	}
-	result = spool_lock_take(&spool->lock, spool->lock_path, err);
-	if (result != SPOOL_LOCK_TAKEN) {
-		return result == SPOOL_LOCK_IN_USE ? SPOOL_IN_USE : SPOOL_REFUSED;
+	if (claim != SPOOL_CLAIMED) {
+		return claim;
 	}
 	if (is_missing(spool->path) && is_missing(spool->pending_path)) {
 		spool_remove(spool);

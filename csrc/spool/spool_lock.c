@@ -126,7 +126,7 @@ enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path
 		return SPOOL_LOCK_TAKEN;
 	}
 	spool_lock_release(lock);
-	if (error == EAGAIN || error == EACCES) {
+	if (error == EAGAIN) {
 		return SPOOL_LOCK_IN_USE;
 	}
 	private_file_set_errno(err, path, error);

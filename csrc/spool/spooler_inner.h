@@ -77,11 +77,12 @@ void spooler_replace_own(struct spooler *sp, struct outbox *ob);
 void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Before the own file is given up: the outbox has no journal any more. */
 void spooler_drop_journal(struct spooler *sp, struct outbox *ob);
-/* If there is no own file yet, the one that was found becomes it, if it can. */
-void spooler_adopt_found(struct spooler *sp);
-/* Gives the own file its name and its lock, if it has none yet. It need not be open. False: see *err. */
+/*
+ * If there is no own file yet, the one that was found becomes it, if it can; else the own file gets a name and its lock, and
+ * is not opened. False: see *err.
+ */
 bool spooler_reserve_own(struct spooler *sp, evrec_error *err);
-/* Makes and opens the own file. False: see *err. */
+/* Makes and opens the own file. False: see *err; no file is left, unless there is a journal. */
 bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err);
 /* The file of a row as in outbox_row, and the row's number there. */
 struct spool *spooler_file_of(const struct spooler *sp, int64_t row, int64_t *seq);

@@ -35,24 +35,24 @@ function books.server()
 end
 
 --- Each process makes an event of its own for an object, so the counts of an object's events are added up.
----@return table result recorded, lost, twice: occurrences; objects, events; refused, faults: lists of messages
+---@return table result recorded, lost, unnoted: occurrences; objects, events; refused, faults: lists of messages
 function books.compare(notes, namespace)
 	local noted, recorded, refused = read_notes(notes)
 	local ledger = books.ledger(namespace)
 	local there = ledger.counts
 	local result = {
-		recorded = recorded, refused = refused, events = ledger.events, faults = ledger.faults, lost = 0, twice = 0,
+		recorded = recorded, refused = refused, events = ledger.events, faults = ledger.faults, lost = 0, unnoted = 0,
 		objects = 0,
 	}
 	for name, count in pairs(noted) do
 		result.objects = result.objects + 1
 		local difference = count - (there[name] or 0)
 		result.lost = result.lost + math.max(0, difference)
-		result.twice = result.twice + math.max(0, -difference)
+		result.unnoted = result.unnoted + math.max(0, -difference)
 		there[name] = nil
 	end
 	for _, count in pairs(there) do
-		result.twice = result.twice + count
+		result.unnoted = result.unnoted + count
 	end
 	return result
 end

@@ -12,8 +12,8 @@ local at_once = { ["kill -9"] = true, SIGTERM = true }
 matrix.columns = { "alone", "spool", "share, state_file", "share, spool" }
 
 local function add(row)
-	row.bound = at_once[row.change] and matrix.bound or 0
-	row.threads = row.threads or 1
+	row.ends_at_once = at_once[row.change]
+	row.states = row.states or 1
 	row.number = #matrix + 1
 	matrix[row.number] = row
 end
@@ -29,7 +29,7 @@ for _, mode in ipairs { "-W", "-D" } do
 		local setup = mode .. ", " .. load[1] .. (load[2] and (", %d threads"):format(load[2]) or "")
 		for _, change in ipairs { "SIGUSR1", "SIGTERM", "reload", "kill -9" } do
 			add {
-				host = "haproxy", setup = setup, change = change, threads = load[2],
+				host = "haproxy", setup = setup, change = change, states = load[2],
 				settings = {
 					mode = mode == "-W" and "-Ws" or mode, load = load[1],
 					threads = load[2] and "nbthread " .. load[2] or "",
@@ -39,19 +39,19 @@ for _, mode in ipairs { "-W", "-D" } do
 	end
 end
 
---- How many seconds' worth of events may be lost in a cell.
-function matrix.bound_of(row, column)
-	return column == "alone" and row.bound or 0
+--- How many occurrences may be lost in a cell.
+function matrix.loss_bound_of(row, column)
+	return column == "alone" and row.ends_at_once and matrix.bound * matrix.rate or 0
 end
 
---- How many occurrences may be counted and not noted, if a process ended at once: with a share, those that the owner had
---- not acknowledged are counted twice, so many seconds' worth; without, each thread may have recorded one that it had not
---- noted yet.
-function matrix.twice_bound_of(row, column)
-	if row.bound == 0 then
+--- How many occurrences may be counted though they were not noted: none unless the change ends a process at once. With a
+--- share the occurrences that its owner had not acknowledged are counted twice. Without a share each Lua state of the
+--- process may have recorded one occurrence that it had not noted yet.
+function matrix.unnoted_bound_of(row, column)
+	if not row.ends_at_once then
 		return 0
 	end
-	return matrix.shares(column) and row.bound * matrix.rate or row.threads
+	return matrix.shares(column) and matrix.bound * matrix.rate or row.states
 end
 
 function matrix.spools(column)

@@ -40,8 +40,8 @@ local function settle(row, column, result, results)
 	file:close()
 	assert(#result.refused == 0, result.refused[1])
 	assert(#result.faults == 0, result.faults[1])
-	assert(result.twice <= matrix.twice_bound_of(row, column), result.twice .. " counted twice")
-	assert(result.lost <= matrix.bound_of(row, column) * rate, result.lost .. " lost")
+	assert(result.unnoted <= matrix.unnoted_bound_of(row, column), result.unnoted .. " counted and not noted")
+	assert(result.lost <= matrix.loss_bound_of(row, column), result.lost .. " lost")
 	assert(not matrix.has_one_event_each(column) or result.events == result.objects,
 		("%d events about %d objects"):format(result.events, result.objects))
 end

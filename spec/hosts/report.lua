@@ -4,12 +4,12 @@
 local cjson = require "cjson"
 local matrix = require "matrix"
 
-local results, recorded, twice = {}, 0, 0
+local results, recorded, unnoted = {}, 0, 0
 for line in io.lines(arg[1]) do
 	local result = cjson.decode(line)
 	results[result.row] = results[result.row] or {}
 	results[result.row][result.column] = result.lost
-	recorded, twice = recorded + result.recorded, twice + result.twice
+	recorded, unnoted = recorded + result.recorded, unnoted + result.unnoted
 end
 
 -- Returns the occurrences that were lost by one change, for each column: "0 / 0"; "-" for a column that was not tried.
@@ -47,6 +47,6 @@ print("|---|" .. ("---:|"):rep(#heads))
 for _, name in ipairs(order) do
 	print(("| %s | %s |"):format(name, table.concat(lines[name], " | ")))
 end
-print(("\n%d occurrences were noted, and %d more were counted."):format(recorded, twice))
+print(("\n%d occurrences were noted, and %d more were counted."):format(recorded, unnoted))
 print(("`kill -9`, and SIGTERM of HAProxy, may lose those of %d s, %d each, of a sink alone; others none.")
 	:format(matrix.bound, matrix.bound * matrix.rate))

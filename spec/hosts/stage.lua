@@ -109,24 +109,29 @@ function stage.load(host, requests, rate, held)
 	end
 end
 
--- Whether a spool holds events, in files of rows or in the journals of processes that were killed.
-local function has_events(folder, pattern)
+local rows, rows_or_journals = "spool$", "spool(-pending)?$"
+
+-- Whether the folder of a spool has files whose names end so.
+local function has_files(folder, pattern)
 	return cluster.run { "bash", "-c", 'ls "$0" 2>/dev/null | grep -E "$1"', folder, pattern }:match "%S"
 end
 
---- Lets further processes take up what the spool has.
+--- Lets further processes take up what the spool has. While a process lives it has a journal of its own, so the wait is
+--- for files of rows alone, and a process may end before it has found a journal.
 function stage.take_up(host)
+	local folder = host.spool_folder
 	for _ = 1, 3 do
-		if not host.spool_folder or not has_events(host.spool_folder, "spool(-pending)?$") then
+		if not folder or not has_files(folder, rows_or_journals) then
 			return
 		end
 		host:start()
-		-- A process looks at the spool with its first event. While it lives it has a journal of its own.
+		-- A process looks at the spool with its first event.
 		stage.await_port(host.port)
 		stage.load(host, 1, 1)()
-		tree.await("an empty spool", function() return not has_events(host.spool_folder, "spool$") end, 30)
+		tree.await("an empty spool", function() return not has_files(folder, rows) end, 30)
 		host:finish()
 	end
+	assert(not has_files(folder, rows_or_journals), "three processes did not empty the spool")
 end
 
 return stage

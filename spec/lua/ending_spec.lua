@@ -31,7 +31,7 @@ describe("an end while the server does not answer", function()
 	end
 
 	--- Flushes until the sink has taken up `n` events from the spool, for 90 s at most: a broadcaster that was collected
-	--- has their file for 30 s, and the sink looks every 3 s. Returns the last results of flush.
+	--- keeps the file of its events for 30 s, and the sink looks every 3 s. Returns the last results of flush.
 	local function flush_until_restored(b, n)
 		local deadline = os.time() + 90
 		local ok, stats = b:flush(0.05)
