@@ -44,8 +44,8 @@ function matrix.loss_bound_of(row, column)
 	return column == "alone" and row.ends_at_once and matrix.bound * matrix.rate or 0
 end
 
---- How many occurrences may be counted though they were not noted: none unless the change ends a process at once. With a
---- share the occurrences that its owner had not acknowledged are counted twice. Without a share each Lua state of the
+--- How many occurrences may be counted though they were not noted: none, unless the change ends a process at once. With
+--- a share the occurrences that its owner had not acknowledged are counted twice. Without a share each Lua state of the
 --- process may have recorded one occurrence that it had not noted yet.
 function matrix.unnoted_bound_of(row, column)
 	if not row.ends_at_once then
