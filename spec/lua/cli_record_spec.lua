@@ -7,13 +7,6 @@ local tmpfiles = require "tmpfiles"
 
 local interpreter = command.interpreter
 
-local function quoted(words)
-	for i, word in ipairs(words) do
-		words[i] = command.quoted(word)
-	end
-	return table.concat(words, " ")
-end
-
 describe("evrec record", function()
 	local prefix, remove, lines
 
@@ -31,7 +24,7 @@ describe("evrec record", function()
 	-- Runs the command. Returns its status, and its standard error.
 	local function record(input, ...)
 		local line = ("printf '%s' | timeout 60 %s lua/bin/evrec record %s 2>%s.err; echo $? >%s.status"):format(input,
-			interpreter, quoted { ... }, prefix, prefix)
+			interpreter, command.line { ... }, prefix, prefix)
 		os.execute(line)
 		return tonumber(tmpfiles.read(prefix .. ".status")), tmpfiles.read(prefix .. ".err")
 	end
@@ -254,7 +247,7 @@ describe("evrec record", function()
 			p_in=%s.pipe; mkfifo "$p_in" || exit; timeout 60 %s lua/bin/evrec record %s <"$p_in" 2>%s.err & p=$!
 			exec 3>"$p_in"; %s
 			wait $p; echo $? >%s.status]]
-		local words = quoted { ... }
+		local words = command.line { ... }
 		os.execute(in_shell:format(prefix, interpreter, words, prefix, script:gsub("EVREC", interpreter .. " lua/bin/evrec"),
 			prefix))
 		return tonumber(tmpfiles.read(prefix .. ".status"))

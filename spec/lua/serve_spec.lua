@@ -6,14 +6,7 @@ describe("evrec serve", function()
 	local folder, running
 
 	local function shell(script, ...)
-		local words = { "bash", "-c" }
-		for _, word in ipairs { script, ... } do
-			words[#words + 1] = word
-		end
-		for i, word in ipairs(words) do
-			words[i] = command.quoted(word)
-		end
-		local pipe = assert(io.popen(table.concat(words, " ")))
+		local pipe = assert(io.popen(command.line { "bash", "-c", script, ... }))
 		local output = pipe:read "*a"
 		pipe:close()
 		return (output:gsub("%s+$", ""))

@@ -1,5 +1,6 @@
 -- The API server of the end-to-end specs, seen through kubectl.
 local cjson = require "cjson"
+local command = require "command"
 local mime = require "mime"
 
 local cluster = {
@@ -8,21 +9,13 @@ local cluster = {
 	scratch = os.getenv "EVREC_E2E_DIR" or "/tmp",
 }
 
---- Quotes a word for the shell.
-local function quoted(word)
-	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
-end
-
 --- Runs a command to its end; returns what it printed, and whether it succeeded.
 ---@param words string[]
 ---@param environment? string shell assignments, put before the command
 function cluster.run(words, environment)
-	local command = { environment or "" }
-	for _, word in ipairs(words) do
-		command[#command + 1] = quoted(word)
-	end
+	local line = (environment or "") .. " " .. command.line(words)
 	-- Lua 5.1's close() does not tell how a command ended.
-	local pipe = assert(io.popen(table.concat(command, " ") .. " 2>&1; echo \" exit=$?\""))
+	local pipe = assert(io.popen(line .. " 2>&1; echo \" exit=$?\""))
 	local output = pipe:read "*a"
 	pipe:close()
 	local text, code = output:match "^(.*) exit=(%d+)\n$"

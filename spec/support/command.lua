@@ -10,18 +10,27 @@ function command.quoted(word)
 	return "'" .. tostring(word):gsub("'", [['\'']]) .. "'"
 end
 
+--- Quotes words for the shell, and joins them.
+---@param words any[] strings and numbers
+function command.line(words)
+	local list = {}
+	for i, word in ipairs(words) do
+		list[i] = command.quoted(word)
+	end
+	return table.concat(list, " ")
+end
+
 --- Runs a script of bash, in which "$@" are the words; SIGINT is not ignored as it is in background jobs. A sanitizer
 --- is loaded into the interpreter of evrec alone: bash itself leaks.
 ---@return integer status
 ---@return string output of standard output
 ---@return string complaints of standard error
 function command.shell(script, ...)
-	local words = { "env", "-u", "LD_PRELOAD", "--default-signal=INT,PIPE", "bash", "-c", script, "bash", ... }
-	for i, word in ipairs(words) do
-		words[i] = command.quoted(word)
-	end
+	local line = command.line {
+		"env", "-u", "LD_PRELOAD", "--default-signal=INT,PIPE", "bash", "-c", script, "bash", ...,
+	}
 	local out, err = os.tmpname(), os.tmpname()
-	local pipe = assert(io.popen(("%s >%s 2>%s </dev/null; echo $?"):format(table.concat(words, " "), out, err)))
+	local pipe = assert(io.popen(("%s >%s 2>%s </dev/null; echo $?"):format(line, out, err)))
 	local status = tonumber(pipe:read "*a")
 	pipe:close()
 	local output, complaints = tmpfiles.read(out), tmpfiles.read(err)

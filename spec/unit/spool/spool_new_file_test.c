@@ -18,7 +18,7 @@
 
 static const char *folder;
 static unsigned looks; /* so many of the next locks are taken after the other spooler has looked at the folder */
-static bool holds;     /* the other spooler has its lock still when the sender asks for it */
+static bool holds;     /* the other spooler still has the lock when the sender asks for it */
 static struct spool *held;
 
 static bool look_at(void *ctx, const char *name)
@@ -64,16 +64,18 @@ int fcntl(int fd, int command, ...)
 {
 	va_list arguments;
 	void *argument;
+	bool takes_lock;
 	int result;
 
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	if (command == F_OFD_SETLK && looks != 0 && ((struct flock *)argument)->l_type == F_WRLCK) {
+	takes_lock = command == F_OFD_SETLK && ((struct flock *)argument)->l_type == F_WRLCK;
+	if (takes_lock && looks != 0) {
 		look();
 	}
 	result = (int)syscall(SYS_fcntl, fd, command, argument);
-	if (command == F_OFD_SETLK && ((struct flock *)argument)->l_type == F_WRLCK) {
+	if (takes_lock) {
 		stop_holding();
 	}
 	return result;
