@@ -21,7 +21,7 @@ struct identity {
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
 	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
-	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
+	BACKOFF_HELD,       /* a probe of its namespace, or a row that goes first, is under way; holding it is no try */
 	BACKOFF_WHYS
 };
 
@@ -82,7 +82,8 @@ struct entry {
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;
-	bool deferred; /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
+	bool is_awaited; /* a later row of its event waits for its answer */
+	bool deferred;   /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
 	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
 	enum row_queue row_queue;
 	struct entry *row_prev, *row_next; /* in the queue */

@@ -298,12 +298,15 @@ struct outbox_saved {
 	enum verb verb;
 	uint32_t count, maybe_received; /* as in an entry */
 	bool important;
-	int64_t last; /* monotonic, likewise; before there was this clock, perhaps */
+	int64_t last;   /* monotonic, likewise; before there was this clock, perhaps */
+	uint64_t event; /* a number that rows of one event share; 0: no other row is of its event */
 	void *item;
 };
 /*
  * Makes a row an entry, of an id that the pipeline never uses. Owns the item from now on. False: the outbox is closed, has
- * no memory, or was given other entries since outbox_get_rows; the item is freed, and the row may be restored later.
+ * no memory, or was given other entries since outbox_get_rows; the item is freed, and the row may be restored later. It is
+ * sent once all rows of its event that were restored before are answered, as the server may carry out two requests in
+ * either order.
  */
 bool outbox_restore(struct outbox *ob, const struct outbox_saved *saved);
 /* The bytes that an entry of this item takes, and the bytes that all entries may take. */

@@ -251,6 +251,11 @@ static inline bool outbox_idle(const struct outbox *ob)
 	return ob->stats.writes == ob->kept_len && !ob->more;
 }
 
+/* ---- restore.c ---- */
+
+/* False: a restored entry of the same event is not answered yet, and its answer makes those that are held due. */
+bool outbox_take_turn(struct outbox *ob, struct entry *restored);
+
 /* ---- row_queue.c: nothing happens without a spool ---- */
 
 /* The entry, on no queue, was made at `now`: it is to have a row if it is pending for too long. */

@@ -46,6 +46,23 @@ bool outbox_is_restored(const struct entry *entry)
 	return (entry->id & RESTORED) != 0;
 }
 
+bool outbox_take_turn(struct outbox *ob, struct entry *entry)
+{
+	struct entry *first = id_table_find(&ob->table, entry->id);
+
+	if (first != NULL && first != entry && first->state != ENTRY_ANSWERED) {
+		first->is_awaited = true;
+		return false;
+	}
+	if (first != entry) {
+		if (first != NULL) {
+			id_table_remove(&ob->table, first);
+		}
+		id_table_insert(&ob->table, entry);
+	}
+	return true;
+}
+
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 {
 	const size_t writes = (ob->limits.max_pending + 1) / 2, bytes = (ob->limits.max_pending_bytes + 1) / 2;
@@ -99,7 +116,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	if (entry == NULL) {
 		return false;
 	}
-	entry->id = RESTORED | (uint64_t)saved->row;
+	entry->id = RESTORED | (saved->event != 0 ? saved->event : (uint64_t)saved->row);
 	entry->verb = saved->verb;
 	entry->count = saved->count;
 	if (saved->verb == VERB_CREATE) {
@@ -109,7 +126,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	}
 	entry->row = saved->row;
 	entry->bytes = bytes;
-	id_table_insert(&ob->table, entry);
+	(void)outbox_take_turn(ob, entry);
 	waiting_append(ob, entry, INT64_MIN);
 	pending_add_restored(ob, entry, &occurrence);
 	ob->rows_waiting++;

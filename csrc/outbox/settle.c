@@ -125,6 +125,9 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 
 	entry->follow_up = NULL;
 	entry_enter(entry, ENTRY_ANSWERED);
+	if (entry->is_awaited) {
+		backoff_make_due_now(&ob->backoff, BACKOFF_HELD);
+	}
 	if (!entry->dropped) {
 		entry_free_item(ob, entry);
 	}

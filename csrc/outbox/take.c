@@ -42,7 +42,17 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	return waiting_shift(ob);
 }
 
-/* False: the entry is not sent now; it was dropped, or backs off. */
+/* A row waits for an earlier one of its event. The later row is held the longer, so that the two keep their order. */
+static void await_turn(struct outbox *ob, struct entry *entry, int64_t now)
+{
+	if (ob->closed) {
+		outbox_keep_for_spool(ob, entry);
+	} else {
+		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX + (entry->row & 0xfffff), now);
+	}
+}
+
+/* False: the entry is not sent now; it was dropped or kept, or backs off. */
 static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	struct namespace_block *block = NULL;
@@ -53,6 +63,10 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	}
 	if (ob->rows_first && !ob->closed && !outbox_is_restored(entry)) {
 		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
+		return false;
+	}
+	if (outbox_is_restored(entry) && !outbox_take_turn(ob, entry)) {
+		await_turn(ob, entry, now);
 		return false;
 	}
 	if (ob->blocks.len != 0) {

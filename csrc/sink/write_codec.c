@@ -32,6 +32,13 @@ static void *write_parse(evrec_str serialized, bool *important)
 	return w;
 }
 
+static uint64_t write_event(const void *item)
+{
+	const evrec_fields fields = write_fields(item, BODY_WHOLE);
+
+	return fields.name.len == 0 ? 0 : key_hash(lru_hash(fields.ns), lru_hash(fields.name));
+}
+
 /* A write as bytes: this, the name, the note, and the packed event. */
 struct bytes {
 	size_t name_len, note_len;
@@ -123,5 +130,5 @@ static void write_set_changes(void *item, const struct spool_changes *changes)
 	w->finished = changes->finished != 0;
 }
 
-const struct spool_codec write_codec = { write_serialize,   write_parse,       write_pack, write_unpack,
-	                                 write_get_changes, write_set_changes, write_free };
+const struct spool_codec write_codec = { write_serialize, write_parse,       write_event,       write_pack,
+	                                 write_unpack,    write_get_changes, write_set_changes, write_free };

@@ -26,8 +26,9 @@
  *
  * A row is deleted after the answer, at most CHANGE_WAITS later. If the process dies in between, the next one sends it
  * again: a PATCH sets the same count; a POST has its old name, finds it taken (409), and is done, as rows of a live
- * process, and rows that were read, are marked as ones that may have been received. One event never has two rows: an
- * entry's row has its follow-up too.
+ * process, and rows that were read, are marked as ones that may have been received. A process makes one row of an event: an
+ * entry's row has its follow-up too. If a process that has a state, and so the names of earlier events, is killed, one event
+ * may have a row of that process and rows of earlier ones. These are sent one after the other.
  *
  * With a journal (spooler_use_journal) the process may be killed at any moment: what no row says by then is in the journal,
  * which becomes rows when the file is found. So the own file has its name and its lock as soon as there is a journal.
@@ -59,6 +60,8 @@ struct spool_codec {
 	bool (*serialize)(const void *item, struct buf *out); /* appends; false: no memory */
 	/* A new item, the caller's, and whether it is important. NULL: no memory, or the text is none of an item. */
 	void *(*parse)(evrec_str text, bool *important);
+	/* A number that the writes of one event share, and hardly others: they are sent one after the other. 0: none does. */
+	uint64_t (*event)(const void *item);
 	/* For a journal; of an item together with its follow-up, which is NULL if there is none: */
 	bool (*pack)(const void *item, const void *follow_up,
 	             struct buf *out);    /* as bytes, for this build of evrec alone */

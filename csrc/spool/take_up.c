@@ -41,8 +41,11 @@ static void parse(struct batch *batch, const struct spool_row *row, struct outbo
 	if (row->count != 0 && row->maybe_received <= row->count) {
 		saved->item = batch->sp->codec.parse(row->item, &saved->important);
 	}
-	if (saved->item != NULL && row->time != EVREC_UNSET) {
-		set_time(&batch->sp->codec, saved->item, row->time);
+	if (saved->item != NULL) {
+		saved->event = batch->sp->codec.event(saved->item);
+		if (row->time != EVREC_UNSET) {
+			set_time(&batch->sp->codec, saved->item, row->time);
+		}
 	}
 }
 

@@ -98,14 +98,19 @@ static void test_restoring_many_rows_is_fast(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
-static void restore_row(struct outbox *ob, int64_t row)
+static void restore_row_of(struct outbox *ob, int64_t row, uint64_t event)
 {
 	struct fake_write draft = { .name = "n", .count = 6 };
 	const struct outbox_saved saved = {
-		.row = row, .verb = VERB_PATCH, .count = 1, .item = fake_write_make(&draft)
+		.row = row, .verb = VERB_PATCH, .count = 1, .event = event, .item = fake_write_make(&draft)
 	};
 
 	assert_true(outbox_restore(ob, &saved));
+}
+
+static void restore_row(struct outbox *ob, int64_t row)
+{
+	restore_row_of(ob, row, 0);
 }
 
 /* With a kept state both may be of one event, and the row has the lower count. */
@@ -172,11 +177,84 @@ static void test_rows_go_before_new_entries_at_the_end(void **state)
 	outbox_free(ob);
 }
 
+static struct entry *take_row(struct outbox *ob, int64_t now, int64_t row)
+{
+	struct entry *entry = checked_take(ob, now);
+
+	assert_non_null(entry);
+	assert_int_equal(entry->row, row);
+	return entry;
+}
+
+/* The server may carry out two requests in either order. */
+static void test_rows_of_one_event_are_sent_one_after_the_other(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	struct entry *first, *entry;
+
+	(void)state;
+	for (int64_t row = 1; row <= 5; row++) {
+		restore_row_of(ob, row, row == 3 ? 8 : 7);
+	}
+	first = take_row(ob, 0, 1);
+	checked_answer(ob, take_row(ob, 0, 3), ANSWER_CREATED, 0);
+	assert_null(checked_take(ob, 0));
+	/* Whoever waits for an event of another row waits on. */
+	checked_answer(ob, first, ANSWER_UNSENT, 0);
+	first = take_row(ob, first->due, 1);
+	assert_null(checked_take(ob, first->due));
+	for (int64_t row = 1; row <= 5; row += row == 2 ? 2 : 1) {
+		entry = row == 1 ? first : take_row(ob, first->due, row);
+		assert_null(checked_take(ob, first->due));
+		checked_answer(ob, entry, ANSWER_CREATED, first->due);
+	}
+	assert_null(checked_take(ob, 100 * S));
+	checked_outbox_free(ob);
+}
+
+/* The answered one is collected later than the next one is sent. */
+static void test_row_waits_for_an_answer_not_for_its_collection(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	struct entry *collected;
+
+	(void)state;
+	restore_row_of(ob, 1, 7);
+	checked_answer(ob, take_row(ob, 0, 1), ANSWER_CREATED, 0);
+	restore_row_of(ob, 2, 7);
+	checked_answer(ob, take_row(ob, 0, 2), ANSWER_CREATED, 0);
+	collected = outbox_collect(ob, 2);
+	assert_non_null(collected->next);
+	outbox_recycle(ob, collected);
+	checked_outbox_free(ob);
+}
+
+/* At the end the later one stays in the spool. */
+static void test_row_that_waits_for_another_is_kept_at_the_end(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+
+	(void)state;
+	outbox_expect(ob, true);
+	restore_row_of(ob, 1, 7);
+	restore_row_of(ob, 2, 7);
+	outbox_close(ob);
+	(void)take_row(ob, 0, 1);
+	assert_null(checked_take(ob, 0));
+	outbox_keep_all_for_spool(ob);
+	outbox_spooled(ob, NULL);
+	assert_counts(ob, 0, 0, 0, 0);
+	checked_outbox_free(ob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_go_before_new_entries),
 		cmocka_unit_test(test_rows_go_before_new_entries_at_the_end),
+		cmocka_unit_test(test_rows_of_one_event_are_sent_one_after_the_other),
+		cmocka_unit_test(test_row_waits_for_an_answer_not_for_its_collection),
+		cmocka_unit_test(test_row_that_waits_for_another_is_kept_at_the_end),
 		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),
 		cmocka_unit_test(test_restoring_many_rows_is_fast),
 	};

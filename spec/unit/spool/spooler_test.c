@@ -70,7 +70,7 @@ static void test_unsent_rows_are_kept_again(void **state)
 	for (int round = 0; round < 3; round++) {
 		spool_fixture_open(&f, false, path);
 		f.protocol->silent = true;
-		fake_write_submit(f.ob, 1, 1);
+		fake_write_submit(f.ob, (unsigned)round + 1, 1);
 		sender_fixture_wait_sent(&f, (unsigned)round + 1);
 		spool_fixture_end(&f, (unsigned)round + 1, 0);
 	}

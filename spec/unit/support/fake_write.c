@@ -173,6 +173,13 @@ void *fake_write_parse(evrec_str serialized, bool *important)
 	return fake_write_make(&draft);
 }
 
+static uint64_t fake_write_event(const void *item)
+{
+	const char *name = ((const struct fake_write *)item)->name;
+
+	return journal_sum(1, name, strlen(name));
+}
+
 static bool fake_write_pack(const void *item, const void *follow_up, struct buf *out)
 {
 	(void)follow_up;
@@ -194,14 +201,36 @@ static void fake_write_get_changes(const void *item, const void *follow_up, stru
 		                           .count = (int32_t)latest->count };
 }
 
+static void get_sure_changes(const void *item, const void *follow_up, struct spool_changes *changes)
+{
+	fake_write_get_changes(item, follow_up, changes);
+	changes->sure = 1;
+}
+
 static void fake_write_set_changes(void *item, const struct spool_changes *changes)
 {
 	((struct fake_write *)item)->count = (unsigned)changes->count;
 }
 
-const struct spool_codec fake_write_codec = { fake_write_serialize, fake_write_parse,       fake_write_pack,
-	                                      fake_write_unpack,    fake_write_get_changes, fake_write_set_changes,
-	                                      fake_write_free };
+const struct spool_codec fake_write_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event,
+	                                      fake_write_pack,        fake_write_unpack, fake_write_get_changes,
+	                                      fake_write_set_changes, fake_write_free };
+
+const struct spool_codec fake_write_sure_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event,
+	                                           fake_write_pack,        fake_write_unpack, get_sure_changes,
+	                                           fake_write_set_changes, fake_write_free };
+
+unsigned fake_write_count_brought(struct outbox *ob)
+{
+	unsigned n = 0;
+	void *item;
+
+	while ((item = outbox_next_brought(ob)) != NULL) {
+		outbox_discard(ob, item);
+		n++;
+	}
+	return n;
+}
 
 static bool submit(struct outbox *ob, uint64_t id, unsigned count, int64_t due)
 {

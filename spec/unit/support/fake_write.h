@@ -41,6 +41,8 @@ bool fake_write_encode(const void *item, enum body body, enum evrec_api api, enu
 
 /* A spool's text of a fake write, "n1 1 300 1": name, count, size, important. */
 extern const struct spool_codec fake_write_codec;
+/* Likewise; one occurrence of each write is sure (struct spool_changes). */
+extern const struct spool_codec fake_write_sure_codec;
 
 /* The `after` of a spooler that writes rows at the end alone, and of one that writes them after a second. */
 #define SPOOL_AT_END INT64_MAX
@@ -65,6 +67,9 @@ struct outbox *fake_write_outbox(size_t max_pending);
 bool fake_write_submit(struct outbox *ob, uint64_t id, unsigned count);
 /* Submits it to be deferred for an hour of CLOCK_MONOTONIC. */
 bool fake_write_defer(struct outbox *ob, uint64_t id, unsigned count);
+
+/* How many writes were brought to it (outbox_bring) since the last call. */
+unsigned fake_write_count_brought(struct outbox *ob);
 
 /* Bytes that an outbox counts for an entry beside its fake write's `size`. */
 size_t outbox_entry_bytes(void);
