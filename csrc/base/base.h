@@ -61,6 +61,12 @@ static inline int64_t time_since(int64_t now, int64_t then)
 	return __builtin_sub_overflow(now, then, &elapsed) ? INT64_MAX : elapsed;
 }
 
+/* INT64_MAX if `now` and `wait`, which is not negative, add up to more. */
+static inline int64_t time_after(int64_t now, int64_t wait)
+{
+	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
+}
+
 /* A NUL-terminated copy, freed with mem_free. NULL: no memory. */
 char *str_dup(evrec_str s);
 /*

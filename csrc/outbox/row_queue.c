@@ -4,13 +4,6 @@
 #define CHANGE_WAITS (EVREC_SECOND / 4)
 #define LOOK_MIN (EVREC_SECOND / 100) /* between two looks for entries without a row */
 
-static int64_t time_after(int64_t now, int64_t delay)
-{
-	int64_t due;
-
-	return __builtin_add_overflow(now, delay, &due) ? INT64_MAX : due;
-}
-
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue)
 {
 	struct row_list *list = &ob->row_queues[queue];

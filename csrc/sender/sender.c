@@ -50,6 +50,7 @@ void sender_set_state(struct sender *s, struct state_file *state)
 	state_file_on_change(state, wake_for_state, s);
 	if (s->spooler != NULL) {
 		outbox_send_rows_first(s->outbox);
+		spooler_use_state(s->spooler, state);
 	}
 }
 

@@ -66,7 +66,7 @@ struct sender {
 	/* Of the one that drives it: */
 	struct entry **batch; /* room for protocol->max_batch */
 	unsigned in_flight;   /* requests */
-	bool held;            /* an entry is due, and the protocol was not ready for it */
+	bool held;            /* an entry is due, and the protocol or the state was not ready for it */
 	uint64_t random;
 	int64_t memory_due; /* when the outbox has memory to give back */
 	int64_t now;        /* the clock, as last read: a callback's answer costs no second look at it */

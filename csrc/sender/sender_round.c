@@ -51,7 +51,7 @@ static int64_t waiting_time(const struct sender *s, int64_t expiry, int64_t max)
 		due = start;
 	}
 	if (s->held) {
-		due = INT64_MAX; /* until the protocol's step has done something about it */
+		due = INT64_MAX; /* until the protocol's step, or a write of the state, has done something about it */
 	}
 	if (expiry < due) {
 		due = expiry;
@@ -119,6 +119,23 @@ static bool is_ready(const struct sender *s)
 	return ops->ready == NULL || ops->ready(s->protocol);
 }
 
+/* False: the batch is not to be sent yet, as its names may be missing in the state. The end of the sender waits for nobody. */
+static bool is_in_state(struct sender *s)
+{
+	return s->state == NULL ||
+	       state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS) ||
+	       sender_has_reached(s, SENDER_ENDING);
+}
+
+static void give_back(struct sender *s, size_t n)
+{
+	const struct outcome again = { .verdict = VERDICT_AGAIN };
+
+	for (size_t i = 0; i < n; i++) {
+		outbox_answer(s->outbox, s->batch[i], &again, s->now);
+	}
+}
+
 static void send_due(struct sender *s, int64_t send_deadline)
 {
 	s->held = false;
@@ -133,11 +150,13 @@ static void send_due(struct sender *s, int64_t send_deadline)
 		if (n == 0) {
 			break;
 		}
+		if (!is_in_state(s)) {
+			give_back(s, n);
+			s->held = true;
+			break;
+		}
 		s->in_flight++;
 		throttle_started(&s->throttle, s->now);
-		if (s->state != NULL) {
-			state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS);
-		}
 		s->protocol->ops->send(s->protocol, s, s->batch, n);
 		if (send_deadline != INT64_MAX && sender_real_now() >= send_deadline) {
 			break;

@@ -3,6 +3,7 @@
 
 #define MISFITS_MAX 8
 #define BATCHES_A_STEP 8 /* unless it is a quick one */
+#define IN_USE_WAIT (EVREC_SECOND / 20)
 
 void spooler_report_lost(struct outbox *ob, const evrec_error *err)
 {
@@ -67,9 +68,15 @@ static bool put_row(struct spooler *sp, const struct outbox_row *row, evrec_str 
 
 /* ---- rows that are due ---- */
 
-/* Up to `max` rows, in one transaction; *n: how many. False: none was written. */
+/* False: the state may lack the names in the rows that are about to be committed, and is in use. */
+static bool is_in_state(struct spooler *sp, struct outbox *ob, const struct spool_moment *now)
+{
+	return sp->state == NULL || state_file_write_ahead(sp->state, ob, now->monotonic, sp->quick);
+}
+
+/* Up to `max` rows, in one transaction; *n: how many. False: none was written; *in_use: for now, as the state is in use. */
 static bool write_batch(struct spooler *sp, struct outbox *ob, size_t max, const struct spool_moment *now, size_t *n,
-                        evrec_error *err)
+                        bool *in_use, evrec_error *err)
 {
 	enum outbox_row_found found = OUTBOX_ROW;
 	bool ok = spooler_begin(sp, err);
@@ -88,7 +95,8 @@ static bool write_batch(struct spooler *sp, struct outbox *ob, size_t max, const
 		outbox_discard(ob, row.item);
 	}
 	buf_free(&text);
-	ok = ok && spooler_commit(sp, err);
+	*in_use = ok && !is_in_state(sp, ob, now);
+	ok = ok && !*in_use && spooler_commit(sp, err);
 	if (!ok) {
 		spooler_rollback(sp);
 	}
@@ -109,10 +117,15 @@ static bool write_some(struct spooler *sp, struct outbox *ob, const struct spool
 {
 	const unsigned batches = sp->quick ? 1 : BATCHES_A_STEP;
 	size_t n = 1, max;
+	bool in_use;
 
 	for (unsigned i = 0; i < batches && n != 0; i++) {
 		max = batch_size(sp);
-		while (!write_batch(sp, ob, max, now, &n, err)) {
+		while (!write_batch(sp, ob, max, now, &n, &in_use, err)) {
+			if (in_use) {
+				sp->write_at = time_after(now->monotonic, IN_USE_WAIT);
+				return true;
+			}
 			if (max == 1) {
 				return false;
 			}

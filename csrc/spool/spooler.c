@@ -51,6 +51,11 @@ void spooler_free(struct spooler *sp)
 	}
 }
 
+void spooler_use_state(struct spooler *sp, struct state_file *state)
+{
+	sp->state = state;
+}
+
 int64_t spooler_after(const struct spooler *sp)
 {
 	return sp->after;
@@ -269,6 +274,9 @@ static void save_kept(struct spooler *sp, struct outbox *ob, const evrec_clock *
 	if (!spooler_have_own(sp, SPOOL_MODE_LAST, &err)) {
 		spooler_report_lost(ob, &err);
 		return;
+	}
+	if (sp->state != NULL) {
+		(void)state_file_write_ahead(sp->state, ob, clock_monotonic(clock), sp->quick);
 	}
 	/* If the disk is too full for that, the old mode may do. */
 	(void)spool_set_mode(sp->own, SPOOL_MODE_LAST, NULL);

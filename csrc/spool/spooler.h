@@ -42,6 +42,7 @@
 #define EVREC_SPOOLER_H
 
 #include "outbox/outbox.h"
+#include "spool/state_file.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -78,6 +79,11 @@ struct spooler;
 struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_codec *codec);
 void spooler_free(struct spooler *sp); /* NULL is fine */
 int64_t spooler_after(const struct spooler *sp);
+/*
+ * Borrows a state, which is written before rows are, so that whoever finds a row after a kill knows its name. Once, before the
+ * first step.
+ */
+void spooler_use_state(struct spooler *sp, struct state_file *state);
 /*
  * From its first step with writes on, the spooler keeps a journal for the outbox (journal.h), of `max_bytes` at most. Once,
  * before the first step.

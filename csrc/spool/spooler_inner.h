@@ -27,6 +27,7 @@ struct spooler {
 	char *folder;
 	int64_t after;
 	struct spool_codec codec;
+	struct state_file *state; /* NULL: none */
 	bool quick;
 	evrec_error refusal, failure; /* why a file could not be had, or written, as reported; empty: it could */
 	evrec_error forget_failure;   /* why answered rows could not be deleted, likewise */

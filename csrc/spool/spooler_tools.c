@@ -33,7 +33,7 @@ int64_t spool_moment_before(int64_t now, int64_t age)
 
 int64_t spool_ask_again_at(int64_t now)
 {
-	return now > INT64_MAX - SPOOL_ASK_AGAIN ? INT64_MAX : now + SPOOL_ASK_AGAIN;
+	return time_after(now, SPOOL_ASK_AGAIN);
 }
 
 enum spool_mode spooler_mode(const struct spooler *sp)

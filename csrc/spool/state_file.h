@@ -84,10 +84,11 @@ void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *
 /* Likewise: from now on state_file_write_ahead writes. */
 void state_file_lead(struct state_file *f);
 /*
- * The driver, with what it is about to send: so that who reads the file after a kill knows every name that was sent, what
- * has changed until now is written first. If the state is in use or the file cannot be written, it is not waited for.
+ * The driver, before it sends what it has taken: writes what has changed until now, so that whoever reads the file after a
+ * kill knows every name that was sent. False: another thread is using the state, so the file may lack such a name. A file
+ * that another owner has, or that cannot be written, is not waited for: true.
  */
-void state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
+bool state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
 /*
  * `quick`: writes a small part at a time, and never waits for the disk. Reports errors to the outbox, "state".
  */

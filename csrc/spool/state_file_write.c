@@ -203,11 +203,6 @@ static bool begin_write(struct state_file *f, evrec_error *err)
 	return (f->fd >= 0 && f->len <= 2 * f->whole + SMALL) || begin_new(f, err);
 }
 
-static int64_t later(int64_t now, int64_t wait)
-{
-	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
-}
-
 static void tell_written(struct state_file *f)
 {
 	(void)pthread_mutex_lock(&f->telling);
@@ -226,7 +221,7 @@ static void give_up(struct state_file *f, struct outbox *ob, int64_t now, const 
 	state_file_close_fd(&f->fd);
 	f->writing = false;
 	atomic_store(&f->changed, true);
-	f->due = later(now, ASK_AGAIN);
+	f->due = time_after(now, ASK_AGAIN);
 	atomic_store(&f->useless, true);
 	if (strcmp(f->failure.message, err->message) != 0) {
 		f->failure = *err;
@@ -251,7 +246,7 @@ static enum progress write_some(struct state_file *f, size_t portion, bool quick
 static void end_write(struct state_file *f, int64_t now)
 {
 	f->writing = false;
-	f->due = later(now, EACH);
+	f->due = time_after(now, EACH);
 	f->failure.message[0] = '\0';
 	atomic_store(&f->written, f->begun);
 	atomic_store(&f->useless, false);
@@ -278,7 +273,7 @@ static enum progress write_due(struct state_file *f, struct outbox *ob, int64_t 
 	if (progress == FAILED) {
 		give_up(f, ob, now, &err);
 	} else if (progress == BUSY) {
-		f->due = later(now, BUSY_WAIT);
+		f->due = time_after(now, BUSY_WAIT);
 	} else if (progress == DONE) {
 		end_write(f, now);
 	}
@@ -291,7 +286,7 @@ void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool 
 		return;
 	}
 	if (f->awaits_lock && f->due == INT64_MIN) {
-		f->due = later(now, ASK_AGAIN);
+		f->due = time_after(now, ASK_AGAIN);
 	} else {
 		(void)write_due(f, ob, now, quick);
 	}
@@ -302,15 +297,17 @@ void state_file_lead(struct state_file *f)
 	f->leads = true;
 }
 
-void state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
+bool state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick)
 {
 	const uint64_t changes = atomic_load(&f->changes);
-	enum progress progress = SOME;
 
-	while (f->leads && is_open(f) && !f->awaits_lock && !state_file_has(f, changes) &&
-	       (progress == SOME || progress == DONE)) {
-		progress = write_due(f, ob, now, quick);
+	/* A write that fails makes the file useless, and then it has all. */
+	while (f->leads && is_open(f) && !f->awaits_lock && !state_file_has(f, changes)) {
+		if (write_due(f, ob, now, quick) == BUSY) {
+			return false;
+		}
 	}
+	return true;
 }
 
 void state_file_save(struct state_file *f, struct outbox *ob)

@@ -13,6 +13,51 @@ void spool_file_exec(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
+static int get_number(void *number, int columns, char **values, char **names)
+{
+	(void)columns;
+	(void)names;
+	*(unsigned *)number = (unsigned)strtoul(values[0], NULL, 10);
+	return 0;
+}
+
+/* If the file is there. */
+static void copy(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	char block[4096];
+	size_t n;
+
+	assert_non_null(out);
+	while (in != NULL && (n = fread(block, 1, sizeof(block), in)) != 0) {
+		assert_int_equal(fwrite(block, 1, n, out), n);
+	}
+	assert_int_equal(fclose(out), 0);
+	if (in != NULL) {
+		(void)fclose(in);
+	}
+}
+
+unsigned spool_file_rows(const char *path)
+{
+	char wal[1100], copied[1100], copied_wal[1100];
+	unsigned rows = 0;
+	sqlite3 *db;
+
+	/* Its owner has it locked. */
+	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
+	(void)snprintf(copied, sizeof(copied), "%s.copy", path);
+	(void)snprintf(copied_wal, sizeof(copied_wal), "%s.copy-wal", path);
+	copy(path, copied);
+	copy(wal, copied_wal);
+	assert_int_equal(sqlite3_open(copied, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM writes", get_number, &rows, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	(void)unlink(copied);
+	(void)unlink(copied_wal);
+	return rows;
+}
+
 static char found[1024];
 
 unsigned spool_file_count(const char *folder)

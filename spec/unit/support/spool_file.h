@@ -9,6 +9,9 @@
 /* Runs SQL on the file `path`, behind evrec's back. */
 void spool_file_exec(const char *path, const char *sql);
 
+/* How many rows a process that is killed now would leave in a file, which a spool may have open. */
+unsigned spool_file_rows(const char *path);
+
 /* How many files the spool in a folder has. */
 unsigned spool_file_count(const char *folder);
 
