@@ -130,7 +130,7 @@ static void end_change(const evrec_correlator *c, uint64_t handle)
 	}
 }
 
-void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t sure)
+void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t sure, int64_t now)
 {
 	uint64_t handle = 0;
 
@@ -139,7 +139,9 @@ void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t 
 	}
 	begin_change(c);
 	(void)event_log_recover(&c->event_log, keys_event(&c->keys), event, sure, &handle);
-	end_change(c, handle);
+	if (c->watch != NULL) {
+		c->watch->recovered(c->watch->ctx, handle, now);
+	}
 }
 
 void correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str name, evrec_str resource_version)

@@ -36,7 +36,7 @@ void correlator_acknowledged(evrec_correlator *correlator);
  * After a state was loaded: the process that has left it was killed, and had counted `sure` occurrences of this event by
  * then, as event_log_recover tells. Without memory they are lost.
  */
-void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure);
+void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure, int64_t now);
 
 /*
  * From now on the writes of an event are at least `ns` apart: correlator_observe sets observed->due, as event_log_schedule
@@ -56,13 +56,14 @@ int correlator_check_options(const evrec_correlator_options *options, evrec_erro
 void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
 
 /*
- * Is told what changes in a correlator: `begin` before correlator_observe and correlator_answered, and then one of the
- * other two: *observed, NULL if that failed, or the handle of the entry. So for correlator_acknowledge, and for each
- * entry of correlator_leave, by `answered`.
+ * Is told what changes in a correlator: `begin` before a change, and then one of the others: *observed, NULL if
+ * correlator_observe failed; or the handle of the entry, which correlator_recover may have made (0: there is none), or which
+ * correlator_answered, correlator_acknowledge, or correlator_leave for each entry, has found.
  */
 struct correlator_watch {
 	void (*begin)(void *ctx);
 	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
+	void (*recovered)(void *ctx, uint64_t handle, int64_t now);
 	void (*answered)(void *ctx, uint64_t handle);
 	void *ctx;
 };

@@ -120,6 +120,11 @@ void state_observed(struct state *s, const struct observed *o, int64_t now)
 	}
 }
 
+void state_recovered(struct state *s, uint64_t handle, int64_t now)
+{
+	note(&s->of[OBSERVATIONS], handle, ++s->uses, now);
+}
+
 void state_answered(struct state *s, uint64_t handle)
 {
 	struct marks *m = &s->of[s->series != NULL ? SERIES : OBSERVATIONS];

@@ -41,6 +41,8 @@ void state_free(struct state *s); /* NULL is fine */
  * that, the entry is saved after its next change.
  */
 void state_observed(struct state *s, const struct observed *o, int64_t now);
+/* After correlator_recover, which may have made the entry of the event log. */
+void state_recovered(struct state *s, uint64_t handle, int64_t now);
 /* After correlator_answered; or the entry of a series has changed otherwise than by an event. */
 void state_answered(struct state *s, uint64_t handle);
 /*

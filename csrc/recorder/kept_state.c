@@ -100,6 +100,16 @@ static void observed(void *ctx, const struct observed *o, int64_t now)
 	end(kept);
 }
 
+static void recovered(void *ctx, uint64_t handle, int64_t now)
+{
+	struct kept_state *kept = ctx;
+
+	if (handle != 0) {
+		state_recovered(kept->state, handle, now);
+	}
+	end(kept);
+}
+
 static void answered(void *ctx, uint64_t handle)
 {
 	struct kept_state *kept = ctx;
@@ -135,7 +145,7 @@ static void watch(struct kept_state *kept)
 			(struct series_watch){ begin, series_seen, series_changed, series_removed, series_end, kept };
 		series_set_watch(kept->of.series, &kept->series_watch);
 	} else {
-		kept->watch = (struct correlator_watch){ begin, observed, answered, kept };
+		kept->watch = (struct correlator_watch){ begin, observed, recovered, answered, kept };
 		correlator_set_watch(kept->of.correlator, &kept->watch);
 	}
 }

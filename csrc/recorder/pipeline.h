@@ -175,11 +175,13 @@ void pipeline_open_state_ahead(struct pipeline *pipeline);
  */
 bool pipeline_open_state(struct pipeline *pipeline, bool last);
 /*
- * After that, before the first recording call: takes over the counts that a killed process had in its journal, and not in
- * its state yet. It waits for the disk, by one thread at a time, without the lock. The counts are taken over by
- * pipeline_take_all_news.
+ * After that, before the first recording call, in three steps: pipeline_look_ahead finds the counts that killed processes
+ * had in their journals, and not in their state yet; pipeline_take_all_news takes them over; pipeline_end_look_ahead writes
+ * them into the state file, and removes the journals. The first and the last wait for the disk, by one thread at a time,
+ * without the lock.
  */
 void pipeline_look_ahead(struct pipeline *pipeline);
+void pipeline_end_look_ahead(struct pipeline *pipeline);
 /*
  * The number of changes of the state until now. What was recorded and settled before is known to the next process once
  * pipeline_state_has returns true for this number: always true if there is no state file, or if it cannot be written.

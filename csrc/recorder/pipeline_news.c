@@ -59,12 +59,13 @@ static void tell(struct pipeline *pipeline, const struct entry *entry)
 static void take_over_one(const struct pipeline *pipeline, const void *item)
 {
 	const evrec_fields event = write_fields(item, BODY_WHOLE);
+	const int64_t now = evrec_clock_now(pipeline->clock);
 
 	if (pipeline->series != NULL) {
 		/* Without memory it is created, and then adopted. */
-		(void)series_resume(pipeline->series, &event, evrec_clock_now(pipeline->clock));
+		(void)series_resume(pipeline->series, &event, now);
 	} else if (pipeline->correlator != NULL) {
-		correlator_recover(pipeline->correlator, &event, write_sure(item));
+		correlator_recover(pipeline->correlator, &event, write_sure(item), now);
 	}
 }
 

@@ -66,6 +66,13 @@ void pipeline_look_ahead(struct pipeline *pipeline)
 	}
 }
 
+void pipeline_end_look_ahead(struct pipeline *pipeline)
+{
+	if (own_state(pipeline) != NULL) {
+		sender_end_look_ahead(pipeline->sender);
+	}
+}
+
 uint64_t pipeline_state_changes(const struct pipeline *pipeline)
 {
 	const struct state_file *state = own_state(pipeline);

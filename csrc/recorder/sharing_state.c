@@ -44,6 +44,7 @@ static void take_over_journals(struct hub *hub)
 		(void)pipeline_take_all_news(hub->sinks.items[i]->pipeline);
 	}
 	hub_unlock(hub);
+	each_unlocked(hub, pipeline_end_look_ahead);
 }
 
 bool sharing_begin_owner(void *ctx, bool alone)

@@ -21,7 +21,7 @@ static void wake(void *ctx)
 {
 	struct sender *s = ctx;
 
-	if (sender_is_parents(s)) {
+	if (sender_is_parents(s) || atomic_load(&s->looks_ahead)) {
 		return;
 	}
 	switch (atomic_load(&s->drive)) {
@@ -119,8 +119,23 @@ void sender_look_ahead(struct sender *s)
 	    sender_has_reached(s, SENDER_STOPPING) || atomic_flag_test_and_set(&s->stepping)) {
 		return;
 	}
-	spooler_look_ahead(s->spooler, s->outbox, s->clock, atomic_load(&s->drive) == DRIVE_STEPS);
+	/* News would start the thread, which uses the spooler. */
+	atomic_store(&s->looks_ahead, true);
+	spooler_look_ahead(s->spooler, s->outbox, atomic_load(&s->drive) == DRIVE_STEPS);
 	atomic_flag_clear(&s->stepping);
+}
+
+void sender_end_look_ahead(struct sender *s)
+{
+	if (!atomic_load(&s->looks_ahead) || sender_is_parents(s) || atomic_flag_test_and_set(&s->stepping)) {
+		return;
+	}
+	/* Quick: the state need not survive the machine, as the journals do not either. */
+	(void)state_file_write_ahead(s->state, s->outbox, clock_monotonic(s->clock), true);
+	spooler_end_look_ahead(s->spooler, s->outbox);
+	atomic_flag_clear(&s->stepping);
+	atomic_store(&s->looks_ahead, false);
+	sender_begin(s);
 }
 
 void sender_close_state(struct sender *s)

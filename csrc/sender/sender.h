@@ -51,6 +51,11 @@ void sender_set_state(struct sender *s, struct state_file *state);
  * spooler_look_ahead. One thread, which waits for the disk.
  */
 void sender_look_ahead(struct sender *s);
+/*
+ * After that, once the caller has taken what outbox_next_brought returns: writes the state, which then has these counts, and
+ * calls spooler_end_look_ahead. Until then nobody drives the sender.
+ */
+void sender_end_look_ahead(struct sender *s);
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */
 void sender_begin(struct sender *s);
 /* True: nothing happens unless the broadcaster's thread calls sender_step. Any thread. */

@@ -62,6 +62,7 @@ struct sender {
 	_Atomic enum sender_phase phase;
 	_Atomic int64_t give_up; /* CLOCK_MONOTONIC; holds from SENDER_DRAINING on */
 	atomic_flag stepping;    /* a poll, or the end of the process, steps it; from SENDER_FINISHED on it stays set */
+	atomic_bool looks_ahead; /* from sender_look_ahead to sender_end_look_ahead: nothing wakes it */
 	atomic_bool on_disk;     /* it is at its spool: whoever waits for its thread waits for the disk */
 	/* Of the one that drives it: */
 	struct entry **batch; /* room for protocol->max_batch */

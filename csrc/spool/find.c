@@ -30,14 +30,19 @@ static bool is_aside(const struct spooler *sp, const char *name)
 	return false;
 }
 
-/* True if it has the file now. */
-static bool try_file(struct look *look, struct spool *spool)
+/* True if it has the file now, and the notes of its journal are rows. */
+static bool open_file(struct look *look, struct spool *spool)
 {
 	enum spool_claim claim = spool_claim(spool, &look->err);
 
 	return claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
-	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, look->ob, &look->damaged,
-	                      &look->err) &&
+	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, look->ob, &look->damaged, &look->err);
+}
+
+/* True if rows of the file may be sent. */
+static bool try_file(struct look *look, struct spool *spool)
+{
+	return open_file(look, spool) && journal_remove(spool_pending_path(spool), &look->err) &&
 	       spool_last_seq(spool, &look->sp->until, &look->err);
 }
 
@@ -57,25 +62,31 @@ static bool look_at(void *ctx, const char *name)
 	return false;
 }
 
+static void look_at_each(struct look *look, bool (*func)(void *look, const char *name))
+{
+	struct spooler *sp = look->sp;
+	bool ok = spool_folder_prepare(sp->folder, &look->err) && spool_folder_each(sp->folder, func, look, &look->err);
+
+	if (ok && look->err.message[0] == '\0') {
+		sp->refusal.message[0] = '\0';
+	} else {
+		spooler_report_once(look->ob, ok ? "a file stays in the spool" : "the sink goes on without its spool",
+		                    &look->err, &sp->refusal);
+	}
+	if (look->damaged != 0) {
+		outbox_report(look->ob, "spool", "a journal in the spool was damaged, and events in it are lost");
+	}
+}
+
 void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
 {
 	struct look look = { .sp = sp, .ob = ob };
-	bool ok =
-		spool_folder_prepare(sp->folder, &look.err) && spool_folder_each(sp->folder, look_at, &look, &look.err);
 
+	look_at_each(&look, look_at);
 	sp->cursor = sp->reported = 0;
 	sp->read = false;
 	sp->restore_at = INT64_MIN;
 	sp->look_at = spool_ask_again_at(now);
-	if (ok && look.err.message[0] == '\0') {
-		sp->refusal.message[0] = '\0';
-	} else {
-		spooler_report_once(ob, ok ? "a file stays in the spool" : "the sink goes on without its spool",
-		                    &look.err, &sp->refusal);
-	}
-	if (look.damaged != 0) {
-		outbox_report(ob, "spool", "a journal in the spool was damaged, and events in it are lost");
-	}
 	outbox_expect(ob, sp->found != NULL);
 }
 
@@ -93,6 +104,55 @@ static void put_aside(struct spooler *sp, const struct spool *spool)
 		names[sp->aside_len++] = name;
 	} else {
 		mem_free(name);
+	}
+}
+
+/* ---- before the first step: the counts of processes that were killed ---- */
+
+/* False: no memory. */
+static bool keep_ahead(struct spooler *sp, struct spool *spool)
+{
+	struct spool **ahead = mem_realloc(sp->ahead, (sp->ahead_len + 1) * sizeof(*ahead));
+
+	if (ahead != NULL) {
+		sp->ahead = ahead;
+		sp->ahead[sp->ahead_len++] = spool;
+	}
+	return ahead != NULL;
+}
+
+static bool look_ahead_at(void *ctx, const char *name)
+{
+	struct look *look = ctx;
+	struct spool *spool = spool_folder_file(look->sp->folder, name);
+
+	if (spool != NULL &&
+	    (!journal_is_there(spool_pending_path(spool)) || !open_file(look, spool) || !keep_ahead(look->sp, spool))) {
+		spool_free(spool);
+	}
+	return true;
+}
+
+void spooler_look_ahead(struct spooler *sp, struct outbox *ob, bool quick)
+{
+	struct look look = { .sp = sp, .ob = ob };
+
+	spooler_set_quick(sp, quick);
+	look_at_each(&look, look_ahead_at);
+}
+
+void spooler_end_look_ahead(struct spooler *sp, struct outbox *ob)
+{
+	evrec_error err;
+
+	while (sp->ahead_len != 0) {
+		struct spool *spool = sp->ahead[--sp->ahead_len];
+
+		if (!journal_remove(spool_pending_path(spool), &err)) {
+			spooler_report_once(ob, "a file stays in the spool", &err, &sp->refusal);
+			put_aside(sp, spool);
+		}
+		spool_free(spool);
 	}
 }
 

@@ -236,18 +236,12 @@ static void bring_all(struct reader *r)
 	r->damaged = damaged;
 }
 
-/* Its notes are in the file. Were they found once more later, writes that were answered meanwhile would be made again. */
-static bool remove_journal(struct reader *r)
-{
-	return unlink(r->path) == 0 || ftruncate(r->fd, 0) == 0 || fail_read(r);
-}
-
 static bool import_all(struct reader *r)
 {
 	bool ok = check_start(r);
 
 	if (!ok || r->len == 0) {
-		return ok && remove_journal(r);
+		return ok;
 	}
 	r->window = mem_alloc(WINDOW * JOURNAL_BLOCK);
 	r->at = UINT32_MAX;
@@ -264,9 +258,14 @@ static bool import_all(struct reader *r)
 	if (ok) {
 		bring_all(r);
 	}
-	ok = ok && remove_journal(r);
 	mem_free(r->window);
 	return ok;
+}
+
+/* True also if the folder cannot be read: opening the file tells why. */
+bool journal_is_there(const char *path)
+{
+	return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
 bool journal_import(const char *path, struct spool *spool, const struct spool_codec *codec, struct outbox *ob,
@@ -276,7 +275,7 @@ bool journal_import(const char *path, struct spool *spool, const struct spool_co
 	bool ok;
 
 	*damaged = 0;
-	if (access(path, F_OK) != 0 && errno == ENOENT) {
+	if (!journal_is_there(path)) {
 		return true;
 	}
 	r.fd = private_file_open(path, err);
@@ -290,4 +289,13 @@ bool journal_import(const char *path, struct spool *spool, const struct spool_co
 	buf_free(&r.row_text);
 	*damaged = r.damaged;
 	return ok;
+}
+
+bool journal_remove(const char *path, evrec_error *err)
+{
+	if (unlink(path) != 0 && errno != ENOENT && truncate(path, 0) != 0) {
+		private_file_set_errno(err, path, errno);
+		return false;
+	}
+	return true;
 }

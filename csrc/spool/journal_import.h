@@ -8,13 +8,19 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Moves all notes of the journal at `path`, if there is one, into `spool`, which is open, in one transaction, and removes
- * the journal, or empties it. *damaged: how many of them could not be read. False: nothing was moved, or the journal could
- * be neither removed nor emptied; see *err. If the outbox `ob`, which may be NULL, is one with a state
+ * Copies all notes of the journal at `path`, if there is one, into `spool`, which is open, in one transaction. The journal
+ * stays: a process that imports it once more, before any of the rows was answered, gets the same rows. *damaged: how many
+ * notes could not be read. False: nothing was copied; see *err. If the outbox `ob`, which may be NULL, is one with a state
  * (outbox_send_rows_first), it is brought the items whose counts the state may lack.
  */
 bool journal_import(const char *path, struct spool *spool, const struct spool_codec *codec, struct outbox *ob,
                     unsigned *damaged, evrec_error *err);
+bool journal_is_there(const char *path);
+/*
+ * Removes a journal that was imported, if it is there, or empties it. False: neither is possible; see *err. Then no row may
+ * be sent: a later import would bring back what was answered.
+ */
+bool journal_remove(const char *path, evrec_error *err);
 
 #pragma GCC visibility pop
 

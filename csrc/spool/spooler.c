@@ -42,6 +42,10 @@ void spooler_free(struct spooler *sp)
 	if (sp != NULL) {
 		journal_free(sp->journal, false);
 		free_files(sp);
+		while (sp->ahead_len != 0) {
+			spool_free(sp->ahead[--sp->ahead_len]);
+		}
+		mem_free(sp->ahead);
 		for (size_t i = 0; i < sp->aside_len; i++) {
 			mem_free(sp->aside[i]);
 		}
@@ -163,7 +167,7 @@ static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *cl
 	return true;
 }
 
-static void set_modes(struct spooler *sp, bool quick)
+void spooler_set_quick(struct spooler *sp, bool quick)
 {
 	if (quick != sp->quick) {
 		sp->quick = quick;
@@ -176,20 +180,12 @@ static void set_modes(struct spooler *sp, bool quick)
 	}
 }
 
-void spooler_look_ahead(struct spooler *sp, struct outbox *ob, const evrec_clock *clock, bool quick)
-{
-	set_modes(sp, quick);
-	if (sp->found == NULL) {
-		spooler_look(sp, ob, clock_monotonic(clock));
-	}
-}
-
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick)
 {
 	int64_t now = clock_monotonic(clock);
 	struct outbox_rows rows;
 
-	set_modes(sp, quick);
+	spooler_set_quick(sp, quick);
 	spooler_replace_own(sp, ob);
 	outbox_get_rows(ob, &rows);
 	if (should_forget(sp, &rows, now)) {

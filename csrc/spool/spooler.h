@@ -97,10 +97,14 @@ void spooler_use_journal(struct spooler *sp, size_t max_bytes);
  */
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick);
 /*
- * Before the first step, if the outbox has a state: looks for the file of a process that was killed. The counts that its
- * journal has and the state may lack are brought to the outbox (outbox_bring). `quick` as in spooler_step.
+ * Before the first step, if the outbox has a state: imports the journals of all processes that were killed. The counts that
+ * these journals have, and that the state may lack, are brought to the outbox (outbox_bring). The journals stay, and their
+ * files are this spooler's, until spooler_end_look_ahead: if this process is killed before, the next one finds the counts
+ * again. `quick` as in spooler_step.
  */
-void spooler_look_ahead(struct spooler *sp, struct outbox *ob, const evrec_clock *clock, bool quick);
+void spooler_look_ahead(struct spooler *sp, struct outbox *ob, bool quick);
+/* Once the state has these counts, or cannot have them: removes the journals. From now on a step may find the files. */
+void spooler_end_look_ahead(struct spooler *sp, struct outbox *ob);
 /* Waits for the disk. */
 void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
 /* When the driver has to call spooler_step again, if nothing else wakes it: monotonic, INT64_MAX if never. */

@@ -47,7 +47,9 @@ struct spooler {
 	int64_t reported;             /* faults of rows up to this number were reported */
 	bool read;                    /* it has no more rows to restore */
 	int64_t restore_at;           /* monotonic: not before */
-	char **aside;                 /* names of files that are damaged, or have rows that can never be restored */
+	struct spool **ahead;         /* open: journals beside them were imported, and not removed yet */
+	size_t ahead_len;
+	char **aside; /* names of files that are damaged, or have rows that can never be restored */
 	size_t aside_len;
 };
 
@@ -68,6 +70,8 @@ enum spool_mode spooler_mode(const struct spooler *sp);
 /* How many rows may be in one transaction. */
 size_t spooler_batch(const struct spooler *sp);
 
+/* Whether commits never wait for the disk, from now on. */
+void spooler_set_quick(struct spooler *sp, bool quick);
 /* Looks for a file without an owner, which becomes `found`. The outbox, and with it a flush, waits until there is none. */
 void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now);
 /* All rows of `found` that can be restored were answered and deleted: removes it, or puts it aside. */

@@ -163,9 +163,12 @@ local function end_all(d, all)
 	end
 end
 
-local function kill_owners(d, spool)
+-- `frozen`: the server is frozen from before the first kill until after the last one. So each owner leaves to the next
+-- one all that it has taken over from those before.
+local function kill_owners(d, spool, frozen)
 	local seed = tonumber(os.getenv "DRILL_SEED") or os.time()
-	local rounds = math.max(4, math.floor(d:scaled(30)))
+	-- While the server is frozen, the events of all rounds have to fit into the caches.
+	local rounds = frozen and 12 or math.max(4, math.floor(d:scaled(30)))
 	local namespace = cluster.namespace()
 	d.style = "record"
 	local sink, all = d:options(), {}
@@ -185,8 +188,11 @@ local function kill_owners(d, spool)
 	for _, p in ipairs(all) do
 		wait_until_recording(p)
 	end
+	if frozen then
+		d:cluster "freeze"
+	end
 	for round = 1, rounds do
-		socket.sleep(4 * math.random())
+		socket.sleep((frozen and 1.5 or 4) * math.random())
 		local owner = wait_for("nobody owns " .. share, 10, function() return find_owner(all) end)
 		cluster.run { "kill", "-9", owner.pid }
 		owner.killed = true
@@ -194,6 +200,9 @@ local function kill_owners(d, spool)
 		wait_until_recording(start(all))
 	end
 	socket.sleep(1)
+	if frozen then
+		d:cluster "thaw"
+	end
 	end_all(d, all)
 	check_books(d, all, namespace, rounds, spool)
 	cluster.clear(namespace)
@@ -205,5 +214,9 @@ return {
 	{
 		name = "the owner of a shared recorder with a spool killed", before = remove,
 		perform = function(d) kill_owners(d, true) end,
+	},
+	{
+		name = "the owner of a shared recorder killed while frozen", before = remove,
+		perform = function(d) kill_owners(d, true, true) end,
 	},
 }

@@ -52,7 +52,7 @@ static void recover(evrec_correlator *c, const char *name, int32_t sure)
 	evrec_fields noted = pod_event("p", "R", "m", T0);
 
 	noted.name = str_from(name);
-	correlator_recover(c, &noted, sure);
+	correlator_recover(c, &noted, sure, T0);
 }
 
 static char *name_of(const struct observed *o)

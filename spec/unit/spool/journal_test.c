@@ -73,6 +73,8 @@ static struct found import(const struct fixture *f)
 	evrec_error err;
 
 	assert_true(journal_import(f->pending, spool, &fake_write_codec, NULL, &found.damaged, &err));
+	assert_int_equal(access(f->pending, F_OK), 0);
+	assert_true(journal_remove(f->pending, &err));
 	assert_int_not_equal(access(f->pending, F_OK), 0);
 	assert_true(spool_read(spool, 0, INT64_MAX, MANY, count_row, &found, &err));
 	spool_remove(spool);

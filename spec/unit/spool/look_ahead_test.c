@@ -1,0 +1,160 @@
+/* An owner takes over the counts in the journals of killed processes, and may be killed at any moment of that. */
+#include "fake_write.h"
+#include "spool_file.h"
+
+#include "base/clock.h"
+#include "spool/journal.h"
+#include "spool/spool_folder.h"
+#include "spool/spooler.h"
+
+#include <unistd.h>
+
+#define FILES 3
+
+static struct {
+	char folder[256];
+	char pending[FILES][300];
+} world;
+
+/* A process is killed that had written nothing: one write is in its journal. */
+static void die(unsigned i)
+{
+	struct outbox *ob = fake_write_outbox(10);
+	struct spool *spool = spool_folder_new_file(world.folder);
+	struct journal *journal;
+	evrec_error err;
+
+	assert_true(spool_open(spool, SPOOL_MODE_QUICK, &err));
+	snprintf(world.pending[i], sizeof(world.pending[i]), "%s", spool_pending_path(spool));
+	journal = journal_new(world.pending[i], 1 << 20, &fake_write_sure_codec, &err);
+	assert_non_null(journal);
+	outbox_set_journal(ob, journal_of_outbox(journal));
+	assert_true(fake_write_submit(ob, i + 1, 1));
+	outbox_set_journal(ob, NULL);
+	journal_free(journal, false);
+	spool_free(spool);
+	outbox_free(ob);
+}
+
+static void die_all(void **state)
+{
+	snprintf(world.folder, sizeof(world.folder), "%s", tmpdir_path(*state, "spool"));
+	(void)spool_file_make_folder(world.folder);
+	for (unsigned i = 0; i < FILES; i++) {
+		die(i);
+	}
+}
+
+static unsigned count_journals(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FILES; i++) {
+		n += access(world.pending[i], F_OK) == 0;
+	}
+	return n;
+}
+
+struct owner {
+	struct outbox *ob;
+	struct spooler *spooler;
+	evrec_clock *clock;
+};
+
+static void begin(struct owner *o)
+{
+	o->clock = evrec_clock_fake(0);
+	o->ob = fake_write_outbox(10);
+	outbox_expect(o->ob, true);
+	outbox_send_rows_first(o->ob);
+	o->spooler = spooler_new(str_from(world.folder), SPOOL_AFTER, &fake_write_sure_codec);
+}
+
+/* As by SIGKILL. */
+static void end(struct owner *o)
+{
+	spooler_free(o->spooler);
+	outbox_free(o->ob);
+	evrec_clock_release(o->clock);
+}
+
+static unsigned send_all(struct owner *o)
+{
+	const struct outcome written = { .verdict = VERDICT_WRITTEN };
+	struct entry *entry;
+	unsigned n = 0;
+
+	/* A file is left once its rows are deleted. */
+	for (unsigned i = 0; i < 4 * FILES; i++) {
+		spooler_step(o->spooler, o->ob, o->clock, false);
+		while ((entry = outbox_take(o->ob, 0)) != NULL) {
+			outbox_answer(o->ob, entry, &written, 0);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void test_all_journals_are_found(void **state)
+{
+	struct owner o;
+
+	die_all(state);
+	begin(&o);
+	spooler_look_ahead(o.spooler, o.ob, false);
+	assert_int_equal(fake_write_count_brought(o.ob), FILES);
+	spooler_end_look_ahead(o.spooler, o.ob);
+	assert_int_equal(count_journals(), 0);
+	assert_int_equal(send_all(&o), FILES);
+	end(&o);
+	assert_int_equal(spool_file_count(world.folder), 0);
+}
+
+/* Killed before the counts are in its state: the next one finds them again, and writes nothing twice. */
+static void test_journals_stay_until_their_counts_are_taken_over(void **state)
+{
+	struct owner o;
+
+	die_all(state);
+	for (unsigned life = 0; life < 3; life++) {
+		begin(&o);
+		spooler_look_ahead(o.spooler, o.ob, false);
+		assert_int_equal(fake_write_count_brought(o.ob), FILES);
+		assert_int_equal(count_journals(), FILES);
+		end(&o);
+	}
+	begin(&o);
+	spooler_look_ahead(o.spooler, o.ob, false);
+	spooler_end_look_ahead(o.spooler, o.ob);
+	assert_int_equal(send_all(&o), FILES);
+	end(&o);
+}
+
+/* Its row would be answered, and then found again in the journal. */
+static void test_no_row_is_sent_before_its_journal_is_removed(void **state)
+{
+	struct owner o, other;
+
+	die_all(state);
+	begin(&o);
+	spooler_look_ahead(o.spooler, o.ob, false);
+	assert_int_equal(send_all(&o), 0);
+	begin(&other);
+	assert_int_equal(send_all(&other), 0);
+	end(&other);
+	evrec_clock_set(o.clock, 3 * EVREC_SECOND);
+	spooler_end_look_ahead(o.spooler, o.ob);
+	assert_int_equal(send_all(&o), FILES);
+	end(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_all_journals_are_found),
+		TMPDIR_TEST(test_journals_stay_until_their_counts_are_taken_over),
+		TMPDIR_TEST(test_no_row_is_sent_before_its_journal_is_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
