@@ -55,15 +55,14 @@ int correlator_check_options(const evrec_correlator_options *options, evrec_erro
 /* As evrec_correlator_answered, which is this function's public name. */
 void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
 
-/*
- * Is told what changes in a correlator: `begin` before a change, and then one of the others: *observed, NULL if
- * correlator_observe failed; or the handle of the entry, which correlator_recover may have made (0: there is none), or which
- * correlator_answered, correlator_acknowledge, or correlator_leave for each entry, has found.
- */
+/* Is told what changes in a correlator: `begin` before each change, and one of the others after it. */
 struct correlator_watch {
 	void (*begin)(void *ctx);
+	/* correlator_observe; *observed, NULL if it failed. */
 	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
+	/* correlator_recover; the handle of the entry, which may be a new one; 0: there is none. */
 	void (*recovered)(void *ctx, uint64_t handle, int64_t now);
+	/* correlator_answered, correlator_acknowledge, and correlator_leave for each entry: the handle of the entry. */
 	void (*answered)(void *ctx, uint64_t handle);
 	void *ctx;
 };

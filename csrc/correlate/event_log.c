@@ -9,7 +9,8 @@ static void recycle(void *value)
 
 	buf_clear(&o->text);
 	o->name_len = 0;
-	o->count = o->known = 0;
+	o->count = 0;
+	o->known = 0;
 	o->settled = o->missing = 0;
 	o->scheduled = 0;
 	mem_free(o->origins);

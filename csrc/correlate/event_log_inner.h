@@ -19,7 +19,7 @@ struct observation {
 	struct origins *origins;
 	uint32_t name_len;
 	int32_t count;    /* 0: the entry was just made, and has no name yet */
-	int32_t known;    /* `sure` of the count that a killed process has left here; 0: it has left none */
+	uint32_t known;   /* 1 + `sure` of the count that a killed process has left here; 0: it has left none */
 	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
 	uint32_t
 		settled; /* occurrences that `origins` had until `turn`, and that may be recorded again as long as that is */

@@ -1,6 +1,16 @@
 /* The state of an event log, saved and restored, and the counts that a killed process has left in its journal. */
 #include "correlate/event_log_inner.h"
 
+static void set_known(struct observation *o, int32_t sure)
+{
+	o->known = (uint32_t)sure + 1;
+}
+
+static int32_t known_of(const struct observation *o)
+{
+	return (int32_t)(o->known - 1);
+}
+
 bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
                        uint64_t *handle)
 {
@@ -14,17 +24,18 @@ bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_f
 			return false;
 		}
 		o->first = event->first;
-		o->count = o->known = sure;
+		o->count = sure;
+		set_known(o, sure);
 	} else if (!str_eq(name_of(o), event->name)) {
 		return true;
-	} else if (o->known != 0 && o->known < sure && o->missing == 0) {
+	} else if (o->known != 0 && known_of(o) < sure && o->missing == 0) {
 		const uint32_t missing = origins_expected(o->origins);
-		const int64_t count = (int64_t)o->count - missing + (sure - o->known);
+		const int64_t count = (int64_t)o->count - missing + (sure - known_of(o));
 
 		/* A count has at least those that are sure. */
 		o->count = count < sure ? sure : count < INT32_MAX ? (int32_t)count : INT32_MAX;
 		o->missing = missing;
-		o->known = sure;
+		set_known(o, sure);
 	}
 	*handle = lru_handle(o);
 	return true;
@@ -78,6 +89,6 @@ enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str 
 	}
 	o->first = saved.first;
 	o->count = saved.count;
-	o->known = count_sure(l, o);
+	set_known(o, count_sure(l, o));
 	return RESTORED;
 }

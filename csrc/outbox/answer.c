@@ -35,9 +35,7 @@ static int64_t choose_delay(struct outbox *ob, const struct entry *entry, const 
 	}
 	delay = retry_delay(entry->tries, outcome->retry_after, retry_random(&ob->random));
 	together->request = outcome->request;
-	if (__builtin_add_overflow(now, delay, &together->due)) {
-		together->due = INT64_MAX;
-	}
+	together->due = time_after(now, delay);
 	return delay;
 }
 

@@ -21,7 +21,7 @@ struct identity {
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
 	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
-	BACKOFF_HELD,       /* a probe of its namespace, or a row that goes first, is under way; holding it is no try */
+	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
 	BACKOFF_WHYS
 };
 
@@ -48,11 +48,15 @@ enum row_queue {
  *   (none) -----------------------> DEFERRED ------------------------> WAITING
  *     fold into it: submit, which sets the time anew
  *
+ *             restore, if an earlier row of its event is not answered     that one is answered
+ *   (none) ----------------------------------------------------> QUEUED ----------------------> WAITING
+ *
  * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer. An
  * ANSWERED entry that has nothing to tell the pipeline is freed instead of collected (outbox_skip_plain_answers).
  */
 enum entry_state {
 	ENTRY_WAITING,
+	ENTRY_QUEUED,    /* a restored row */
 	ENTRY_FOLLOWING, /* holds the occurrences that came while the entry of its id was in flight */
 	ENTRY_DEFERRED,
 	ENTRY_BACKOFF,
@@ -64,7 +68,8 @@ enum entry_state {
 };
 
 struct entry {
-	struct entry *hash_next; /* chain of the id table, which holds the latest entry of each id, but no follow-up */
+	/* Chain of the id table, which holds the latest entry of each id, but no follow-up, and none that is QUEUED. */
+	struct entry *hash_next;
 	struct entry *prev, *next;   /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
 	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
 	struct entry *follow_up;     /* or NULL */
@@ -82,7 +87,7 @@ struct entry {
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;
-	bool is_awaited; /* a later row of its event waits for its answer */
+	bool is_awaited; /* a later row of its event may be QUEUED */
 	bool deferred;   /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
 	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
 	enum row_queue row_queue;

@@ -48,6 +48,7 @@ void outbox_free(struct outbox *ob)
 		list_append(&ob->waiting, entry);
 	}
 	free_list(ob, &ob->waiting);
+	free_list(ob, &ob->queued);
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
 	free_list(ob, &ob->kept);
@@ -92,7 +93,8 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 			outbox_drop(ob, follow_up, cause);
 		}
 	}
-	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->kept)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->queued)) != NULL ||
+	       (entry = list_shift(&ob->kept)) != NULL) {
 		waiting_append(ob, entry, INT64_MIN);
 	}
 	ob->kept_len = 0;

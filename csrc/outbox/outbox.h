@@ -155,6 +155,8 @@ int64_t outbox_expire(struct outbox *ob, int64_t now);
 /* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
 int64_t outbox_next_due(struct outbox *ob, int64_t now);
 
+/* The entry was not sent: it is taken next, as if it had not been taken. */
+void outbox_untake(struct outbox *ob, struct entry *entry);
 /* Acts on the outcome of a try, counts it, and queues its message. The entry is no longer the sender's. */
 void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now);
 /* The server answers again: entries that back off because nothing was answered are due at once. */
@@ -305,7 +307,7 @@ struct outbox_saved {
 /*
  * Makes a row an entry, of an id that the pipeline never uses. Owns the item from now on. False: the outbox is closed, has
  * no memory, or was given other entries since outbox_get_rows; the item is freed, and the row may be restored later. It is
- * sent once all rows of its event that were restored before are answered, as the server may carry out two requests in
+ * taken once all rows of its event that were restored before are answered, as the server may carry out two requests in
  * either order.
  */
 bool outbox_restore(struct outbox *ob, const struct outbox_saved *saved);

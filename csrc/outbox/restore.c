@@ -46,21 +46,44 @@ bool outbox_is_restored(const struct entry *entry)
 	return (entry->id & RESTORED) != 0;
 }
 
-bool outbox_take_turn(struct outbox *ob, struct entry *entry)
+/* In the place of `last`, which is answered, or NULL. */
+static void enter_table(struct outbox *ob, struct entry *entry, struct entry *last)
+{
+	if (last != NULL) {
+		id_table_remove(&ob->table, last);
+	}
+	id_table_insert(&ob->table, entry);
+}
+
+/* The entry waits to be taken, or queues behind an earlier row of its event. */
+static void line_up(struct outbox *ob, struct entry *entry)
 {
 	struct entry *first = id_table_find(&ob->table, entry->id);
 
-	if (first != NULL && first != entry && first->state != ENTRY_ANSWERED) {
+	if (first != NULL && first->state != ENTRY_ANSWERED) {
 		first->is_awaited = true;
-		return false;
+		entry_enter(entry, ENTRY_QUEUED);
+		list_append(&ob->queued, entry);
+	} else {
+		enter_table(ob, entry, first);
+		waiting_append(ob, entry, INT64_MIN);
 	}
-	if (first != entry) {
-		if (first != NULL) {
-			id_table_remove(&ob->table, first);
-		}
-		id_table_insert(&ob->table, entry);
+}
+
+void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
+{
+	struct entry *next = ob->queued.head;
+
+	while (next != NULL && next->id != entry->id) {
+		next = next->next;
 	}
-	return true;
+	if (next != NULL) {
+		list_remove(&ob->queued, next);
+		enter_table(ob, next, entry);
+		next->is_awaited = true;
+		entry_enter(next, ENTRY_WAITING);
+		waiting_prepend(ob, next);
+	}
 }
 
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
@@ -126,8 +149,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	}
 	entry->row = saved->row;
 	entry->bytes = bytes;
-	(void)outbox_take_turn(ob, entry);
-	waiting_append(ob, entry, INT64_MIN);
+	line_up(ob, entry);
 	pending_add_restored(ob, entry, &occurrence);
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
@@ -219,7 +241,7 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 		}
 		outbox_keep_for_spool(ob, entry);
 	}
-	while ((entry = backoff_pop(&ob->backoff)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->queued)) != NULL) {
 		outbox_keep_for_spool(ob, entry);
 	}
 	while ((entry = waiting_shift(ob)) != NULL) {

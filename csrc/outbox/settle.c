@@ -125,9 +125,6 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 
 	entry->follow_up = NULL;
 	entry_enter(entry, ENTRY_ANSWERED);
-	if (entry->is_awaited) {
-		backoff_make_due_now(&ob->backoff, BACKOFF_HELD);
-	}
 	if (!entry->dropped) {
 		entry_free_item(ob, entry);
 	}
@@ -141,6 +138,9 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	settle_row(ob, entry);
 	if (follow_up != NULL) {
 		succeed(ob, entry, follow_up);
+	}
+	if (entry->is_awaited) {
+		outbox_next_row_goes(ob, entry);
 	}
 	if (is_plain(ob, entry)) {
 		id_table_remove(&ob->table, entry);
@@ -180,13 +180,8 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 
 void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why why, int64_t delay, int64_t now)
 {
-	int64_t due;
-
-	if (__builtin_add_overflow(now, delay, &due)) {
-		due = INT64_MAX;
-	}
 	entry_enter(entry, ENTRY_BACKOFF);
-	backoff_push(&ob->backoff, entry, why, due);
+	backoff_push(&ob->backoff, entry, why, time_after(now, delay));
 }
 
 static void keep(struct outbox *ob, struct entry *entry)

@@ -10,7 +10,7 @@ static void check_rows_first(struct outbox *ob, int64_t now)
 		return;
 	}
 	if (ob->rows_until == INT64_MIN) {
-		ob->rows_until = now > INT64_MAX - ROWS_FIRST_FOR ? INT64_MAX : now + ROWS_FIRST_FOR;
+		ob->rows_until = time_after(now, ROWS_FIRST_FOR);
 	}
 	if ((!ob->more && ob->rows_waiting == 0) || now >= ob->rows_until) {
 		ob->rows_first = false;
@@ -42,17 +42,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	return waiting_shift(ob);
 }
 
-/* A row waits for an earlier one of its event. The later row is held the longer, so that the two keep their order. */
-static void await_turn(struct outbox *ob, struct entry *entry, int64_t now)
-{
-	if (ob->closed) {
-		outbox_keep_for_spool(ob, entry);
-	} else {
-		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX + (entry->row & 0xfffff), now);
-	}
-}
-
-/* False: the entry is not sent now; it was dropped or kept, or backs off. */
+/* False: the entry is not sent now; it was dropped, or backs off. */
 static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	struct namespace_block *block = NULL;
@@ -63,10 +53,6 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	}
 	if (ob->rows_first && !ob->closed && !outbox_is_restored(entry)) {
 		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
-		return false;
-	}
-	if (outbox_is_restored(entry) && !outbox_take_turn(ob, entry)) {
-		await_turn(ob, entry, now);
 		return false;
 	}
 	if (ob->blocks.len != 0) {
@@ -109,6 +95,29 @@ struct entry *outbox_take(struct outbox *ob, int64_t now)
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return entry;
+}
+
+void outbox_untake(struct outbox *ob, struct entry *entry)
+{
+	struct namespace_block *block;
+
+	(void)pthread_mutex_lock(&ob->lock);
+	list_remove(&ob->in_flight, entry);
+	ob->stats.in_flight--;
+	if (entry->state == ENTRY_GIVEN_UP) {
+		outbox_settle(ob, entry);
+	} else {
+		ob->stats.retries -= entry->tries != 0;
+		block = namespace_blocks_find(&ob->blocks, ob->ops.ns(entry->item), entry->verb);
+		if (block != NULL && block->probe == entry) {
+			block->probe = NULL;
+		}
+		outbox_absorb_follow_up(ob, entry);
+		entry_enter(entry, ENTRY_WAITING);
+		waiting_prepend(ob, entry);
+	}
+	(void)pthread_cond_broadcast(&ob->progress);
+	(void)pthread_mutex_unlock(&ob->lock);
 }
 
 int64_t outbox_next_due(struct outbox *ob, int64_t now)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #define RELEASED_MAX (30 * EVREC_SECOND)
+#define LOOK_AGAIN (EVREC_SECOND / 1000) /* while somebody else steps the sender, or uses its state */
+#define LOOKS_MAX 1000                   /* for the latter */
 
 /* A sender without a thread is carried on by exit() too, or, if it calls the embedder's functions, waited for. */
 static void list_for_end(struct sender *s)
@@ -113,10 +115,24 @@ void sender_begin(struct sender *s)
 	}
 }
 
+/* Waits for whoever steps it, or asks when it is to be stepped. False: it ends. */
+static bool begin_step(struct sender *s)
+{
+	const struct timespec moment = { 0, LOOK_AGAIN };
+
+	while (!sender_has_reached(s, SENDER_STOPPING)) {
+		if (!atomic_flag_test_and_set(&s->stepping)) {
+			return true;
+		}
+		(void)nanosleep(&moment, NULL);
+	}
+	return false;
+}
+
 void sender_look_ahead(struct sender *s)
 {
 	if (s->spooler == NULL || s->state == NULL || sender_is_parents(s) || atomic_load(&s->drive) == DRIVE_THREAD ||
-	    sender_has_reached(s, SENDER_STOPPING) || atomic_flag_test_and_set(&s->stepping)) {
+	    !begin_step(s)) {
 		return;
 	}
 	/* News would start the thread, which uses the spooler. */
@@ -127,11 +143,17 @@ void sender_look_ahead(struct sender *s)
 
 void sender_end_look_ahead(struct sender *s)
 {
-	if (!atomic_load(&s->looks_ahead) || sender_is_parents(s) || atomic_flag_test_and_set(&s->stepping)) {
+	const struct timespec moment = { 0, LOOK_AGAIN };
+	int tries = 0;
+
+	if (!atomic_load(&s->looks_ahead) || sender_is_parents(s) || !begin_step(s)) {
 		return;
 	}
-	/* Quick: the state need not survive the machine, as the journals do not either. */
-	(void)state_file_write_ahead(s->state, s->outbox, clock_monotonic(s->clock), true);
+	while (!state_file_write_ahead(s->state, s->outbox, clock_monotonic(s->clock),
+	                               atomic_load(&s->drive) == DRIVE_STEPS) &&
+	       tries++ < LOOKS_MAX) {
+		(void)nanosleep(&moment, NULL);
+	}
 	spooler_end_look_ahead(s->spooler, s->outbox);
 	atomic_flag_clear(&s->stepping);
 	atomic_store(&s->looks_ahead, false);

@@ -120,7 +120,7 @@ static bool is_ready(const struct sender *s)
 }
 
 /* False: the batch is not to be sent yet, as its names may be missing in the state. The end of the sender waits for nobody. */
-static bool is_in_state(struct sender *s)
+static bool state_knows_batch(struct sender *s)
 {
 	return s->state == NULL ||
 	       state_file_write_ahead(s->state, s->outbox, s->now, atomic_load(&s->drive) == DRIVE_STEPS) ||
@@ -129,10 +129,8 @@ static bool is_in_state(struct sender *s)
 
 static void give_back(struct sender *s, size_t n)
 {
-	const struct outcome again = { .verdict = VERDICT_AGAIN };
-
-	for (size_t i = 0; i < n; i++) {
-		outbox_answer(s->outbox, s->batch[i], &again, s->now);
+	while (n != 0) {
+		outbox_untake(s->outbox, s->batch[--n]);
 	}
 }
 
@@ -150,7 +148,7 @@ static void send_due(struct sender *s, int64_t send_deadline)
 		if (n == 0) {
 			break;
 		}
-		if (!is_in_state(s)) {
+		if (!state_knows_batch(s)) {
 			give_back(s, n);
 			s->held = true;
 			break;

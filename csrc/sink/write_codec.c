@@ -32,7 +32,7 @@ static void *write_parse(evrec_str serialized, bool *important)
 	return w;
 }
 
-static uint64_t write_event(const void *item)
+static uint64_t write_event_number(const void *item)
 {
 	const evrec_fields fields = write_fields(item, BODY_WHOLE);
 
@@ -130,5 +130,5 @@ static void write_set_changes(void *item, const struct spool_changes *changes)
 	w->finished = changes->finished != 0;
 }
 
-const struct spool_codec write_codec = { write_serialize, write_parse,       write_event,       write_pack,
-	                                 write_unpack,    write_get_changes, write_set_changes, write_free };
+const struct spool_codec write_codec = { write_serialize, write_parse,       write_event_number, write_pack,
+	                                 write_unpack,    write_get_changes, write_set_changes,  write_free };

@@ -5,12 +5,14 @@
 
 /* How many names a new file may try. A spooler that looks every 0.1 ms takes 2 of 1,000 new lock files. */
 #define NAMES_MAX 4
+/* Files that are open at once, each with some descriptors and up to half a MiB of SQLite's. Later looks find the others. */
+#define AHEAD_MAX 32
 
 struct look {
 	struct spooler *sp;
 	struct outbox *ob;
 	evrec_error err;  /* why a file was refused; empty: none was */
-	unsigned damaged; /* notes of a journal that could not be read */
+	unsigned damaged; /* notes of journals that could not be read */
 };
 
 static const char *name_of(const struct spool *spool)
@@ -34,9 +36,13 @@ static bool is_aside(const struct spooler *sp, const char *name)
 static bool open_file(struct look *look, struct spool *spool)
 {
 	enum spool_claim claim = spool_claim(spool, &look->err);
+	unsigned damaged = 0;
+	bool ok;
 
-	return claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
-	       journal_import(spool_pending_path(spool), spool, &look->sp->codec, look->ob, &look->damaged, &look->err);
+	ok = claim == SPOOL_CLAIMED && spool_open(spool, spooler_mode(look->sp), &look->err) &&
+	     journal_import(spool_pending_path(spool), spool, &look->sp->codec, look->ob, &damaged, &look->err);
+	look->damaged += damaged;
+	return ok;
 }
 
 /* True if rows of the file may be sent. */
@@ -130,7 +136,7 @@ static bool look_ahead_at(void *ctx, const char *name)
 	    (!journal_is_there(spool_pending_path(spool)) || !open_file(look, spool) || !keep_ahead(look->sp, spool))) {
 		spool_free(spool);
 	}
-	return true;
+	return look->sp->ahead_len < AHEAD_MAX;
 }
 
 void spooler_look_ahead(struct spooler *sp, struct outbox *ob, bool quick)

@@ -6,7 +6,8 @@
  *   spooler     makes the journal once writes are pending, enlarges it, and removes it at the end
  *   outbox      notes a write in the recording call that submits it: no system call; a longer text than any before takes
  *               memory
- *   next owner  moves all notes into the SQLite file (journal_import.c) before it reads that file's first row
+ *   next owner  copies all notes into the SQLite file (journal_import.c), and removes the journal, before it reads that
+ *               file's first row
  *
  * The file's blocks have one size. Each note has one block, its head, and a chain of others for the text of the item. Each
  * occurrence changes numbers alone, which are in the head: twice, with one number to say which of the two holds. So a

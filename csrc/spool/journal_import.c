@@ -225,7 +225,7 @@ static bool bring_note(struct reader *r, uint32_t note, const struct journal_slo
 	return true;
 }
 
-/* Once all is in the file: an import that fails is done again, and what is brought twice is counted twice. */
+/* Once all is in the file, as an import that fails is done again. */
 static void bring_all(struct reader *r)
 {
 	const unsigned damaged = r->damaged;

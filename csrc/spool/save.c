@@ -69,7 +69,7 @@ static bool put_row(struct spooler *sp, const struct outbox_row *row, evrec_str 
 /* ---- rows that are due ---- */
 
 /* False: the state may lack the names in the rows that are about to be committed, and is in use. */
-static bool is_in_state(struct spooler *sp, struct outbox *ob, const struct spool_moment *now)
+static bool knows_names(struct spooler *sp, struct outbox *ob, const struct spool_moment *now)
 {
 	return sp->state == NULL || state_file_write_ahead(sp->state, ob, now->monotonic, sp->quick);
 }
@@ -95,7 +95,7 @@ static bool write_batch(struct spooler *sp, struct outbox *ob, size_t max, const
 		outbox_discard(ob, row.item);
 	}
 	buf_free(&text);
-	*in_use = ok && !is_in_state(sp, ob, now);
+	*in_use = ok && *n != 0 && !knows_names(sp, ob, now);
 	ok = ok && !*in_use && spooler_commit(sp, err);
 	if (!ok) {
 		spooler_rollback(sp);

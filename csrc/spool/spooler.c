@@ -35,6 +35,9 @@ static void free_files(struct spooler *sp)
 	}
 	spool_free(sp->own);
 	sp->own = sp->found = NULL;
+	while (sp->ahead_len != 0) {
+		spool_free(sp->ahead[--sp->ahead_len]);
+	}
 }
 
 void spooler_free(struct spooler *sp)
@@ -42,9 +45,6 @@ void spooler_free(struct spooler *sp)
 	if (sp != NULL) {
 		journal_free(sp->journal, false);
 		free_files(sp);
-		while (sp->ahead_len != 0) {
-			spool_free(sp->ahead[--sp->ahead_len]);
-		}
 		mem_free(sp->ahead);
 		for (size_t i = 0; i < sp->aside_len; i++) {
 			mem_free(sp->aside[i]);

@@ -8,7 +8,7 @@
  *   spooler_save(sp, ob, clock)  after the last round: pending entries go into the file, or as many as the disk has room
  *                                for; those that do not fit stay pending; closes the files, and removes empty ones
  *
- * A spooler has at most two files, each with its lock:
+ * A spooler has at most two files, each with its lock, but while it looks ahead (spooler_look_ahead):
  *
  *   own     has a row for each entry that has been pending for longer than `after`, with its present count, at most
  *           CHANGE_WAITS behind (outbox/row_queue.c). It is made when the first such entry is due, so a process whose
@@ -62,7 +62,7 @@ struct spool_codec {
 	/* A new item, the caller's, and whether it is important. NULL: no memory, or the text is none of an item. */
 	void *(*parse)(evrec_str text, bool *important);
 	/* A number that the writes of one event share, and hardly others: they are sent one after the other. 0: none does. */
-	uint64_t (*event)(const void *item);
+	uint64_t (*event_number)(const void *item);
 	/* For a journal; of an item together with its follow-up, which is NULL if there is none: */
 	bool (*pack)(const void *item, const void *follow_up,
 	             struct buf *out);    /* as bytes, for this build of evrec alone */
@@ -97,8 +97,8 @@ void spooler_use_journal(struct spooler *sp, size_t max_bytes);
  */
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick);
 /*
- * Before the first step, if the outbox has a state: imports the journals of all processes that were killed. The counts that
- * these journals have, and that the state may lack, are brought to the outbox (outbox_bring). The journals stay, and their
+ * Before the first step, if the outbox has a state: imports the journals of processes that were killed, up to 32. The counts
+ * that these journals have, and that the state may lack, are brought to the outbox (outbox_bring). The journals stay, and their
  * files are this spooler's, until spooler_end_look_ahead: if this process is killed before, the next one finds the counts
  * again. `quick` as in spooler_step.
  */

@@ -81,12 +81,12 @@ void state_file_hurry(struct state_file *f);
  * is called any more. NULL: none is. `func` must not wait.
  */
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
-/* Likewise: from now on state_file_write_ahead writes. */
+/* From now on state_file_write_ahead writes: the file goes ahead of all that is sent. Before the driver begins. */
 void state_file_lead(struct state_file *f);
 /*
- * The driver, before it sends what it has taken: writes what has changed until now, so that whoever reads the file after a
- * kill knows every name that was sent. False: another thread is using the state, so the file may lack such a name. A file
- * that another owner has, or that cannot be written, is not waited for: true.
+ * Writes what has changed until now, so that whoever reads the file after a kill knows the names and counts that are about to
+ * be sent, or written elsewhere. The driver, or before it begins one other thread. False: another thread is using the
+ * state, and the file may lack some. A file that another owner has, or that cannot be written, is not waited for: true.
  */
 bool state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
 /*

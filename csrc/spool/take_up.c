@@ -42,7 +42,7 @@ static void parse(struct batch *batch, const struct spool_row *row, struct outbo
 		saved->item = batch->sp->codec.parse(row->item, &saved->important);
 	}
 	if (saved->item != NULL) {
-		saved->event = batch->sp->codec.event(saved->item);
+		saved->event = batch->sp->codec.event_number(saved->item);
 		if (row->time != EVREC_UNSET) {
 			set_time(&batch->sp->codec, saved->item, row->time);
 		}

@@ -176,6 +176,23 @@ static void test_event_that_no_state_has(void **state)
 	evrec_correlator_free(c);
 }
 
+/* All that the state has may be recorded again by its worker. */
+static void test_state_of_which_nothing_is_sure(void **state)
+{
+	evrec_correlator *c = make();
+	struct observed o = observe(c, 7, 1, false);
+	char *name = name_of(&o);
+
+	(void)state;
+	c = killed(c);
+	recover(c, name, 3);
+	o = observe(c, 7, 1, true);
+	assert_true(o.repeated);
+	assert_int_equal(o.count, 4);
+	evrec_correlator_free(c);
+	mem_free(name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_what_a_worker_leaves_is_sure),
 		cmocka_unit_test(test_each_occurrence_is_counted_once),
 		cmocka_unit_test(test_worker_that_does_not_come_back),
+		cmocka_unit_test(test_state_of_which_nothing_is_sure),
 		cmocka_unit_test(test_event_that_no_state_has),
 	};
 

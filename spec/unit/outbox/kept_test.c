@@ -199,7 +199,7 @@ static void test_rows_of_one_event_are_sent_one_after_the_other(void **state)
 	first = take_row(ob, 0, 1);
 	checked_answer(ob, take_row(ob, 0, 3), ANSWER_CREATED, 0);
 	assert_null(checked_take(ob, 0));
-	/* Whoever waits for an event of another row waits on. */
+	/* While the first one backs off, the others wait on. */
 	checked_answer(ob, first, ANSWER_UNSENT, 0);
 	first = take_row(ob, first->due, 1);
 	assert_null(checked_take(ob, first->due));
@@ -229,21 +229,71 @@ static void test_row_waits_for_an_answer_not_for_its_collection(void **state)
 	checked_outbox_free(ob);
 }
 
-/* At the end the later one stays in the spool. */
-static void test_row_that_waits_for_another_is_kept_at_the_end(void **state)
+/* As long as there is time, also behind rows of other events that wait. */
+static void test_rows_of_one_event_keep_their_order_at_the_end(void **state)
 {
 	struct outbox *ob = checked_outbox(100);
+	struct entry *first;
 
 	(void)state;
 	outbox_expect(ob, true);
-	restore_row_of(ob, 1, 7);
-	restore_row_of(ob, 2, 7);
+	outbox_send_rows_first(ob);
+	for (int64_t row = 1; row <= 4; row++) {
+		restore_row_of(ob, row, row == 3 ? 8 : 7);
+	}
+	first = take_row(ob, 0, 1);
 	outbox_close(ob);
+	checked_answer(ob, first, ANSWER_CREATED, 0);
+	checked_answer(ob, take_row(ob, 0, 2), ANSWER_CREATED, 0);
+	checked_answer(ob, take_row(ob, 0, 4), ANSWER_CREATED, 0);
+	checked_answer(ob, take_row(ob, 0, 3), ANSWER_CREATED, 0);
+	outbox_expect(ob, false);
+	assert_true(outbox_empty(ob));
+	checked_outbox_free(ob);
+}
+
+/* Those that are left stay in the spool. */
+static void test_rows_that_are_queued_are_kept(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	struct outbox_stats stats;
+
+	(void)state;
+	outbox_expect(ob, true);
+	for (int64_t row = 1; row <= 3; row++) {
+		restore_row_of(ob, row, 7);
+	}
 	(void)take_row(ob, 0, 1);
-	assert_null(checked_take(ob, 0));
 	outbox_keep_all_for_spool(ob);
 	outbox_spooled(ob, NULL);
-	assert_counts(ob, 0, 0, 0, 0);
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.spooled, 3);
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
+/* Whatever becomes of an earlier row, the later one does not wait for ever, nor is forgotten. */
+static void test_queued_rows_are_dropped_as_others_are(void **state)
+{
+	evrec_limits limits = limits_without_age(100);
+	struct outbox *ob;
+	struct entry *first;
+
+	(void)state;
+	limits.max_age = S;
+	ob = checked_outbox_limited(&limits);
+	for (int64_t row = 1; row <= 3; row++) {
+		restore_row_of(ob, row, 7);
+	}
+	first = take_row(ob, 0, 1);
+	(void)outbox_expire(ob, 2 * S);
+	assert_dropped(ob, EVREC_CAUSE_EXPIRED, 2);
+	checked_answer(ob, first, ANSWER_CREATED, 2 * S);
+	assert_true(outbox_empty(ob));
+	restore_row_of(ob, 4, 7);
+	restore_row_of(ob, 5, 7);
+	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 2);
 	checked_outbox_free(ob);
 }
 
@@ -254,7 +304,9 @@ int main(void)
 		cmocka_unit_test(test_rows_go_before_new_entries_at_the_end),
 		cmocka_unit_test(test_rows_of_one_event_are_sent_one_after_the_other),
 		cmocka_unit_test(test_row_waits_for_an_answer_not_for_its_collection),
-		cmocka_unit_test(test_row_that_waits_for_another_is_kept_at_the_end),
+		cmocka_unit_test(test_rows_of_one_event_keep_their_order_at_the_end),
+		cmocka_unit_test(test_rows_that_are_queued_are_kept),
+		cmocka_unit_test(test_queued_rows_are_dropped_as_others_are),
 		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),
 		cmocka_unit_test(test_restoring_many_rows_is_fast),
 	};

@@ -1,10 +1,28 @@
 /* A state that is written before something is sent, so that the next owner knows each name that a server may have. */
+#define _GNU_SOURCE
+
 #include "sender_fixture.h"
 #include "spool_file.h"
+#include "spool_fixture.h"
 
 #include "spool/spooler.h"
 
+#include <dlfcn.h>
+
 #define MS (EVREC_SECOND / 1000)
+
+static unsigned threads; /* that were started */
+
+/* In the place of the C library's. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	void *symbol = dlsym(RTLD_NEXT, "pthread_create");
+
+	threads++;
+	memcpy(&real, &symbol, sizeof(real));
+	return real(thread, attr, run, arg);
+}
 
 /* A state of which nothing is known but whether another thread is using it. */
 struct fake_state {
@@ -47,9 +65,9 @@ static void wake(void *ctx)
 
 static const struct state_source source = { take_changes, take_all, free_state };
 
-/* A sender without a thread whose state is written first. `spooler` becomes the sender's, or is NULL. */
+/* A sender whose state is written first. `spooler` becomes the sender's, or is NULL. */
 static struct state_file *open_spooled(struct sender_fixture *f, struct fake_state *state, void **test,
-                                       struct spooler *spooler)
+                                       struct spooler *spooler, evrec_clock *clock)
 {
 	struct state_file *file = state_file_new(str_from(tmpdir_path(*test, "state")), 1);
 	struct buf contents = { 0 };
@@ -57,7 +75,7 @@ static struct state_file *open_spooled(struct sender_fixture *f, struct fake_sta
 	evrec_error err;
 
 	*state = (struct fake_state){ 0 };
-	sender_fixture_open_spooled(f, true, evrec_clock_fake(0), spooler);
+	sender_fixture_open_spooled(f, evrec_clock_is_fake(clock), clock, spooler);
 	assert_int_equal(state_file_open(file, &contents, &records, &err), STATE_OPENED);
 	buf_free(&contents);
 	state_file_use(file, &source, state);
@@ -67,9 +85,10 @@ static struct state_file *open_spooled(struct sender_fixture *f, struct fake_sta
 	return file;
 }
 
+/* Without a thread, nor a spool. */
 static struct state_file *open_sender(struct sender_fixture *f, struct fake_state *state, void **test)
 {
-	return open_spooled(f, state, test, NULL);
+	return open_spooled(f, state, test, NULL, evrec_clock_fake(0));
 }
 
 static void submit(struct sender_fixture *f, struct state_file *file, unsigned id)
@@ -92,10 +111,13 @@ static void test_is_written_before_a_write_is_sent(void **test)
 	struct sender_fixture f;
 	struct state_file *file = open_sender(&f, &state, test);
 
-	submit(&f, file, 1);
-	sender_step(f.sender);
-	assert_int_equal(sender_fixture_sent(&f), 1);
-	assert_true(state_file_has(file, state_file_changes(file)));
+	/* The second time comes within the second between two writes that nothing hurries. */
+	for (unsigned i = 1; i <= 2; i++) {
+		submit(&f, file, i);
+		sender_step(f.sender);
+		assert_int_equal(sender_fixture_sent(&f), i);
+		assert_true(state_file_has(file, state_file_changes(file)));
+	}
 	close_sender(&f);
 }
 
@@ -149,8 +171,8 @@ static void test_no_row_is_written_while_the_state_is_in_use(void **test)
 	const char *folder = tmpdir_path(*test, "spool");
 	struct fake_state state;
 	struct sender_fixture f;
-	struct state_file *file =
-		open_spooled(&f, &state, test, spooler_new(str_from(folder), SPOOL_AFTER, &fake_write_codec));
+	struct state_file *file = open_spooled(
+		&f, &state, test, spooler_new(str_from(folder), SPOOL_AFTER, &fake_write_codec), evrec_clock_fake(0));
 
 	state.in_use = true;
 	sender_step(f.sender); /* finds no file, so that what is submitted is sent at once */
@@ -165,7 +187,6 @@ static void test_no_row_is_written_while_the_state_is_in_use(void **test)
 	evrec_clock_set(f.clock, evrec_clock_now(f.clock) + EVREC_SECOND);
 	sender_step(f.sender);
 	assert_int_equal(count_rows(folder), 1);
-	assert_true(state_file_has(file, state_file_changes(file)));
 	f.protocol->silent = false;
 	close_sender(&f);
 }
@@ -186,6 +207,39 @@ static void test_the_end_waits_for_no_state(void **test)
 	close_sender(&f);
 }
 
+static bool is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* Nobody drives the sender, whatever comes, until the state has the counts of a killed process, and its journal is gone. */
+static void test_sender_that_looks_ahead_sleeps(void **test)
+{
+	const char *folder = tmpdir_path(*test, "spool"), *journal;
+	struct fake_state state;
+	struct sender_fixture f;
+	struct state_file *file;
+
+	(void)spool_file_make_folder(folder);
+	journal = spool_fixture_die(folder, 1);
+	file = open_spooled(&f, &state, test, spooler_new(str_from(folder), SPOOL_AFTER, &fake_write_sure_codec),
+	                    evrec_clock_real());
+	threads = 0;
+	sender_look_ahead(f.sender);
+	assert_int_equal(fake_write_count_brought(f.ob), 1);
+	state_file_changed(file);
+	sender_begin(f.sender);
+	assert_int_equal(threads, 0);
+	assert_true(is_there(journal));
+	sender_end_look_ahead(f.sender);
+	assert_int_equal(threads, 1);
+	assert_true(state_file_has(file, state_file_changes(file)));
+	assert_false(is_there(journal));
+	sender_fixture_wait_sent(&f, 1);
+	sender_fixture_wait_empty(&f);
+	sender_fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +248,7 @@ int main(void)
 		TMPDIR_TEST(test_a_poll_is_due_while_the_state_is_in_use),
 		TMPDIR_TEST(test_no_row_is_written_while_the_state_is_in_use),
 		TMPDIR_TEST(test_the_end_waits_for_no_state),
+		TMPDIR_TEST(test_sender_that_looks_ahead_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,7 @@ static void *unpack_some(evrec_str text)
 	return ++unpacked == fails_at ? NULL : fake_write_codec.unpack(text);
 }
 
-/* It is done again, and what was brought already would be counted twice. */
+/* It is done again, so each write is brought once. */
 static void test_an_import_that_fails_brings_nothing(void **state)
 {
 	struct spool_codec codec = fake_write_sure_codec;

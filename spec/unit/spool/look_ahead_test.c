@@ -1,10 +1,8 @@
 /* An owner takes over the counts in the journals of killed processes, and may be killed at any moment of that. */
-#include "fake_write.h"
 #include "spool_file.h"
+#include "spool_fixture.h"
 
-#include "base/clock.h"
 #include "spool/journal.h"
-#include "spool/spool_folder.h"
 #include "spool/spooler.h"
 
 #include <unistd.h>
@@ -16,32 +14,12 @@ static struct {
 	char pending[FILES][300];
 } world;
 
-/* A process is killed that had written nothing: one write is in its journal. */
-static void die(unsigned i)
-{
-	struct outbox *ob = fake_write_outbox(10);
-	struct spool *spool = spool_folder_new_file(world.folder);
-	struct journal *journal;
-	evrec_error err;
-
-	assert_true(spool_open(spool, SPOOL_MODE_QUICK, &err));
-	snprintf(world.pending[i], sizeof(world.pending[i]), "%s", spool_pending_path(spool));
-	journal = journal_new(world.pending[i], 1 << 20, &fake_write_sure_codec, &err);
-	assert_non_null(journal);
-	outbox_set_journal(ob, journal_of_outbox(journal));
-	assert_true(fake_write_submit(ob, i + 1, 1));
-	outbox_set_journal(ob, NULL);
-	journal_free(journal, false);
-	spool_free(spool);
-	outbox_free(ob);
-}
-
 static void die_all(void **state)
 {
 	snprintf(world.folder, sizeof(world.folder), "%s", tmpdir_path(*state, "spool"));
 	(void)spool_file_make_folder(world.folder);
 	for (unsigned i = 0; i < FILES; i++) {
-		die(i);
+		snprintf(world.pending[i], sizeof(world.pending[i]), "%s", spool_fixture_die(world.folder, i + 1));
 	}
 }
 
@@ -148,12 +126,35 @@ static void test_no_row_is_sent_before_its_journal_is_removed(void **state)
 	end(&o);
 }
 
+/* One damaged journal among others: that is told, and the others are imported. */
+static void test_damaged_journal_is_told(void **state)
+{
+	struct outbox_message message;
+	struct owner o;
+	FILE *file;
+
+	die_all(state);
+	file = fopen(world.pending[0], "r+b");
+	assert_non_null(file);
+	/* The note's text is in the first block behind the head of the file, after the number of its next block. */
+	assert_int_equal(fseek(file, JOURNAL_BLOCK + 4, SEEK_SET), 0);
+	assert_int_equal(fputc('?', file), '?');
+	assert_int_equal(fclose(file), 0);
+	begin(&o);
+	spooler_look_ahead(o.spooler, o.ob, false);
+	assert_int_equal(fake_write_count_brought(o.ob), FILES - 1);
+	assert_true(outbox_next_message(o.ob, &message));
+	unit_check_contains(message.message, "a journal in the spool was damaged");
+	end(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_all_journals_are_found),
 		TMPDIR_TEST(test_journals_stay_until_their_counts_are_taken_over),
 		TMPDIR_TEST(test_no_row_is_sent_before_its_journal_is_removed),
+		TMPDIR_TEST(test_damaged_journal_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,7 +173,7 @@ void *fake_write_parse(evrec_str serialized, bool *important)
 	return fake_write_make(&draft);
 }
 
-static uint64_t fake_write_event(const void *item)
+static uint64_t fake_write_event_number(const void *item)
 {
 	const char *name = ((const struct fake_write *)item)->name;
 
@@ -212,11 +212,11 @@ static void fake_write_set_changes(void *item, const struct spool_changes *chang
 	((struct fake_write *)item)->count = (unsigned)changes->count;
 }
 
-const struct spool_codec fake_write_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event,
+const struct spool_codec fake_write_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event_number,
 	                                      fake_write_pack,        fake_write_unpack, fake_write_get_changes,
 	                                      fake_write_set_changes, fake_write_free };
 
-const struct spool_codec fake_write_sure_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event,
+const struct spool_codec fake_write_sure_codec = { fake_write_serialize,   fake_write_parse,  fake_write_event_number,
 	                                           fake_write_pack,        fake_write_unpack, get_sure_changes,
 	                                           fake_write_set_changes, fake_write_free };
 

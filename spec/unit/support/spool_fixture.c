@@ -1,5 +1,29 @@
 #include "spool_fixture.h"
 
+#include "spool/journal.h"
+#include "spool/spool_folder.h"
+
+const char *spool_fixture_die(const char *folder, unsigned id)
+{
+	static char pending[1100];
+	struct outbox *ob = fake_write_outbox(10);
+	struct spool *spool = spool_folder_new_file(folder);
+	struct journal *journal;
+	evrec_error err;
+
+	assert_true(spool_open(spool, SPOOL_MODE_QUICK, &err));
+	snprintf(pending, sizeof(pending), "%s", spool_pending_path(spool));
+	journal = journal_new(pending, 1 << 20, &fake_write_sure_codec, &err);
+	assert_non_null(journal);
+	outbox_set_journal(ob, journal_of_outbox(journal));
+	assert_true(fake_write_submit(ob, id, 1));
+	outbox_set_journal(ob, NULL);
+	journal_free(journal, false);
+	spool_free(spool);
+	outbox_free(ob);
+	return pending;
+}
+
 void spool_fixture_open(struct sender_fixture *f, bool threadless, const char *path)
 {
 	sender_fixture_open_spooled(f, threadless, evrec_clock_real(),

@@ -10,6 +10,12 @@
 
 int spool_fixture_teardown(void **state);
 
+/*
+ * A process is killed that had sent nothing: the write of this id is in its journal, and one occurrence of it is sure. Returns
+ * the journal's path, valid until the next call.
+ */
+const char *spool_fixture_die(const char *folder, unsigned id);
+
 /* A fixture with the real clock and a spool in the file `path`. */
 void spool_fixture_open(struct sender_fixture *f, bool threadless, const char *path);
 
