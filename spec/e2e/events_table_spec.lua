@@ -52,9 +52,9 @@ end
 local function command_of(program, line)
 	local list = program == "kubectl" and { "kubectl" } or { command.interpreter, "lua/bin/evrec" }
 	for word in (line .. " --context=admin"):gmatch "%S+" do
-		list[#list + 1] = command.quoted(word)
+		list[#list + 1] = word
 	end
-	return table.concat(list, " ")
+	return command.line(list)
 end
 
 -- Runs both commands at once, or one of them later by some seconds. Returns what they print, standard error behind
