@@ -21,7 +21,7 @@ struct identity {
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
 	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
-	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
+	BACKOFF_HELD,       /* a probe of its namespace is under way, or rows go first; holding it is no try */
 	BACKOFF_WHYS
 };
 

@@ -155,7 +155,7 @@ int64_t outbox_expire(struct outbox *ob, int64_t now);
 /* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
 int64_t outbox_next_due(struct outbox *ob, int64_t now);
 
-/* The entry was not sent: it is taken next, as if it had not been taken. */
+/* The entry was not sent: it waits again, before all others, with what was submitted for it meanwhile. That is no try. */
 void outbox_untake(struct outbox *ob, struct entry *entry);
 /* Acts on the outcome of a try, counts it, and queues its message. The entry is no longer the sender's. */
 void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now);

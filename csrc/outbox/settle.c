@@ -194,6 +194,20 @@ static void keep(struct outbox *ob, struct entry *entry)
 	ob->kept_len++;
 }
 
+/* The row is kept, and not answered: rows that are queued behind it are not sent either. */
+static void keep_rows_behind(struct outbox *ob, const struct entry *entry)
+{
+	struct entry *next;
+
+	for (struct entry *row = ob->queued.head; row != NULL && entry->is_awaited; row = next) {
+		next = row->next;
+		if (row->id == entry->id) {
+			list_remove(&ob->queued, row);
+			keep(ob, row);
+		}
+	}
+}
+
 void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 {
 	struct entry *follow_up;
@@ -207,6 +221,7 @@ void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 	entry->follow_up = NULL;
 	if (entry->count != 0) {
 		keep(ob, entry);
+		keep_rows_behind(ob, entry);
 	} else {
 		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
 	}

@@ -1,6 +1,6 @@
 #include "outbox/outbox_inner.h"
 
-/* A probe of a namespace is answered within this time, mostly. */
+/* A held entry is looked at again after this time, if nothing has made it due. A probe is mostly answered by then. */
 #define HELD_MAX EVREC_SECOND
 
 /* Ends the hold of this process's entries, if no row is left, or its time is up. */
@@ -42,7 +42,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	return waiting_shift(ob);
 }
 
-/* False: the entry is not sent now; it was dropped, or backs off. */
+/* False: the entry is not sent now; it was dropped, or kept, or backs off. */
 static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	struct namespace_block *block = NULL;
@@ -53,6 +53,11 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 	}
 	if (ob->rows_first && !ob->closed && !outbox_is_restored(entry)) {
 		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
+		return false;
+	}
+	/* It may be of the event of a queued row, which would set its count back. */
+	if (ob->rows_first && ob->queued.head != NULL && !outbox_is_restored(entry)) {
+		outbox_keep_for_spool(ob, entry);
 		return false;
 	}
 	if (ob->blocks.len != 0) {
@@ -104,14 +109,14 @@ void outbox_untake(struct outbox *ob, struct entry *entry)
 	(void)pthread_mutex_lock(&ob->lock);
 	list_remove(&ob->in_flight, entry);
 	ob->stats.in_flight--;
+	block = namespace_blocks_find(&ob->blocks, ob->ops.ns(entry->item), entry->verb);
+	if (block != NULL && block->probe == entry) {
+		block->probe = NULL;
+	}
 	if (entry->state == ENTRY_GIVEN_UP) {
 		outbox_settle(ob, entry);
 	} else {
 		ob->stats.retries -= entry->tries != 0;
-		block = namespace_blocks_find(&ob->blocks, ob->ops.ns(entry->item), entry->verb);
-		if (block != NULL && block->probe == entry) {
-			block->probe = NULL;
-		}
 		outbox_absorb_follow_up(ob, entry);
 		entry_enter(entry, ENTRY_WAITING);
 		waiting_prepend(ob, entry);

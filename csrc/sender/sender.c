@@ -5,7 +5,7 @@
 
 #define RELEASED_MAX (30 * EVREC_SECOND)
 #define LOOK_AGAIN (EVREC_SECOND / 1000) /* while somebody else steps the sender, or uses its state */
-#define LOOKS_MAX 100                    /* for the latter */
+#define LOOKS_MAX 100                    /* while somebody else uses its state */
 
 /* A sender without a thread is carried on by exit() too, or, if it calls the embedder's functions, waited for. */
 static void list_for_end(struct sender *s)

@@ -52,8 +52,8 @@ void sender_set_state(struct sender *s, struct state_file *state);
  */
 void sender_look_ahead(struct sender *s);
 /*
- * After that, once the caller has taken what outbox_next_brought returns: writes the state, which then has these counts, and
- * calls spooler_end_look_ahead. Until then nobody drives the sender.
+ * After that, once the caller has taken what outbox_next_brought returns: writes the state, which then has these counts
+ * unless another thread uses it for longer than 0.1 s, and calls spooler_end_look_ahead. Until then nobody drives the sender.
  */
 void sender_end_look_ahead(struct sender *s);
 /* If a spool may have something to send, starts the drive as the first write would. Any thread. */

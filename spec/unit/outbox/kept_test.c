@@ -252,6 +252,52 @@ static void test_rows_of_one_event_keep_their_order_at_the_end(void **state)
 	checked_outbox_free(ob);
 }
 
+/* A row that is not answered at the end is kept, and so are those behind it: nobody waits for them. */
+static void test_rows_behind_one_that_is_kept_are_kept(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+
+	(void)state;
+	outbox_expect(ob, true);
+	outbox_send_rows_first(ob);
+	for (int64_t row = 1; row <= 3; row++) {
+		restore_row_of(ob, row, 7);
+	}
+	assert_true(submit_at(ob, 1, false, 0));
+	checked_answer(ob, take_row(ob, 0, 1), ANSWER_UNSENT, 0);
+	outbox_close(ob);
+	outbox_expect(ob, false);
+	checked_answer(ob, take_row(ob, 0, 1), ANSWER_UNSENT, 0);
+	/* One of this process is sent, now that no row is left that would come after it. */
+	assert_false(outbox_is_restored(checked_take(ob, 0)));
+	assert_null(checked_take(ob, 0));
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
+/* Its row could come after it, and set the count back. */
+static void test_new_entry_does_not_overtake_queued_rows_at_the_end(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	struct entry *first;
+
+	(void)state;
+	outbox_expect(ob, true);
+	outbox_send_rows_first(ob);
+	restore_row_of(ob, 1, 7);
+	restore_row_of(ob, 2, 7);
+	assert_true(submit_at(ob, 1, false, 0));
+	first = take_row(ob, 0, 1);
+	outbox_close(ob);
+	assert_null(checked_take(ob, 0));
+	checked_answer(ob, first, ANSWER_CREATED, 0);
+	checked_answer(ob, take_row(ob, 0, 2), ANSWER_CREATED, 0);
+	assert_null(checked_take(ob, 0));
+	assert_false(outbox_is_restored(outbox_next_kept(ob, NULL)));
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
 /* Those that are left stay in the spool. */
 static void test_rows_that_are_queued_are_kept(void **state)
 {
@@ -305,6 +351,8 @@ int main(void)
 		cmocka_unit_test(test_rows_of_one_event_are_sent_one_after_the_other),
 		cmocka_unit_test(test_row_waits_for_an_answer_not_for_its_collection),
 		cmocka_unit_test(test_rows_of_one_event_keep_their_order_at_the_end),
+		cmocka_unit_test(test_rows_behind_one_that_is_kept_are_kept),
+		cmocka_unit_test(test_new_entry_does_not_overtake_queued_rows_at_the_end),
 		cmocka_unit_test(test_rows_that_are_queued_are_kept),
 		cmocka_unit_test(test_queued_rows_are_dropped_as_others_are),
 		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),

@@ -126,26 +126,35 @@ static void test_no_row_is_sent_before_its_journal_is_removed(void **state)
 	end(&o);
 }
 
-/* One damaged journal among others: that is told, and the others are imported. */
+/* The note's text is in the first block behind the head of the file, after the number of its next block. */
+static void damage(unsigned i)
+{
+	FILE *file = fopen(world.pending[i], "r+b");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, JOURNAL_BLOCK + 4, SEEK_SET), 0);
+	assert_int_equal(fputc('?', file), '?');
+	assert_int_equal(fclose(file), 0);
+}
+
+/* In whichever order the files are found. */
 static void test_damaged_journal_is_told(void **state)
 {
 	struct outbox_message message;
 	struct owner o;
-	FILE *file;
 
-	die_all(state);
-	file = fopen(world.pending[0], "r+b");
-	assert_non_null(file);
-	/* The note's text is in the first block behind the head of the file, after the number of its next block. */
-	assert_int_equal(fseek(file, JOURNAL_BLOCK + 4, SEEK_SET), 0);
-	assert_int_equal(fputc('?', file), '?');
-	assert_int_equal(fclose(file), 0);
-	begin(&o);
-	spooler_look_ahead(o.spooler, o.ob, false);
-	assert_int_equal(fake_write_count_brought(o.ob), FILES - 1);
-	assert_true(outbox_next_message(o.ob, &message));
-	unit_check_contains(message.message, "a journal in the spool was damaged");
-	end(&o);
+	for (unsigned i = 0; i < FILES; i++) {
+		die_all(state);
+		damage(i);
+		begin(&o);
+		spooler_look_ahead(o.spooler, o.ob, false);
+		assert_int_equal(fake_write_count_brought(o.ob), FILES - 1);
+		assert_true(outbox_next_message(o.ob, &message));
+		unit_check_contains(message.message, "a journal in the spool was damaged");
+		spooler_end_look_ahead(o.spooler, o.ob);
+		assert_int_equal(send_all(&o), FILES - 1);
+		end(&o);
+	}
 }
 
 int main(void)
