@@ -182,7 +182,7 @@ static void take_up(struct plugin *p, int64_t expires)
 	life = time_since(expires, evrec_clock_now(p->clock));
 	life = life < LIFE_MIN ? LIFE_LATE : life;
 	margin = life / 10 < MARGIN_MAX ? life / 10 : MARGIN_MAX;
-	p->expires = life > INT64_MAX - now ? INT64_MAX : now + life;
+	p->expires = time_after(now, life);
 	p->renew = p->expires - margin;
 }
 

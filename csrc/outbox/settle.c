@@ -199,7 +199,7 @@ static void keep_rows_behind(struct outbox *ob, const struct entry *entry)
 {
 	struct entry *next;
 
-	for (struct entry *row = ob->queued.head; row != NULL && entry->is_awaited; row = next) {
+	for (struct entry *row = ob->queued.head; row != NULL; row = next) {
 		next = row->next;
 		if (row->id == entry->id) {
 			list_remove(&ob->queued, row);
@@ -221,7 +221,9 @@ void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 	entry->follow_up = NULL;
 	if (entry->count != 0) {
 		keep(ob, entry);
-		keep_rows_behind(ob, entry);
+		if (entry->is_awaited) {
+			keep_rows_behind(ob, entry);
+		}
 	} else {
 		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
 	}

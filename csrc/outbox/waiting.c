@@ -77,7 +77,7 @@ bool waiting_needs_driver(struct outbox *ob, size_t waited)
 
 int64_t waiting_due(const struct outbox *ob, int64_t now)
 {
-	int64_t first = deferred_due(ob), due;
+	int64_t first = deferred_due(ob);
 
 	if (is_due(ob)) {
 		return now;
@@ -88,5 +88,5 @@ int64_t waiting_due(const struct outbox *ob, int64_t now)
 	if (ob->waiting.head != NULL && ob->waiting.head->since < first) {
 		first = ob->waiting.head->since;
 	}
-	return __builtin_add_overflow(first, ob->gather.delay, &due) ? INT64_MAX : due;
+	return time_after(first, ob->gather.delay);
 }

@@ -59,9 +59,7 @@ void sender_set_state(struct sender *s, struct state_file *state)
 /* A write that waits for a batch is not late. */
 static int64_t rows_after(const struct sender *s)
 {
-	int64_t after;
-
-	return __builtin_add_overflow(spooler_after(s->spooler), s->protocol->batch_delay, &after) ? INT64_MAX : after;
+	return time_after(spooler_after(s->spooler), s->protocol->batch_delay);
 }
 
 struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct sender_options *options)

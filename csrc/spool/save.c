@@ -209,6 +209,8 @@ void spooler_save_kept(struct spooler *sp, struct outbox *ob, size_t n, const ev
 	unsigned misfits = 0;
 	evrec_error err;
 
+	/* The end waits for no state that is in use. */
+	(void)knows_names(sp, ob, &now);
 	while (misfits < MISFITS_MAX && outbox_next_kept(ob, NULL) != NULL) {
 		const struct entry *last = put_batch(sp, ob, n, &now, &err);
 

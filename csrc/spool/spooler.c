@@ -271,9 +271,6 @@ static void save_kept(struct spooler *sp, struct outbox *ob, const evrec_clock *
 		spooler_report_lost(ob, &err);
 		return;
 	}
-	if (sp->state != NULL) {
-		(void)state_file_write_ahead(sp->state, ob, clock_monotonic(clock), sp->quick);
-	}
 	/* If the disk is too full for that, the old mode may do. */
 	(void)spool_set_mode(sp->own, SPOOL_MODE_LAST, NULL);
 	spooler_save_kept(sp, ob, rows.kept, clock);

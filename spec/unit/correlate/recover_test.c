@@ -176,7 +176,7 @@ static void test_event_that_no_state_has(void **state)
 	evrec_correlator_free(c);
 }
 
-/* All that the state has may be recorded again by its worker. */
+/* The worker may record again all that the state has. */
 static void test_state_of_which_nothing_is_sure(void **state)
 {
 	evrec_correlator *c = make();

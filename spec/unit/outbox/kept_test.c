@@ -212,7 +212,7 @@ static void test_rows_of_one_event_are_sent_one_after_the_other(void **state)
 	checked_outbox_free(ob);
 }
 
-/* The answered one is collected later than the next one is sent. */
+/* An answered row may be collected after the next row of its event was sent. */
 static void test_row_waits_for_an_answer_not_for_its_collection(void **state)
 {
 	struct outbox *ob = checked_outbox(100);
@@ -229,7 +229,7 @@ static void test_row_waits_for_an_answer_not_for_its_collection(void **state)
 	checked_outbox_free(ob);
 }
 
-/* As long as there is time, also behind rows of other events that wait. */
+/* A closed outbox sends the rows of one event in their order, although rows of other events wait. */
 static void test_rows_of_one_event_keep_their_order_at_the_end(void **state)
 {
 	struct outbox *ob = checked_outbox(100);
@@ -275,7 +275,7 @@ static void test_rows_behind_one_that_is_kept_are_kept(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
-/* Its row could come after it, and set the count back. */
+/* A new entry may be of the event of a queued row. If it was sent first, that row would set its count back. */
 static void test_new_entry_does_not_overtake_queued_rows_at_the_end(void **state)
 {
 	struct outbox *ob = checked_outbox(100);
@@ -298,7 +298,7 @@ static void test_new_entry_does_not_overtake_queued_rows_at_the_end(void **state
 	assert_int_equal(fake_writes.alive, 0);
 }
 
-/* Those that are left stay in the spool. */
+/* Rows that are still queued after the last round stay in the spool. */
 static void test_rows_that_are_queued_are_kept(void **state)
 {
 	struct outbox *ob = checked_outbox(100);

@@ -88,7 +88,7 @@ static void test_all_journals_are_found(void **state)
 	assert_int_equal(spool_file_count(world.folder), 0);
 }
 
-/* Killed before the counts are in its state: the next one finds them again, and writes nothing twice. */
+/* If an owner is killed before its state has the counts, the next owner finds them again, and writes nothing twice. */
 static void test_journals_stay_until_their_counts_are_taken_over(void **state)
 {
 	struct owner o;
@@ -108,7 +108,7 @@ static void test_journals_stay_until_their_counts_are_taken_over(void **state)
 	end(&o);
 }
 
-/* Its row would be answered, and then found again in the journal. */
+/* If a row was sent before, the next owner would find it again in the journal after its answer. */
 static void test_no_row_is_sent_before_its_journal_is_removed(void **state)
 {
 	struct owner o, other;
@@ -137,7 +137,7 @@ static void damage(unsigned i)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* In whichever order the files are found. */
+/* The message comes whichever of the files is damaged. */
 static void test_damaged_journal_is_told(void **state)
 {
 	struct outbox_message message;
