@@ -21,7 +21,7 @@ struct identity {
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
 	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
-	BACKOFF_HELD,       /* a probe of its namespace is under way, or rows go first; holding it is no try */
+	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
 	BACKOFF_WHYS
 };
 
@@ -51,12 +51,16 @@ enum row_queue {
  *             restore, if an earlier row of its event is not answered     that one is answered
  *   (none) ----------------------------------------------------> QUEUED ----------------------> WAITING
  *
+ *             take, if rows go first       take, after the last row was answered
+ *   WAITING ------------------------> HELD ------------------------------------> IN_FLIGHT
+ *
  * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer. An
  * ANSWERED entry that has nothing to tell the pipeline is freed instead of collected (outbox_skip_plain_answers).
  */
 enum entry_state {
 	ENTRY_WAITING,
 	ENTRY_QUEUED,    /* a restored row */
+	ENTRY_HELD,      /* of this process: all restored rows go first */
 	ENTRY_FOLLOWING, /* holds the occurrences that came while the entry of its id was in flight */
 	ENTRY_DEFERRED,
 	ENTRY_BACKOFF,

@@ -49,6 +49,7 @@ void outbox_free(struct outbox *ob)
 	}
 	free_list(ob, &ob->waiting);
 	free_list(ob, &ob->queued);
+	free_list(ob, &ob->held);
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
 	free_list(ob, &ob->kept);
@@ -94,7 +95,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 		}
 	}
 	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->queued)) != NULL ||
-	       (entry = list_shift(&ob->kept)) != NULL) {
+	       (entry = list_shift(&ob->held)) != NULL || (entry = list_shift(&ob->kept)) != NULL) {
 		waiting_append(ob, entry, INT64_MIN);
 	}
 	ob->kept_len = 0;

@@ -52,6 +52,9 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 	case ENTRY_QUEUED:
 		list_remove(&ob->queued, entry);
 		break;
+	case ENTRY_HELD:
+		list_remove(&ob->held, entry);
+		break;
 	case ENTRY_FOLLOWING:
 		followed = id_table_find(&ob->table, entry->id);
 		followed->follow_up = NULL;

@@ -23,9 +23,12 @@
  * written, dropped, or is in the spool as a whole. A row that is written while the entry is pending settles nothing.
  * Receipts take memory beyond the limits: one for each id in each entry.
  *
- * Threads: all functions but outbox_has_news lock, and may be called by any thread. Between outbox_take and
- * outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received, renamed and again; between
- * outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
+ * Threads: all functions lock, and may be called by any thread, but for these. outbox_has_news, outbox_is_restored,
+ * outbox_item_bytes, outbox_max_bytes and outbox_discard need no lock. outbox_on_work comes before all others.
+ * outbox_next_kept walks a list that only whoever drives the outbox changes.
+ *
+ * Between outbox_take and outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received,
+ * renamed and again; between outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
  */
 #ifndef EVREC_OUTBOX_H
 #define EVREC_OUTBOX_H
@@ -110,8 +113,8 @@ struct outbox *outbox_new(const struct outbox_ops *ops, const evrec_limits *limi
 void outbox_free(struct outbox *ob); /* frees all items; no sender may be at work */
 
 /*
- * Sets the function that the submitting thread calls, without the lock, when an entry waits and none did before. Set
- * it once, before the first submit.
+ * Sets the function that the submitting thread calls, without the lock, if the driver has something to do, or has to look
+ * sooner, that it does not know of. Set it once, before the first submit.
  */
 void outbox_on_work(struct outbox *ob, void (*wake)(void *ctx), void *ctx);
 
@@ -224,10 +227,10 @@ bool outbox_empty(struct outbox *ob);
 /* True: there is no entry, not even a deferred one, nothing to collect, and no message; and no row is expected. */
 bool outbox_at_rest(struct outbox *ob);
 /*
- * Makes memory ready for the entries to come, if `ahead`, so that calls that submit one allocate less and have fewer page faults, and
- * gives back what was not used for a second. Without the lock for all that takes time. Whoever drives calls it each
- * round, and not ahead if the same thread submits; returns when it is to be called next at the latest: INT64_MAX if
- * never.
+ * Makes memory ready for the entries to come, if `ahead`, so that calls that submit one allocate less and have fewer
+ * page faults, and gives back what was not used for a second. Without the lock for all that takes time. Whoever drives
+ * calls it each round, and not ahead if the same thread submits. Returns when it is to be called next at the latest, in
+ * monotonic ns; INT64_MAX: never.
  */
 int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead);
 /* True if all pending entries back off until after `now`. */
@@ -240,7 +243,8 @@ bool outbox_sends_rows_first(struct outbox *ob);
 bool outbox_awaits_rows(struct outbox *ob);
 /*
  * Before the first submit: a row and an entry of this process may be of one event, as the correlator's state was kept. So
- * entries of this process wait until those writes were answered, for 30 s at most, without the time of an outage.
+ * entries of this process wait until those writes were answered, for 30 s at most, without the time of an outage. If the
+ * outbox is closed meanwhile, and one of those writes is kept for the spool, so are they.
  */
 void outbox_send_rows_first(struct outbox *ob);
 /* True: the entry, in flight, is one of them. */

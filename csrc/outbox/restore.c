@@ -79,6 +79,7 @@ void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
 	}
 	if (next != NULL) {
 		list_remove(&ob->queued, next);
+		outbox_inherit(ob, next, entry);
 		enter_table(ob, next, entry);
 		next->is_awaited = true;
 		entry_enter(next, ENTRY_WAITING);
@@ -228,6 +229,10 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 	ob->closed = true;
 	ob->more = false;
 	deferred_end_all(ob);
+	/* First of all: else each row that is kept would search for those behind it. */
+	while ((entry = list_shift(&ob->queued)) != NULL) {
+		outbox_keep_for_spool(ob, entry);
+	}
 	while ((entry = list_shift(&ob->in_flight)) != NULL) {
 		ob->stats.in_flight--;
 		if (entry->state == ENTRY_GIVEN_UP) {
@@ -241,7 +246,7 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 		}
 		outbox_keep_for_spool(ob, entry);
 	}
-	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->queued)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->held)) != NULL) {
 		outbox_keep_for_spool(ob, entry);
 	}
 	while ((entry = waiting_shift(ob)) != NULL) {

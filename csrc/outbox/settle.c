@@ -165,6 +165,9 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 		if (follow_up->deferred) {
 			deferred_end(ob, follow_up, ob->now);
 		}
+		if (entry->count == 0 && follow_up->count != 0 && entry->row == 0) {
+			rows_add(ob, entry, ob->now);
+		}
 		entry->count += follow_up->count;
 		entry->has_own = entry->has_own || follow_up->has_own;
 		entry->follow_up = NULL;
@@ -192,6 +195,7 @@ static void keep(struct outbox *ob, struct entry *entry)
 	}
 	list_append(&ob->kept, entry);
 	ob->kept_len++;
+	ob->row_kept = ob->row_kept || outbox_is_restored(entry);
 }
 
 /* The row is kept, and not answered: rows that are queued behind it are not sent either. */

@@ -3,7 +3,10 @@
 /* A held entry is looked at again after this time, if nothing has made it due. A probe is mostly answered by then. */
 #define HELD_MAX EVREC_SECOND
 
-/* Ends the hold of this process's entries, if no row is left, or its time is up. */
+/*
+ * Ends the hold of this process's entries, if no row is left, or its time is up. Those in `held` go next then; at the
+ * end they do too if a row is kept, as they are kept as well.
+ */
 static void check_rows_first(struct outbox *ob, int64_t now)
 {
 	if (!ob->rows_first) {
@@ -14,8 +17,12 @@ static void check_rows_first(struct outbox *ob, int64_t now)
 	}
 	if ((!ob->more && ob->rows_waiting == 0) || now >= ob->rows_until) {
 		ob->rows_first = false;
-		backoff_make_due_now(&ob->backoff, BACKOFF_HELD);
 	}
+}
+
+static bool held_go_next(const struct outbox *ob)
+{
+	return ob->held.head != NULL && (!ob->rows_first || (ob->closed && ob->row_kept));
 }
 
 /* A deferred entry is due, and that since before the first one that waits had its last occurrence. */
@@ -29,9 +36,8 @@ static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
-	/* All that backs off is due once the outbox is closed: rows go before. */
-	if (ob->closed && ob->rows_first && ob->waiting.head != NULL && outbox_is_restored(ob->waiting.head)) {
-		return waiting_shift(ob);
+	if (held_go_next(ob)) {
+		return list_shift(&ob->held);
 	}
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
@@ -42,7 +48,21 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 	return waiting_shift(ob);
 }
 
-/* False: the entry is not sent now; it was dropped, or kept, or backs off. */
+/*
+ * The entry may be of the event of any row. If it was sent before the row, that would set its count back, and a create
+ * might become a second event.
+ */
+static void hold(struct outbox *ob, struct entry *entry)
+{
+	if (ob->closed && ob->row_kept) {
+		outbox_keep_for_spool(ob, entry);
+	} else {
+		entry_enter(entry, ENTRY_HELD);
+		list_append(&ob->held, entry);
+	}
+}
+
+/* False: the entry is not sent now; it was dropped, kept or held, or backs off. */
 static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	struct namespace_block *block = NULL;
@@ -51,13 +71,8 @@ static bool may_go(struct outbox *ob, struct entry *entry, int64_t now)
 		outbox_drop(ob, entry, EVREC_CAUSE_EXPIRED);
 		return false;
 	}
-	if (ob->rows_first && !ob->closed && !outbox_is_restored(entry)) {
-		outbox_back_off(ob, entry, BACKOFF_HELD, HELD_MAX, now);
-		return false;
-	}
-	/* It may be of the event of a queued row, which would set its count back. */
-	if (ob->rows_first && ob->queued.head != NULL && !outbox_is_restored(entry)) {
-		outbox_keep_for_spool(ob, entry);
+	if (ob->rows_first && !outbox_is_restored(entry)) {
+		hold(ob, entry);
 		return false;
 	}
 	if (ob->blocks.len != 0) {
@@ -136,8 +151,10 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 	if (waiting < due) {
 		due = waiting;
 	}
-	if (ob->closed && !backoff_empty(&ob->backoff)) {
+	if (held_go_next(ob) || (ob->closed && !backoff_empty(&ob->backoff))) {
 		due = now;
+	} else if (ob->held.head != NULL && ob->rows_until < due) {
+		due = ob->rows_until;
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 	return due;

@@ -311,7 +311,9 @@ static void test_lost_silent_write_is_no_loss(void **state)
 static void test_silent_write_has_no_row(void **state)
 {
 	struct outbox *ob = checked_outbox(10);
+	const evrec_answer busy = answer_with(500);
 	struct outbox_row row;
+	struct entry *entry;
 
 	(void)state;
 	outbox_expect(ob, true);
@@ -325,7 +327,17 @@ static void test_silent_write_has_no_row(void **state)
 	outbox_discard(ob, row.item);
 	outbox_rows_written(ob, true);
 	checked_answer(ob, checked_take(ob, DUE), answer_with(200), DUE);
-	assert_true(submit_silent(ob, 5, 0));
+	/* While one is in flight an occurrence follows it, and joins it as it has to be tried again. */
+	assert_true(submit_silent(ob, 5, DUE));
+	entry = outbox_take(ob, DUE);
+	assert_true(fake_write_submit(ob, 1, 6));
+	answer_entry_as_kubernetes(ob, entry, &busy, DUE);
+	assert_int_equal(outbox_next_row(ob, DUE + S, 2, &row), OUTBOX_ROW);
+	assert_int_equal(row.count, 1);
+	outbox_discard(ob, row.item);
+	outbox_rows_written(ob, true);
+	checked_answer(ob, checked_take(ob, DUE + S), answer_with(200), DUE + S);
+	assert_true(submit_silent(ob, 7, 0));
 	outbox_keep_all_for_spool(ob);
 	assert_null(outbox_next_kept(ob, NULL));
 	assert_true(outbox_empty(ob));

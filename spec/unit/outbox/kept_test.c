@@ -160,23 +160,6 @@ static void test_rows_go_before_new_entries(void **state)
 	}
 }
 
-/* At the end, too. */
-static void test_rows_go_before_new_entries_at_the_end(void **state)
-{
-	struct outbox *ob = checked_outbox(100);
-
-	(void)state;
-	outbox_expect(ob, true);
-	outbox_send_rows_first(ob);
-	assert_true(submit_at(ob, 1, false, 0));
-	assert_null(outbox_take(ob, 0));
-	restore_row(ob, 1);
-	outbox_close(ob);
-	assert_true(outbox_is_restored(outbox_take(ob, 0)));
-	assert_false(outbox_is_restored(outbox_take(ob, 0)));
-	outbox_free(ob);
-}
-
 static struct entry *take_row(struct outbox *ob, int64_t now, int64_t row)
 {
 	struct entry *entry = checked_take(ob, now);
@@ -184,6 +167,39 @@ static struct entry *take_row(struct outbox *ob, int64_t now, int64_t row)
 	assert_non_null(entry);
 	assert_int_equal(entry->row, row);
 	return entry;
+}
+
+/* At the end, too: before the row is answered, an entry that was submitted before or after it is not sent. */
+static void test_rows_go_before_new_entries_at_the_end(void **state)
+{
+	(void)state;
+	for (unsigned when = 0; when < 3; when++) {
+		struct outbox *ob = checked_outbox(100);
+		struct entry *row;
+
+		outbox_expect(ob, true);
+		outbox_send_rows_first(ob);
+		assert_true(when != 0 || submit_at(ob, 1, false, 0));
+		restore_row(ob, 1);
+		assert_true(when != 1 || submit_at(ob, 1, false, 0));
+		if (when == 2) {
+			row = take_row(ob, 0, 1);
+			assert_true(submit_at(ob, 1, false, 0));
+			assert_null(checked_take(ob, 0));
+			outbox_close(ob);
+		} else {
+			outbox_close(ob);
+			row = take_row(ob, 0, 1);
+		}
+		outbox_expect(ob, false);
+		assert_null(checked_take(ob, 0));
+		assert_true(outbox_next_due(ob, 0) > 0);
+		checked_answer(ob, row, ANSWER_CREATED, 0);
+		assert_int_equal(outbox_next_due(ob, 0), 0);
+		checked_answer(ob, take_row(ob, 0, 0), ANSWER_CREATED, 0);
+		assert_true(outbox_empty(ob));
+		checked_outbox_free(ob);
+	}
 }
 
 /* The server may carry out two requests in either order. */
@@ -268,9 +284,9 @@ static void test_rows_behind_one_that_is_kept_are_kept(void **state)
 	outbox_close(ob);
 	outbox_expect(ob, false);
 	checked_answer(ob, take_row(ob, 0, 1), ANSWER_UNSENT, 0);
-	/* One of this process is sent, now that no row is left that would come after it. */
-	assert_false(outbox_is_restored(checked_take(ob, 0)));
+	/* One of this process as well: the next process sends the rows, which would set its count back. */
 	assert_null(checked_take(ob, 0));
+	assert_true(outbox_empty(ob));
 	outbox_free(ob);
 	assert_int_equal(fake_writes.alive, 0);
 }
@@ -292,8 +308,52 @@ static void test_new_entry_does_not_overtake_queued_rows_at_the_end(void **state
 	assert_null(checked_take(ob, 0));
 	checked_answer(ob, first, ANSWER_CREATED, 0);
 	checked_answer(ob, take_row(ob, 0, 2), ANSWER_CREATED, 0);
+	outbox_expect(ob, false);
+	checked_answer(ob, take_row(ob, 0, 0), ANSWER_CREATED, 0);
+	assert_true(outbox_empty(ob));
+	checked_outbox_free(ob);
+}
+
+/* An entry that waits for the rows is dropped as others are, and leaves the outbox whole. */
+static void test_held_entries_are_dropped_as_others_are(void **state)
+{
+	evrec_limits limits = limits_without_age(100);
+	struct outbox *ob;
+
+	(void)state;
+	limits.max_age = S;
+	ob = checked_outbox_limited(&limits);
+	outbox_expect(ob, true);
+	outbox_send_rows_first(ob);
+	for (uint64_t id = 1; id <= 3; id++) {
+		assert_true(submit_at(ob, id, false, id == 3 ? 2 * S : 0));
+	}
 	assert_null(checked_take(ob, 0));
-	assert_false(outbox_is_restored(outbox_next_kept(ob, NULL)));
+	(void)outbox_expire(ob, 2 * S);
+	assert_dropped(ob, EVREC_CAUSE_EXPIRED, 2);
+	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 1);
+	checked_outbox_free(ob);
+}
+
+/* The first row was never sent, and its name is taken: a later row of the event goes to the name that it got instead. */
+static void test_row_goes_to_the_second_name_of_its_event(void **state)
+{
+	struct outbox *ob = checked_outbox(100);
+	struct fake_write draft = { .name = "n", .count = 1 };
+	struct outbox_saved saved = { .verb = VERB_CREATE, .count = 1, .event = 7 };
+	const struct entry *entry;
+
+	(void)state;
+	for (saved.row = 1; saved.row <= 2; saved.row++) {
+		saved.item = fake_write_make(&draft);
+		assert_true(outbox_restore(ob, &saved));
+		saved.verb = VERB_PATCH;
+	}
+	checked_answer(ob, take_row(ob, 0, 1), answer_with(409), 0);
+	checked_answer(ob, take_row(ob, 0, 1), ANSWER_CREATED, 0);
+	entry = take_row(ob, 0, 2);
+	assert_string_equal(((const struct fake_write *)entry->item)->name, "renamed-1");
 	outbox_free(ob);
 	assert_int_equal(fake_writes.alive, 0);
 }
@@ -353,6 +413,8 @@ int main(void)
 		cmocka_unit_test(test_rows_of_one_event_keep_their_order_at_the_end),
 		cmocka_unit_test(test_rows_behind_one_that_is_kept_are_kept),
 		cmocka_unit_test(test_new_entry_does_not_overtake_queued_rows_at_the_end),
+		cmocka_unit_test(test_held_entries_are_dropped_as_others_are),
+		cmocka_unit_test(test_row_goes_to_the_second_name_of_its_event),
 		cmocka_unit_test(test_rows_that_are_queued_are_kept),
 		cmocka_unit_test(test_queued_rows_are_dropped_as_others_are),
 		cmocka_unit_test(test_kept_entries_are_ordered_by_importance_and_age),
