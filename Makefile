@@ -17,7 +17,10 @@ OPTIMIZE = -O2
 # instructions. The objects have code for a link without it, too, which tests use, as it takes less time. Each function
 # begins at a cache line: else the time of a similar event changes by up to 12 % with the code in front of it.
 LTO_FLAGS = -flto=auto -falign-functions=64
-LTO = $(call once,LTO,$(if $(filter -O2,$(OPTIMIZE)),$(if $(has_lto),$(LTO_FLAGS))))
+LTO = $(call once,LTO,$(if $(filter -O2,$(OPTIMIZE)),$(if $(has_lto),$(LTO_FLAGS) $(if $(call accepts,$(COPY_FLAGS)),$(COPY_FLAGS)))))
+# For x86: gcc copies and clears a struct of some 100 bytes by `rep movs` and `rep stos`, which take long to begin. With
+# calls of memcpy and memset a new event takes 5 % less time from C, a duplicate 3 %.
+COPY_FLAGS = -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign
 BUILD = build
 
 # ---- sources and flags ----
@@ -50,8 +53,8 @@ pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2)
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
 # Asks pkg-config and the compiler once, when the flags are first needed, as the same run of make may install them before.
 once = $(eval $1 := $2)$($1)
-has_lto = $(shell $(CC) --version | grep -q 'Free Software Foundation' && \
-  $(CC) $(LTO_FLAGS) -x c -c /dev/null -o /dev/null 2>/dev/null && echo yes)
+accepts = $(shell $(CC) $1 -x c -c /dev/null -o /dev/null 2>/dev/null && echo yes)
+has_lto = $(if $(shell $(CC) --version | grep 'Free Software Foundation'),$(call accepts,$(LTO_FLAGS)))
 CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3 zlib))
 # libcurl and SQLite are loaded by csrc/base/library.c.
 CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,jansson zlib) -lm -ldl)
