@@ -349,7 +349,10 @@ void sender_release(struct sender *s)
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (!going_on) {
-		sender_save_state(s);
+		/* Without a thread nobody else would remove its files. */
+		if (thread || !s->does_io || !sender_end_steps(s, 0)) {
+			sender_save_state(s);
+		}
 		sender_tell_losses(s);
 		sender_free_parts(s);
 		mem_free(s);

@@ -65,7 +65,7 @@ static void wait_for_threads_to_let_go(void)
 
 /*
  * There is something to write, and the server answered last time: it may take at the next try what it refused. A server
- * that is gone costs a process no time.
+ * that is gone costs a process no time, unless creates wait for a listing (the option `resume`).
  */
 static bool is_getting_on(struct sender *s)
 {

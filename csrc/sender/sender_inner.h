@@ -86,8 +86,8 @@ struct sender {
 enum ending { NOT_ENDED, ENDING, ENDED };
 
 /*
- * All senders that have had something to write. Those that the end of the process has to end, and those whose protocol
- * calls the embedder's functions, which a signal waits for.
+ * All senders that have had something to write. The end of the process ends those that do I/O. After a signal it waits
+ * for the others too, whose protocol calls the embedder's functions.
  */
 struct senders {
 	pthread_mutex_t lock;

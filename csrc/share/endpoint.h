@@ -1,8 +1,8 @@
 /*
  * endpoint.h - the socket by which the processes of a host find the one that writes for all: whoever binds it is the
  * owner. An abstract name works in a chroot, and the kernel frees it when its owner is gone. A path lies in a folder
- * of mode 0700 of this user; a lock beside it (PATH.lock) says whether its owner lives, so that a socket that a killed
- * owner has left is replaced.
+ * of mode 0700 of this user or, for a process that connects, of one of the users that it allows. A lock beside it
+ * (PATH.lock) says whether its owner lives, so that a socket that a killed owner has left is replaced.
  *
  * All descriptors are close-on-exec and do not block. A forked child closes its copies, of the bound socket and of
  * connections. One thread at a time.

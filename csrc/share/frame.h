@@ -22,10 +22,9 @@
 #define FRAME_EVENT_MAX (4 * 1024 * 1024) /* bytes of an event, with its name and keys */
 #define FRAME_STATE_MAX (64 * 1024 * 1024)
 #define FRAME_ANSWER_MAX (64 * 1024 * 1024)
-#define FRAME_SINKS 8      /* sinks of a shared broadcaster */
-#define FRAME_OPTIONS 1024 /* of a hello */
-#define FRAME_ID_SIZE 16   /* of an instance */
-#define FRAME_VERSION 3    /* changes if an earlier process could not understand a frame */
+#define FRAME_SINKS 8    /* sinks of a shared broadcaster */
+#define FRAME_ID_SIZE 16 /* of an instance */
+#define FRAME_VERSION 3  /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,

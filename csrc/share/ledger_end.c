@@ -26,7 +26,7 @@ bool ledger_take(struct ledger *l, struct ledger_item *item, struct frame_event 
 		take_node(l, node);
 		return true;
 	}
-	for (unsigned i = 0; i < FRAME_SINKS; i++) {
+	for (unsigned i = 0; i < l->sinks; i++) {
 		node->left[i] -= (item->flags & FRAME_ENDED(i)) == 0 ? item->times.n : 0;
 	}
 	node_went(l, node, item->times.n);

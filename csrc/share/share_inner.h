@@ -166,8 +166,8 @@ struct share {
 	struct frame_option *same; /* the options that all must have alike; their names are in `names` */
 	size_t same_len;
 	char *names;
-	size_t sinks;
-	bool changed; /* the options, since the connection was greeted */
+	_Atomic size_t sinks; /* written with the lock held */
+	bool changed;         /* the options, since the connection was greeted */
 	bool flushes;
 	uint64_t left_to_owner;     /* share_left_to_owner */
 	_Atomic size_t most_events; /* of all limits that were set */

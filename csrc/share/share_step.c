@@ -37,7 +37,7 @@ static void try_connect(struct share *s, int64_t now)
 	default:
 		s->next_try = now + (now < s->bind_from || s->closing_since != 0 ? RETRY_HEIR : RETRY);
 		if (atomic_load(&s->may_own)) {
-			/* Else it could have been bound. */
+			/* Somebody owns the name, which else this process could bind, and does not accept connections. */
 			silence_step(s, now);
 		}
 	}

@@ -123,6 +123,12 @@ static uint32_t store_text(struct journal *j)
 	}
 }
 
+/* Few blocks are free: then no new note is made until there are more. */
+static bool is_scarce(const struct journal *j)
+{
+	return j->area.free_len <= j->area.len / 2;
+}
+
 static bool put_text(struct journal *j, struct journal_slot *slot, const void *item, const void *follow_up,
                      unsigned heads)
 {
@@ -130,7 +136,7 @@ static bool put_text(struct journal *j, struct journal_slot *slot, const void *i
 		return false;
 	}
 	if ((j->text.len - 1) / JOURNAL_TEXT + 1 + heads > j->area.free_len) {
-		j->full = true;
+		j->full = is_scarce(j);
 		return false;
 	}
 	slot->text = store_text(j);
@@ -197,9 +203,13 @@ static uint32_t note(struct outbox_journal *of_outbox, uint32_t note, const stru
 	*next = *now;
 	fill_slot(j, next, row);
 	j->codec.get_changes(item, follow_up, &next->changes);
-	/* Without room or memory for another text, the old one stays, with the new numbers. */
-	if ((whole || next->changes.version != now->changes.version) && put_text(j, next, item, follow_up, 0)) {
-		old = now->text;
+	if (whole || next->changes.version != now->changes.version) {
+		if (put_text(j, next, item, follow_up, 0)) {
+			old = now->text;
+		} else {
+			/* The old text stays, with the new numbers, until the next call has room or memory for another one. */
+			next->changes.version = ~next->changes.version;
+		}
 	}
 	hold(head, 1 - head->holds);
 	give_chain(j, old);
@@ -226,7 +236,7 @@ static void forget(struct outbox_journal *of_outbox, uint32_t note)
 	order_stores();
 	give_chain(j, head->slots[head->holds].text);
 	give_block(j, note);
-	j->full = j->full && j->area.free_len <= j->area.len / 2;
+	j->full = j->full && is_scarce(j);
 }
 
 /* The old mapping shows the same file, so nothing is copied but the list of free blocks. */
@@ -291,7 +301,7 @@ static bool make_area(const struct journal *j, uint32_t len, uint32_t used, stru
 	memory = mmap(NULL, (size_t)to, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	if (memory == MAP_FAILED) {
 		private_file_set_errno(err, j->path, errno);
-		mem_free(area->free);
+		drop_area(area);
 		return false;
 	}
 	area->blocks = memory;

@@ -93,7 +93,7 @@ void spooler_use_journal(struct spooler *sp, size_t max_bytes);
  * Looks for files, takes up rows as far as the outbox has room, with the age that they have by now; writes rows that are
  * due, and deletes those that were answered. `quick`: it does a small part at a time, and never waits for the disk: what
  * it writes survives the death of the process, but perhaps not that of the machine. Otherwise it may wait for the disk.
- * Reports errors to the outbox, "spool", which goes on without. The driver's thread.
+ * Reports errors to the outbox, "spool", which goes on without. `clock` is borrowed for the call. The driver's thread.
  */
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick);
 /*
@@ -105,7 +105,7 @@ void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, boo
 void spooler_look_ahead(struct spooler *sp, struct outbox *ob, bool quick);
 /* Once the state has these counts, or cannot have them: removes the journals. From now on a step may find the files. */
 void spooler_end_look_ahead(struct spooler *sp, struct outbox *ob);
-/* Waits for the disk. */
+/* Writes rows of what the outbox keeps, and waits for the disk. `clock` is borrowed for the call. The driver's thread. */
 void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock);
 /* When the driver has to call spooler_step again, if nothing else wakes it: monotonic, INT64_MAX if never. */
 int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t now);

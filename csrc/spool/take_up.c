@@ -166,7 +166,8 @@ bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_
 
 	if (ok) {
 		more = batch->full || batch->read == max;
-		restored = restore(sp, ob, batch);
+		/* If the first row needs more than the present room, it is asked for again later. */
+		restored = restore(sp, ob, batch) && (!batch->full || batch->read != 0);
 		report_faults(sp, ob, batch);
 	} else {
 		spooler_report(ob, "no event is taken up from the spool", &err);

@@ -92,6 +92,29 @@ static void test_memory_is_bounded(void **state)
 	ledger_world_setup(state);
 }
 
+/* A process without an owner takes occurrences back in parts, and may end before the last one. */
+static void test_part_that_was_taken_is_not_dropped(void **state)
+{
+	struct ledger_world *w = *state;
+	const unsigned all = 15000;
+	struct frame_event event;
+	struct ledger_item item;
+	uint32_t taken;
+
+	for (unsigned i = 0; i < all; i++) {
+		assert_true(ledger_world_add(w, 1, T0));
+	}
+	ledger_disconnect(w->l);
+	assert_true(ledger_take(w->l, &item, &event));
+	frame_event_destroy(&event);
+	taken = item.times.n;
+	assert_in_range(taken, 1, all - 1);
+	ledger_disconnect(w->l);
+	assert_true(ledger_drop_next(w->l, EVREC_CAUSE_CLOSED, &item));
+	assert_int_equal(item.times.n, all - taken);
+	assert_true(ledger_is_empty(w->l));
+}
+
 static void scenario(void)
 {
 	struct ledger_world w = { .l = NULL };
@@ -136,6 +159,7 @@ int main(void)
 		LEDGER_WORLD_TEST(test_event_too_long_for_the_protocol_is_dropped),
 		LEDGER_WORLD_TEST(test_event_that_no_owner_takes_is_dropped),
 		LEDGER_WORLD_TEST(test_memory_is_bounded),
+		LEDGER_WORLD_TEST(test_part_that_was_taken_is_not_dropped),
 		cmocka_unit_test(test_no_memory),
 	};
 

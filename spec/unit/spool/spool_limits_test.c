@@ -358,6 +358,32 @@ static void test_row_larger_than_the_outbox_stays(void **state)
 	end_life(&f, 0);
 }
 
+/* The next row waits until the outbox has room for it. Meanwhile whoever drives the sender has nothing to do. */
+static void test_row_larger_than_the_present_room_waits(void **state)
+{
+	const char *path = tmpdir_path(*state, "spool");
+	const evrec_limits wide = limits_without_age(1000);
+	evrec_limits limits = limits_without_age(1000);
+	struct sender_fixture f;
+
+	begin_life(&f, path, T0, &wide);
+	assert_true(submit(&f, 1, false, 40000));
+	end_life(&f, 1);
+	limits.max_pending_bytes = 50000;
+	begin_life(&f, path, T0, &limits);
+	f.protocol->status = 500;
+	assert_true(submit(&f, 2, false, 15000));
+	assert_int_equal(step_at(&f, T0).restored, 0);
+	/* The least delay is one hundredth of a second. */
+	assert_true(sender_step_delay(f.sender, S) > S / 100);
+	f.protocol->status = 201;
+	for (int i = 1; i <= 4 && sender_fixture_stats(&f).created != 2; i++) {
+		(void)step_at(&f, T0 + i * 10 * S);
+	}
+	assert_int_equal(sender_fixture_stats(&f).created, 2);
+	end_life(&f, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +397,7 @@ int main(void)
 		SPOOL_TEST(test_restoring_keeps_within_max_pending),
 		SPOOL_TEST(test_restoring_keeps_within_max_pending_bytes),
 		SPOOL_TEST(test_row_larger_than_the_outbox_stays),
+		SPOOL_TEST(test_row_larger_than_the_present_room_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,9 @@
 #include "spool_fixture.h"
 
 #include "spool/spool.h"
+#include "spool/spooler.h"
+
+#include <dirent.h>
 
 /* The next process restores and writes them; the one after it finds none. */
 static void test_pending_events_are_restored(void **state)
@@ -286,6 +289,43 @@ static void test_rows_at_once_leave_time_to_wait(void **state)
 	evrec_clock_release(f.clock);
 }
 
+static unsigned count_files(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *file;
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while ((file = readdir(dir)) != NULL) {
+		n += file->d_name[0] != '.';
+	}
+	(void)closedir(dir);
+	return n;
+}
+
+/* It has written all, and the sender has no thread that would end it. */
+static void test_released_sender_leaves_no_file(void **state)
+{
+	const char *path = tmpdir_path(*state, "spool");
+	struct spooler *spooler = spooler_new(str_from(path), 0, &fake_write_codec);
+	struct sender_fixture f;
+	struct entry *entry;
+
+	spooler_use_journal(spooler, 1 << 20);
+	sender_fixture_open_spooled(&f, true, evrec_clock_real(), spooler);
+	fake_write_submit(f.ob, 1, 1);
+	for (int i = 0; i < 3; i++) {
+		sender_step(f.sender);
+	}
+	assert_true(outbox_empty(f.ob));
+	assert_int_not_equal(count_files(path), 0);
+	while ((entry = outbox_collect(f.ob, 1)) != NULL) {
+		outbox_recycle(f.ob, entry);
+	}
+	sender_release(f.sender);
+	assert_int_equal(count_files(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,7 +334,7 @@ int main(void)
 		SPOOL_TEST(test_thread_takes_up_all_rows),        SPOOL_TEST(test_kill_loses_no_row),
 		SPOOL_TEST(test_each_sender_has_its_own_file),    SPOOL_TEST(test_exit_spools_pending_events),
 		SPOOL_TEST(test_exit_writes_restored_events),     SPOOL_TEST(test_child_does_not_use_the_spool),
-		SPOOL_TEST(test_rows_at_once_leave_time_to_wait),
+		SPOOL_TEST(test_rows_at_once_leave_time_to_wait), SPOOL_TEST(test_released_sender_leaves_no_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
