@@ -9,6 +9,7 @@
 #include "lua/telling.h"
 #include "lua/users.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME "evrec.broadcaster"
@@ -169,6 +170,17 @@ static int broadcaster_gc(lua_State *L)
 	return 0;
 }
 
+/* Of the table at the top of the stack. */
+static int64_t count_at(lua_State *L, const char *name)
+{
+	int64_t count;
+
+	lua_getfield(L, -1, name);
+	count = (int64_t)lua_tonumber(L, -1);
+	lua_pop(L, 1);
+	return count;
+}
+
 /* Keeps the counters for later calls of flush, shutdown and stats, and ends the broadcaster. */
 static int broadcaster_close(lua_State *L)
 {
@@ -182,6 +194,7 @@ static int broadcaster_close(lua_State *L)
 	if (!stats_push(L, b) || !broadcaster_is_open(b)) {
 		return 0;
 	}
+	b->left = count_at(L, "pending") + count_at(L, "counted") + count_at(L, "queued");
 	lua_setfield(L, -2, "stats");
 	if (b->host.L != NULL) {
 		b->closing = true;
@@ -285,6 +298,19 @@ static int push_stats(lua_State *L, const struct broadcaster *b)
 	return 1;
 }
 
+int broadcaster_was_left(const struct broadcaster *b, evrec_error *err)
+{
+	if (b->left == 0) {
+		return 0;
+	}
+	err->code = EVREC_ETIMEOUT;
+	(void)snprintf(err->message, sizeof(err->message),
+	               "%lld event%s %s not written yet when __close ended the broadcaster, which waits for nothing: "
+	               "call shutdown before",
+	               (long long)b->left, b->left == 1 ? "" : "s", b->left == 1 ? "was" : "were");
+	return EVREC_ETIMEOUT;
+}
+
 typedef int flush_func(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 
 /* Calls flush or shutdown of the core, with the timeout at stack index 2. */
@@ -304,6 +330,8 @@ static int wait_for_writes(lua_State *L, const char *function, flush_func *func)
 		}
 		broadcaster_leave(b, outer);
 		broadcaster_forget_hooks(L);
+	} else {
+		code = broadcaster_was_left(b, &err);
 	}
 	if (code == EVREC_EINVALID) {
 		return push_failure(L, &err);

@@ -29,6 +29,7 @@ struct broadcaster {
 	enum poller poller;
 	bool loud;    /* there is no on_error: what it would get is summed up in lines (telling.h) */
 	bool closing; /* a callback called __close: the broadcaster ends when the outermost call is done */
+	int64_t left; /* occurrences that were not written when __close ended it */
 	size_t hooks; /* how many of its sinks' hooks (callback.h) the user value keeps alive */
 };
 
@@ -38,6 +39,9 @@ static inline lua_State *broadcaster_enter(struct broadcaster *b, lua_State *L)
 	return host_enter(&b->host, L);
 }
 void broadcaster_leave(struct broadcaster *b, lua_State *outer);
+
+/* EVREC_ETIMEOUT, with *err set, if __close ended the broadcaster before all was written; otherwise 0. */
+int broadcaster_was_left(const struct broadcaster *b, evrec_error *err);
 
 /* Lua: evrec.broadcaster(options) -> broadcaster; raises on misuse */
 int broadcaster_new(lua_State *L);

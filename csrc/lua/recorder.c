@@ -47,7 +47,8 @@ static int recorder_annotated_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
-	if (!recording_format(&r, 6) || !recording_object(&r, 2) ||
+	/* First of all: if `annotations` was forgotten, each argument after it is in the place of the one before. */
+	if (!recording_map_type(&r, 3, "annotations") || !recording_format(&r, 6) || !recording_object(&r, 2) ||
 	    !recording_map(&r, 3, "annotations", &r.emit.annotations) ||
 	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
@@ -62,7 +63,8 @@ static int recorder_past_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
-	if (!recording_format(&r, 6) || !recording_object(&r, 2) || !recording_time(&r, 3) ||
+	/* The time first: if it was forgotten, each argument after it is in the place of the one before. */
+	if (!recording_time(&r, 3) || !recording_format(&r, 6) || !recording_object(&r, 2) ||
 	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
 	}

@@ -152,8 +152,13 @@ bool recording_time(struct recording *r, int index)
 	if (expected == NULL) {
 		return true;
 	}
-	return lua_type(r->L, index) == LUA_TNUMBER ? wrong(r, "timestamp: not a time in seconds")
-	                                            : refuse_type(r->L, index, "timestamp", "", expected, &r->err);
+	if (lua_type(r->L, index) != LUA_TNUMBER) {
+		return refuse_type(r->L, index, "timestamp", "", expected, &r->err);
+	}
+	r->err.code = EVREC_EINVALID;
+	(void)snprintf(r->err.message, sizeof(r->err.message), "timestamp: expected %s, got %.14g", expected,
+	               (double)lua_tonumber(r->L, index));
+	return false;
 }
 
 bool recording_raised(struct recording *r, int status, const char *name)
@@ -162,6 +167,12 @@ bool recording_raised(struct recording *r, int status, const char *name)
 	(void)snprintf(r->err.message, sizeof(r->err.message), "%s: %s", name,
 	               lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "raised an error");
 	return false;
+}
+
+bool recording_map_type(struct recording *r, int index, const char *name)
+{
+	return is_unset(r->L, index) || lua_istable(r->L, index) ||
+	       refuse_type(r->L, index, name, "", "a table of strings", &r->err);
 }
 
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out)

@@ -95,6 +95,8 @@ static inline bool recording_string(struct recording *r, int index, const char *
 }
 bool recording_optional(struct recording *r, int index, const char *name, evrec_str *out);
 bool recording_map(struct recording *r, int index, const char *name, evrec_map *out); /* optional */
+/* Checks the type alone: a table or unset. */
+bool recording_map_type(struct recording *r, int index, const char *name);
 bool recording_time(struct recording *r, int index);
 /* Formats the note. `index` is that of the format; its arguments end at the top of the stack, so this comes first. */
 bool recording_format(struct recording *r, int index);

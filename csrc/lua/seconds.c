@@ -21,7 +21,11 @@ const char *seconds_read(lua_State *L, int index, int64_t *ns)
 {
 	double seconds = lua_type(L, index) == LUA_TNUMBER ? (double)lua_tonumber(L, index) : -1.0;
 
-	return seconds >= 0 && evrec_seconds_to_ns(seconds, ns) ? NULL : "a number of seconds >= 0";
+	if (!(seconds >= 0)) {
+		return "a number of seconds >= 0";
+	}
+	/* Milliseconds by mistake, or math.huge. */
+	return evrec_seconds_to_ns(seconds, ns) ? NULL : "a number of seconds <= 9223372036";
 }
 
 int64_t seconds_check(lua_State *L, int index, const char *function, const char *name, int64_t missing)

@@ -359,6 +359,8 @@ static int watch_close(lua_State *L)
 
 		code = evrec_broadcaster_flush(b->host.b, timeout, &err);
 		broadcaster_leave(b, outer);
+	} else if (watch->kind == SINK) {
+		code = broadcaster_was_left(b, &err);
 	}
 	lua_pushboolean(L, code == 0);
 	if (code == 0) {

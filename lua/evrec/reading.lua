@@ -61,6 +61,8 @@ local function time(option, value)
 	if not seconds then
 		fail("option '%s': expected seconds since 1970, a duration such as \"90m\" or \"7d\", or RFC 3339, got %s", option,
 			type(value) == "string" and ("'%s'"):format(value) or type(value))
+	elseif seconds < 0 then
+		fail("option '%s': %s is before 1970", option, type(value) == "string" and ("'%s'"):format(value) or value)
 	end
 	return seconds
 end
@@ -74,6 +76,9 @@ local function prepared(source, given, known)
 	end
 	for _, option in ipairs { "since", "before" } do
 		set[option] = set[option] ~= nil and time(option, set[option]) or nil
+	end
+	if set.timeout and not (set.timeout >= 0 and set.timeout < math.huge) then
+		fail("option 'timeout': expected a number of seconds >= 0, got %s", set.timeout)
 	end
 	return set
 end

@@ -320,6 +320,16 @@ describe("a recorder", function()
 			end
 		end)
 
+		it("names the argument that was forgotten", function()
+			local r = fixtures.setup().recorder
+			assert.same({ nil, "annotations: expected a table of strings, got string", "invalid" },
+				{ r:annotated_eventf(pod, "Normal", "R", "the disk is full") })
+			assert.same({ nil, "timestamp: expected a number of seconds >= 0, got string", "invalid" },
+				{ r:past_eventf(pod, "Normal", "R", "the disk is full") })
+			assert.same({ nil, "timestamp: expected a number of seconds <= 9223372036, got 1795725915000", "invalid" },
+				{ r:past_eventf(pod, 1795725915000, "Normal", "R", "the disk is full") })
+		end)
+
 		it("refuses invalid times", function()
 			each(times, function(time)
 				refused("past_eventf", pod, time, "Normal", "R", "m")
