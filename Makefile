@@ -6,6 +6,8 @@
 LUAS = 5.4 5.3 luajit
 # The Luas that `make install` installs for, and the folder that it installs below.
 LUA = $(LUAS)
+$(foreach lua,$(LUAS) $(LUA),$(if $(filter $(lua),5.4 5.3 luajit),,$(error LUAS and LUA: '$(lua)' is none of \
+  5.4, 5.3 and luajit. LuaJIT, which has the paths of Lua 5.1, is called luajit)))
 PREFIX = /usr/local
 DESTDIR ?=
 # CC, CFLAGS and LDFLAGS as usual; CFLAGS and LDFLAGS are put behind the Makefile's own flags. V=1 shows whole commands.
@@ -49,12 +51,12 @@ NO_LTO = $(if $(LTO),-fno-lto)
 PROGRAM = $(COMPILE) $(NO_LTO)
 
 # The output of pkg-config $1 for the packages $2. If one is missing, the build ends with advice.
-pkg = $(if $(shell pkg-config --exists $2 && echo yes),$(shell pkg-config $1 $2),$(error \
+pkg = $(if $(shell pkg-config --exists $2 2>/dev/null && echo yes),$(shell pkg-config $1 $2),$(error \
   pkg-config does not find all of: $2. `make deps` installs what evrec needs on Debian))
 # Asks pkg-config and the compiler once, when the flags are first needed, as the same run of make may install them before.
 once = $(eval $1 := $2)$($1)
 accepts = $(shell $(CC) $1 -x c -c /dev/null -o /dev/null 2>/dev/null && echo yes)
-has_lto = $(if $(shell $(CC) --version | grep 'Free Software Foundation'),$(call accepts,$(LTO_FLAGS)))
+has_lto = $(if $(shell $(CC) --version 2>/dev/null | grep 'Free Software Foundation'),$(call accepts,$(LTO_FLAGS)))
 CORE_CFLAGS = $(call once,CORE_CFLAGS,$(call pkg,--cflags,libcurl jansson sqlite3 zlib))
 # libcurl and SQLite are loaded by csrc/base/library.c.
 CORE_LIBS = $(call once,CORE_LIBS,$(call pkg,--libs,jansson zlib) -lm -ldl)
@@ -298,24 +300,26 @@ LUA_FILES := $(sort $(shell find lua/evrec -name '*.lua' -printf '%P\n'))
 
 # If root builds, the owner of the checkout gets what was built, and can build there again.
 install: ## start | install for C and LUA (all) below PREFIX (/usr/local); DESTDIR=
-	@! command -v apt-get >/dev/null || spec/support/packages.sh build demo
+	@{ mkdir -p '$(INSTALL_TO)/lib' && [ -w '$(INSTALL_TO)/lib' ]; } 2>/dev/null || { \
+	  echo 'evrec: $(INSTALL_TO)/lib cannot be written: install as root, or with PREFIX="$$HOME/.local"' >&2; exit 1; }
+	@! command -v apt-get >/dev/null || spec/support/packages.sh core $(LUA)
 	@$(MAKE) --no-print-directory install-files
 	@[ "$$(id -u)" != 0 ] || { chown --reference=Makefile $(BUILD) && chown -R --reference=Makefile $(BUILD)/settings \
 	  $(BUILD)/core $(LIB) $(LUA:%=$(BUILD)/%); } || true
 	@echo 'evrec $(VERSION) is installed below $(INSTALL_TO) for C$(if $(LUA), and Lua $(LUA))'
 
 install-files: $(LIB) $(LUA:%=$(BUILD)/%/evrec/core.so)
-	install -d $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
-	for folder in $(LUA_DIRS); do for file in $(LUA_FILES); do \
+	$(Q)install -d $(C_DIRS) $(INSTALL_TO)/include $(INSTALL_TO)/lib/pkgconfig
+	$(Q)for folder in $(LUA_DIRS); do for file in $(LUA_FILES); do \
 	  install -D -m 644 "lua/evrec/$$file" "$$folder/$$file" || exit; done; done
-	$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
-	install -m 644 $(LIB) $(INSTALL_TO)/lib
-	$(if $(LTO),objcopy -w -R '.gnu.lto_*' -R '.gnu.debuglto_*' -N __gnu_lto_v1 $(INSTALL_TO)/lib/libevrec.a)
-	install -m 644 csrc/evrec.h csrc/evrec_otlp.h csrc/evrec_read.h $(INSTALL_TO)/include
-	$(if $(LUA),install -d $(INSTALL_TO)/bin && \
+	$(Q)$(foreach lua,$(LUA),install -m 755 $(BUILD)/$(lua)/evrec/core.so $(INSTALL_TO)/lib/lua/$(call lua_abi,$(lua))/evrec &&) true
+	$(Q)install -m 644 $(LIB) $(INSTALL_TO)/lib
+	$(Q)$(if $(LTO),objcopy -w -R '.gnu.lto_*' -R '.gnu.debuglto_*' -N __gnu_lto_v1 $(INSTALL_TO)/lib/libevrec.a)
+	$(Q)install -m 644 csrc/evrec.h csrc/evrec_otlp.h csrc/evrec_read.h $(INSTALL_TO)/include
+	$(Q)$(if $(LUA),install -d $(INSTALL_TO)/bin && \
 	  sed -e '1s/lua$$/$(COMMAND_LUA)/' -e '1a $(COMMAND_PATH)' -e '1a $(COMMAND_CPATH)' \
 	    lua/bin/evrec >$(INSTALL_TO)/bin/evrec && chmod 755 $(INSTALL_TO)/bin/evrec)
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'Name: evrec' 'Description: Kubernetes event recorder' 'Version: $(VERSION)' \
 	  'Requires: jansson zlib' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -levrec -pthread -lm -ldl' \
 	  >$(INSTALL_TO)/lib/pkgconfig/evrec.pc
 

@@ -15,8 +15,11 @@ die() {
 # `command:c`: a command c from anywhere is enough.
 packages_of() {
 	case $1 in
-	build) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev zlib1g-dev" \
-		"liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
+	core) echo "gcc make libc6-dev pkg-config libcurl4-openssl-dev libjansson-dev libxxhash-dev libsqlite3-dev zlib1g-dev" ;;
+	build) echo "$(packages_of core) liblua5.4-dev liblua5.3-dev libluajit2-5.1-dev|libluajit-5.1-dev" ;;
+	# A Lua with the command evrec.
+	5.4 | 5.3) echo "liblua$1-dev lua$1 lua-cjson lua-yaml lua-argparse" ;;
+	luajit) echo "libluajit2-5.1-dev|libluajit-5.1-dev luajit2|luajit lua-cjson lua-yaml lua-argparse" ;;
 	demo) echo "lua5.4 lua-cjson lua-yaml lua-argparse" ;;
 	# luajit2, as nginx's Lua module conflicts with luajit.
 	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml lua-argparse libcmocka-dev libssl-dev g++" \
@@ -97,7 +100,10 @@ done
 command -v apt-get >/dev/null || die "no apt-get here. Please install what Debian 12 calls:$chosen"
 sudo=
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo >/dev/null || die "not root, and no sudo here. Please install:" "  apt-get install$chosen"
+	# `sudo -v` asks for the password once, and runs nothing.
+	{ command -v sudo >/dev/null && sudo -v 2>/dev/null; } ||
+		die "not root, and sudo is not there or refuses. As root, run this, and then make again:" \
+			"  apt-get install --no-install-recommends$chosen"
 	sudo=sudo
 fi
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tests what `make dist` packs. For each Lua given it installs the source rock from the file alone with gcc, then with
 # clang and with its dependencies from a rocks server, which is a folder, and loads it. Also builds the working
-# tree by `luarocks make`, and checks that the headers of other Luas are refused.
+# tree by `luarocks make`, and as the operator's Containerfile does, and checks that the headers of other Luas are refused.
 #
 # usage: rock.sh LUA...
 set -eu
@@ -115,10 +115,25 @@ refused() { # INCLUDE-FOLDER
 	grep "error: #error .evrec is for Lua 5.4, Lua 5.3 and LuaJIT 2.1" "$dir/refused"
 }
 
+# Follows COPY and `RUN make` of the operator's Containerfile, in a folder in the place of the image.
+image() {
+	local from to made
+	mkdir -p "$dir/image/evrec"
+	while read -r from to; do
+		cp -R "$from" "$dir/image/$to" || return
+	done < <(sed -n 's/^COPY \([^-].*\) \(\/evrec.*\)$/\1 \2/p' examples/operator/Containerfile)
+	made=$(sed -n "s#^RUN make -C /evrec \(.*\)=/installed\$#\1=$dir/image/installed#p" examples/operator/Containerfile)
+	# shellcheck disable=SC2086 # words
+	make -C "$dir/image/evrec" $made OPTIMIZE=-O0 &&
+		(cd / && LUA_PATH="$dir/image/installed/usr/local/share/lua/5.4/?.lua;$dir/image/installed/usr/local/share/lua/5.4/?/init.lua" \
+			LUA_CPATH="$dir/image/installed/usr/local/lib/lua/5.4/?.so" lua5.4 -e 'assert(require("evrec").broadcaster {})')
+}
+
 tally_begin build/log
 tally_check "the source rock" "$here/dist.sh" build/dist
 rock=$(echo "$PWD"/build/dist/*.src.rock)
 tally_check "luarocks make in a checkout" from_the_checkout 5.4
+tally_check "the operator's image" image
 for lua in "$@"; do
 	tally_check "the rock for $lua, from the file alone" from_the_file "$lua"
 done

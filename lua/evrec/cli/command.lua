@@ -109,6 +109,9 @@ local function misuse(message, arguments)
 		return "missing argument " .. (ARGUMENTS[quoted] or quoted)
 	end)
 	local name = called(arguments)
+	if message:find "^unknown option" and arguments[1]:find "^%-" and #arguments > 1 then
+		message = message .. ": options come after the subcommand"
+	end
 	return ("%s (see evrec %s--help%s)"):format(message, is_subcommand(name) and name .. " " or "",
 		name == "record" and message_is_option(arguments) and "; put -- before an event whose message begins with -" or "")
 end

@@ -320,8 +320,8 @@ local function tell_nothing(source, arguments)
 		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
 		return
 	end
-	terminal.tell(("%s has %s of %s, and no note that one was suppressed; only evrec record, and a sink with the option "
-		.. "suppressions = true, write such notes: what another writer suppressed is not known"):format(arguments.store,
+	terminal.tell(("%s has %s of %s, and no note that one was combined or held back: none was, if evrec record or sinks "
+		.. "with the option suppressions = true wrote them; other writers leave no notes"):format(arguments.store,
 			plural.counted(count, "event"), object))
 end
 
@@ -371,7 +371,7 @@ function explain.run(arguments)
 	elseif arguments.store then
 		return explain_store(arguments)
 	end
-	terminal.fail(2, "expected --trace, --share or --store")
+	terminal.fail(2, "expected --trace, --share or --store (see evrec explain --help)")
 end
 
 return explain

@@ -237,7 +237,9 @@ function record.run(arguments)
 		terminal.fail(2, ("a - in the place of KIND/NAME reads KIND/NAME TYPE REASON MESSAGE from each line of standard "
 			.. "input: leave out '%s' and what follows, or name the object"):format(arguments.type))
 	elseif arguments.object ~= "-" and not arguments.message then
-		terminal.fail(2, "expected KIND/NAME TYPE REASON MESSAGE")
+		local given = 1 + (arguments.type and 1 or 0) + (arguments.reason and 1 or 0)
+		terminal.fail(2, ("expected KIND/NAME TYPE REASON MESSAGE, got %s (see evrec record --help)"):format(
+			plural.counted(given, "word")))
 	end
 	if arguments.object ~= "-" then
 		check(object(arguments.object, arguments))
