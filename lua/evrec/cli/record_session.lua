@@ -96,7 +96,8 @@ function record_session:close()
 	if not written and not is_refusal(why) then
 		self.lost = true
 		if not self.reported then
-			terminal.tell(why)
+			terminal.tell((stats.dropped.closed or 0) == 0 and why
+				or ("not written within %g s (--timeout): %s"):format(self.timeout, why))
 		end
 	end
 	return stats
