@@ -179,8 +179,8 @@ describe("evrec record", function()
 		local status, told = record("", "--kubeconfig", prefix .. ".config", "--state-file", prefix .. ".state", "--timeout",
 			"0.3", "Pod/a", "Normal", "R", "m")
 		assert.equal(1, status)
-		assert.matches("^evrec: [^\n]*state file[^\n]*\nevrec: not written within 0%.3 s %(%-%-timeout%): 1 event was not written: "
-			.. "closed[^\n]*\n$", told)
+		assert.matches("^evrec: [^\n]*state file[^\n]*\nevrec: not written within 0%.3 s %(%-%-timeout%): "
+			.. "1 event was not written: closed[^\n]*\n$", told)
 	end)
 
 	it("takes a message that begins with -, behind --", function()
