@@ -71,12 +71,17 @@ enum entry_state {
 	ENTRY_STATES
 };
 
+struct entry_list {
+	struct entry *head, *tail;
+};
+
 struct entry {
 	/* Chain of the id table, which holds the latest entry of each id, but no follow-up, and none that is QUEUED. */
 	struct entry *hash_next;
-	struct entry *prev, *next;   /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
-	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
-	struct entry *follow_up;     /* or NULL */
+	struct entry *prev, *next;     /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
+	struct entry *older, *newer;   /* while pending: by last occurrence, among those of its importance */
+	struct entry *follow_up;       /* or NULL */
+	struct entry_list rows_behind; /* QUEUED: later rows of its event, in order; of the one in the table alone */
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
@@ -91,30 +96,29 @@ struct entry {
 	unsigned tries;          /* of what it is sent as now: answered without success */
 	unsigned failed;         /* tries that had to be repeated, since it was made */
 	bool important;
-	bool is_awaited; /* a later row of its event may be QUEUED */
-	bool deferred;   /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
+	bool deferred; /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
+	bool apart;    /* the item is on the heap, and not behind the entry */
 	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
 	enum row_queue row_queue;
+	enum backoff_why why;              /* BACKOFF */
 	struct entry *row_prev, *row_next; /* in the queue */
 	int64_t row_due;                   /* monotonic: when its row is to be written */
-	enum backoff_why why;              /* BACKOFF */
 	uint64_t epoch;                    /* BACKOFF: see backoff.h */
 	int64_t due;    /* BACKOFF: when to try again, unless its epoch has ended; deferred: when to send it */
 	size_t heap_at; /* BACKOFF and DEFERRED: its index in the heap */
 	/* WAITING: from when on it waits for others to go with it; INT64_MIN: it does not. FOLLOWING: when it was made. */
 	int64_t since;
-	int64_t last;  /* the last occurrence, monotonic ns */
-	size_t bytes;  /* the memory that it takes, as counted */
-	uint32_t base; /* of VERDICT_ADOPT; 0: none */
-	bool dropped;  /* ANSWERED, for `cause` */
-	bool forgone;  /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
-	uint32_t note; /* its number in the journal; 0: it is not there */
-	bool spooled;  /* ANSWERED: it is in the spool, and comes back for its receipts alone */
-	enum evrec_cause cause;
-	bool has_own;              /* one of its occurrences has no receipt */
+	int64_t last;              /* the last occurrence, monotonic ns */
+	size_t bytes;              /* the memory that it takes, as counted */
 	struct receipt *receipts;  /* of those of its occurrences that have one; NULL: none has */
 	struct identity *identity; /* of the outbox's pool; NULL: the item's name holds */
-	bool apart;                /* the item is on the heap, and not behind the entry */
+	uint32_t base;             /* of VERDICT_ADOPT; 0: none */
+	uint32_t note;             /* its number in the journal; 0: it is not there */
+	enum evrec_cause cause;
+	bool dropped; /* ANSWERED, for `cause` */
+	bool forgone; /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
+	bool spooled; /* ANSWERED: it is in the spool, and comes back for its receipts alone */
+	bool has_own; /* one of its occurrences has no receipt */
 };
 
 /* From the server, or the name from a renaming; empty: the item's name holds; no answer had a resource version. */
@@ -127,10 +131,6 @@ static inline const char *entry_resource_version(const struct entry *entry)
 {
 	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
 }
-
-struct entry_list {
-	struct entry *head, *tail;
-};
 
 /* Moves the entry on. A debug build traps unless the step is legal. */
 void entry_enter(struct entry *entry, enum entry_state state);

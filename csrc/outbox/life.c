@@ -32,6 +32,11 @@ static void free_list(struct outbox *ob, struct entry_list *list)
 	struct entry *entry;
 
 	while ((entry = list_shift(list)) != NULL) {
+		struct entry *behind;
+
+		while ((behind = list_shift(&entry->rows_behind)) != NULL) {
+			entry_free(ob, behind);
+		}
 		if (entry->follow_up != NULL) {
 			entry_free(ob, entry->follow_up);
 		}
@@ -48,7 +53,6 @@ void outbox_free(struct outbox *ob)
 		list_append(&ob->waiting, entry);
 	}
 	free_list(ob, &ob->waiting);
-	free_list(ob, &ob->queued);
 	free_list(ob, &ob->held);
 	free_list(ob, &ob->in_flight);
 	free_list(ob, &ob->answered);
@@ -82,7 +86,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 	(void)pthread_mutex_lock(&ob->lock);
 	deferred_end_all(ob);
 	for (entry = ob->in_flight.head; entry != NULL; entry = entry->next) {
-		struct entry *follow_up = entry->follow_up;
+		struct entry *follow_up = entry->follow_up, *behind;
 
 		if (entry->state == ENTRY_IN_FLIGHT) {
 			outbox_count_dropped(ob, entry, cause);
@@ -93,9 +97,12 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 			entry->follow_up = NULL;
 			outbox_drop(ob, follow_up, cause);
 		}
+		while ((behind = list_shift(&entry->rows_behind)) != NULL) {
+			outbox_drop(ob, behind, cause);
+		}
 	}
-	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->queued)) != NULL ||
-	       (entry = list_shift(&ob->held)) != NULL || (entry = list_shift(&ob->kept)) != NULL) {
+	while ((entry = backoff_pop(&ob->backoff)) != NULL || (entry = list_shift(&ob->held)) != NULL ||
+	       (entry = list_shift(&ob->kept)) != NULL) {
 		waiting_append(ob, entry, INT64_MIN);
 	}
 	ob->kept_len = 0;

@@ -43,14 +43,15 @@ int outbox_check_limits(const evrec_limits *limits, evrec_error *err)
 /* Drops an entry that is neither in flight nor kept for the spool. */
 static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 {
-	struct entry *followed = NULL;
+	struct entry *followed = NULL, *first;
 
 	switch (entry->state) {
 	case ENTRY_WAITING:
 		waiting_remove(ob, entry);
 		break;
 	case ENTRY_QUEUED:
-		list_remove(&ob->queued, entry);
+		first = id_table_find(&ob->table, entry->id);
+		list_remove(&first->rows_behind, entry);
 		break;
 	case ENTRY_HELD:
 		list_remove(&ob->held, entry);

@@ -80,7 +80,6 @@ struct outbox {
 	struct gather gather;
 	bool append_only; /* a late write sets no count back */
 	struct together together;
-	struct entry_list queued; /* by row; of each event of theirs an earlier row is in the table, and not answered */
 	struct entry_list in_flight;
 	struct entry_list answered; /* oldest first */
 	struct backoff backoff;
@@ -256,7 +255,7 @@ static inline bool outbox_idle(const struct outbox *ob)
 
 /* ---- restore.c ---- */
 
-/* The entry `is_awaited`, and is answered: if a row of its event is queued, that one is taken next. */
+/* The entry is answered: the first one of its `rows_behind`, of which there is one at least, is taken next. */
 void outbox_next_row_goes(struct outbox *ob, struct entry *entry);
 
 /* ---- row_queue.c: nothing happens without a spool ---- */

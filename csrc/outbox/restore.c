@@ -61,9 +61,8 @@ static void line_up(struct outbox *ob, struct entry *entry)
 	struct entry *first = id_table_find(&ob->table, entry->id);
 
 	if (first != NULL && first->state != ENTRY_ANSWERED) {
-		first->is_awaited = true;
 		entry_enter(entry, ENTRY_QUEUED);
-		list_append(&ob->queued, entry);
+		list_append(&first->rows_behind, entry);
 	} else {
 		enter_table(ob, entry, first);
 		waiting_append(ob, entry, INT64_MIN);
@@ -72,19 +71,14 @@ static void line_up(struct outbox *ob, struct entry *entry)
 
 void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
 {
-	struct entry *next = ob->queued.head;
+	struct entry *next = list_shift(&entry->rows_behind);
 
-	while (next != NULL && next->id != entry->id) {
-		next = next->next;
-	}
-	if (next != NULL) {
-		list_remove(&ob->queued, next);
-		outbox_inherit(ob, next, entry);
-		enter_table(ob, next, entry);
-		next->is_awaited = true;
-		entry_enter(next, ENTRY_WAITING);
-		waiting_prepend(ob, next);
-	}
+	next->rows_behind = entry->rows_behind;
+	entry->rows_behind = (struct entry_list){ NULL, NULL };
+	outbox_inherit(ob, next, entry);
+	enter_table(ob, next, entry);
+	entry_enter(next, ENTRY_WAITING);
+	waiting_prepend(ob, next);
 }
 
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
@@ -229,10 +223,6 @@ void outbox_keep_all_for_spool(struct outbox *ob)
 	ob->closed = true;
 	ob->more = false;
 	deferred_end_all(ob);
-	/* First of all: else each row that is kept would search for those behind it. */
-	while ((entry = list_shift(&ob->queued)) != NULL) {
-		outbox_keep_for_spool(ob, entry);
-	}
 	while ((entry = list_shift(&ob->in_flight)) != NULL) {
 		ob->stats.in_flight--;
 		if (entry->state == ENTRY_GIVEN_UP) {

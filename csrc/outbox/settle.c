@@ -139,7 +139,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 	if (follow_up != NULL) {
 		succeed(ob, entry, follow_up);
 	}
-	if (entry->is_awaited) {
+	if (entry->rows_behind.head != NULL) {
 		outbox_next_row_goes(ob, entry);
 	}
 	if (is_plain(ob, entry)) {
@@ -198,17 +198,14 @@ static void keep(struct outbox *ob, struct entry *entry)
 	ob->row_kept = ob->row_kept || outbox_is_restored(entry);
 }
 
-/* The row is kept, and not answered: rows that are queued behind it are not sent either. */
-static void keep_rows_behind(struct outbox *ob, const struct entry *entry)
+/* With the rows behind it, which are not sent either, as this one is not answered. */
+static void keep_all(struct outbox *ob, struct entry *entry)
 {
-	struct entry *next;
+	struct entry *behind;
 
-	for (struct entry *row = ob->queued.head; row != NULL; row = next) {
-		next = row->next;
-		if (row->id == entry->id) {
-			list_remove(&ob->queued, row);
-			keep(ob, row);
-		}
+	keep(ob, entry);
+	while ((behind = list_shift(&entry->rows_behind)) != NULL) {
+		keep(ob, behind);
 	}
 }
 
@@ -224,10 +221,7 @@ void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 	follow_up = entry->follow_up;
 	entry->follow_up = NULL;
 	if (entry->count != 0) {
-		keep(ob, entry);
-		if (entry->is_awaited) {
-			keep_rows_behind(ob, entry);
-		}
+		keep_all(ob, entry);
 	} else {
 		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
 	}

@@ -400,6 +400,13 @@ static void test_queued_rows_are_dropped_as_others_are(void **state)
 	restore_row_of(ob, 5, 7);
 	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
 	assert_dropped(ob, EVREC_CAUSE_CLOSED, 2);
+	restore_row_of(ob, 6, 7);
+	restore_row_of(ob, 7, 7);
+	first = take_row(ob, 0, 6);
+	outbox_drop_all(ob, EVREC_CAUSE_CLOSED);
+	assert_dropped(ob, EVREC_CAUSE_CLOSED, 4);
+	checked_answer(ob, first, ANSWER_CREATED, 2 * S);
+	assert_true(outbox_empty(ob));
 	checked_outbox_free(ob);
 }
 
