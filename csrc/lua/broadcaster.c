@@ -136,6 +136,23 @@ int broadcaster_new(lua_State *L)
 	return b->host.b != NULL ? 1 : options_refused(L, NAME, &err);
 }
 
+/* Occurrences that wait. */
+static uint64_t unwritten(const evrec_broadcaster *core)
+{
+	evrec_stats stats;
+	evrec_sink_stats sink;
+	uint64_t sum;
+
+	evrec_broadcaster_get_stats(core, &stats);
+	sum = stats.queued;
+	for (size_t number = 0; evrec_broadcaster_next_sink(core, &number); number++) {
+		if (evrec_broadcaster_get_sink_stats(core, number, &sink)) {
+			sum += sink.pending + sink.counted;
+		}
+	}
+	return sum;
+}
+
 /* Tells what is not told yet, and ends the broadcaster. No Lua runs, for the Lua state may be at its end. */
 static void end(struct broadcaster *b)
 {
@@ -144,6 +161,7 @@ static void end(struct broadcaster *b)
 	if (core != NULL && b->loud) {
 		telling_all(b, NULL);
 	}
+	b->left = core == NULL ? 0 : unwritten(core);
 	b->host.b = NULL;
 	b->closing = false;
 	evrec_broadcaster_free(core);
@@ -170,17 +188,6 @@ static int broadcaster_gc(lua_State *L)
 	return 0;
 }
 
-/* Of the table at the top of the stack. */
-static int64_t count_at(lua_State *L, const char *name)
-{
-	int64_t count;
-
-	lua_getfield(L, -1, name);
-	count = (int64_t)lua_tonumber(L, -1);
-	lua_pop(L, 1);
-	return count;
-}
-
 /* Keeps the counters for later calls of flush, shutdown and stats, and ends the broadcaster. */
 static int broadcaster_close(lua_State *L)
 {
@@ -194,7 +201,6 @@ static int broadcaster_close(lua_State *L)
 	if (!stats_push(L, b) || !broadcaster_is_open(b)) {
 		return 0;
 	}
-	b->left = count_at(L, "pending") + count_at(L, "counted") + count_at(L, "queued");
 	lua_setfield(L, -2, "stats");
 	if (b->host.L != NULL) {
 		b->closing = true;
@@ -305,9 +311,9 @@ int broadcaster_was_left(const struct broadcaster *b, evrec_error *err)
 	}
 	err->code = EVREC_ETIMEOUT;
 	(void)snprintf(err->message, sizeof(err->message),
-	               "%lld event%s %s not written yet when __close ended the broadcaster, which waits for nothing: "
+	               "%llu event%s %s not written yet when __close ended the broadcaster, which waits for nothing: "
 	               "call shutdown before",
-	               (long long)b->left, b->left == 1 ? "" : "s", b->left == 1 ? "was" : "were");
+	               (unsigned long long)b->left, b->left == 1 ? "" : "s", b->left == 1 ? "was" : "were");
 	return EVREC_ETIMEOUT;
 }
 

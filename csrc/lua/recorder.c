@@ -40,6 +40,10 @@ static int recorder_eventf(lua_State *L)
 	return recording_make(&r);
 }
 
+/*
+ * An argument that is easily forgotten is looked at first of all, and so the message names it: each argument after it is
+ * in the place of the one before.
+ */
 static int recorder_annotated_eventf(lua_State *L)
 {
 	struct recording r;
@@ -47,7 +51,6 @@ static int recorder_annotated_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
-	/* First of all: if `annotations` was forgotten, each argument after it is in the place of the one before. */
 	if (!recording_map_type(&r, 3, "annotations") || !recording_format(&r, 6) || !recording_object(&r, 2) ||
 	    !recording_map(&r, 3, "annotations", &r.emit.annotations) ||
 	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
@@ -63,7 +66,6 @@ static int recorder_past_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 6, RECORDING_SLOTS)) {
 		return 3;
 	}
-	/* The time first: if it was forgotten, each argument after it is in the place of the one before. */
 	if (!recording_time(&r, 3) || !recording_format(&r, 6) || !recording_object(&r, 2) ||
 	    !recording_string(&r, 4, "type", &r.emit.type) || !recording_string(&r, 5, "reason", &r.emit.reason)) {
 		return recording_refuse(&r);
@@ -78,7 +80,6 @@ static int recorder_action_eventf(lua_State *L)
 	if (!recording_begin(L, &r, 7, RECORDING_SLOTS)) {
 		return 3;
 	}
-	/* First of all: if `related` was forgotten, each argument after it is in the place of the one before. */
 	if (!recording_related_type(&r, 3) || !recording_format(&r, 7) || !recording_object(&r, 2) ||
 	    !recording_related(&r, 3) || !recording_string(&r, 4, "type", &r.emit.type) ||
 	    !recording_string(&r, 5, "reason", &r.emit.reason) ||

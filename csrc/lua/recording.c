@@ -148,6 +148,7 @@ bool recording_related(struct recording *r, int index)
 bool recording_time(struct recording *r, int index)
 {
 	const char *expected = seconds_read(r->L, index, &r->emit.timestamp);
+	char text[NUMBER_SIZE];
 
 	if (expected == NULL) {
 		return true;
@@ -156,8 +157,8 @@ bool recording_time(struct recording *r, int index)
 		return refuse_type(r->L, index, "timestamp", "", expected, &r->err);
 	}
 	r->err.code = EVREC_EINVALID;
-	(void)snprintf(r->err.message, sizeof(r->err.message), "timestamp: expected %s, got %.14g", expected,
-	               (double)lua_tonumber(r->L, index));
+	number_format((double)lua_tonumber(r->L, index), text);
+	(void)snprintf(r->err.message, sizeof(r->err.message), "timestamp: expected %s, got %s", expected, text);
 	return false;
 }
 

@@ -3,18 +3,21 @@
 #include <math.h>
 #include <stdio.h>
 
+void number_format(double number, char text[NUMBER_SIZE])
+{
+	/* printf may print "-nan". The sign of a NaN means nothing. */
+	(void)snprintf(text, NUMBER_SIZE, isnan(number) ? "nan" : "%.14g", number);
+}
+
 const char *number_describe(lua_State *L)
 {
-	char text[32];
-	double number;
+	char text[NUMBER_SIZE];
 
 	if (lua_type(L, -1) != LUA_TNUMBER) {
 		return luaL_typename(L, -1);
 	}
-	number = (double)lua_tonumber(L, -1);
-	(void)snprintf(text, sizeof(text), "%.14g", number);
-	/* printf may print "-nan". The sign of a NaN means nothing. */
-	return lua_pushfstring(L, "%s", isnan(number) ? "nan" : text);
+	number_format((double)lua_tonumber(L, -1), text);
+	return lua_pushfstring(L, "%s", text);
 }
 
 const char *seconds_read(lua_State *L, int index, int64_t *ns)

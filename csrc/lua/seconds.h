@@ -24,6 +24,9 @@ int64_t seconds_check(lua_State *L, int index, const char *function, const char 
 /* Pushes nanoseconds since 1970 as seconds. */
 void seconds_push(lua_State *L, int64_t ns);
 
+/* A number as text for a message. Pure. */
+#define NUMBER_SIZE 32
+void number_format(double number, char text[NUMBER_SIZE]);
 /*
  * Describes a refused value at the top of the stack, for a message: a number as text, which it pushes, and any other
  * value by its type.

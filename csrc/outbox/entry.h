@@ -51,8 +51,10 @@ enum row_queue {
  *             restore, if an earlier row of its event is not answered     that one is answered
  *   (none) ----------------------------------------------------> QUEUED ----------------------> WAITING
  *
- *             take, if rows go first       take, after the last row was answered
- *   WAITING ------------------------> HELD ------------------------------------> IN_FLIGHT
+ *             take, if rows go first       take, after the last row was answered, or after 30 s
+ *   WAITING ------------------------> HELD ---------------------------------------------------> IN_FLIGHT
+ *                                        \ take, if the outbox is closed and rows stay in the spool
+ *                                         `---------------------------------------------------> KEPT
  *
  * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer. An
  * ANSWERED entry that has nothing to tell the pipeline is freed instead of collected (outbox_skip_plain_answers).

@@ -24,7 +24,7 @@
  * Receipts take memory beyond the limits: one for each id in each entry.
  *
  * Threads: all functions lock, and may be called by any thread, but for these. outbox_has_news, outbox_is_restored,
- * outbox_item_bytes, outbox_max_bytes and outbox_discard need no lock. outbox_on_work comes before all others.
+ * outbox_item_bytes, outbox_max_bytes and outbox_discard need no lock. outbox_on_work comes before the first submit.
  * outbox_next_kept walks a list that only whoever drives the outbox changes.
  *
  * Between outbox_take and outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received,
@@ -158,7 +158,7 @@ int64_t outbox_expire(struct outbox *ob, int64_t now);
 /* When outbox_take will next have something: a time <= now if at once, INT64_MAX if never. */
 int64_t outbox_next_due(struct outbox *ob, int64_t now);
 
-/* The entry was not sent: it waits again, before all others, with what was submitted for it meanwhile. That is no try. */
+/* The entry was not sent: it waits again, before all that wait, with what was submitted for it meanwhile. That is no try. */
 void outbox_untake(struct outbox *ob, struct entry *entry);
 /* Acts on the outcome of a try, counts it, and queues its message. The entry is no longer the sender's. */
 void outbox_answer(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now);
@@ -244,7 +244,7 @@ bool outbox_awaits_rows(struct outbox *ob);
 /*
  * Before the first submit: a row and an entry of this process may be of one event, as the correlator's state was kept. So
  * entries of this process wait until those writes were answered, for 30 s at most, without the time of an outage. If the
- * outbox is closed meanwhile, and one of those writes is kept for the spool, so are they.
+ * outbox is closed meanwhile, and one of those writes is kept for the spool or was not read, they are kept as well.
  */
 void outbox_send_rows_first(struct outbox *ob);
 /* True: the entry, in flight, is one of them. */
@@ -260,14 +260,18 @@ void outbox_expect(struct outbox *ob, bool more);
 
 /* Numbers of rows, but for the bytes. */
 struct outbox_rows {
-	size_t room, room_bytes; /* to restore now; 0 if half of a bound is taken: the other half is for new events */
-	size_t waiting;          /* restored and not answered yet */
-	size_t own;              /* entries with a row in the own file */
-	size_t answered;         /* for outbox_get_answered_rows */
-	int64_t answered_at;     /* when the first of these was: monotonic */
-	size_t kept;             /* entries for outbox_next_kept */
+	/* To restore now. 0 if half of a bound is taken: the other half is for new events, unless rows go first. */
+	size_t room, room_bytes;
+	size_t waiting;      /* restored and not answered yet */
+	size_t own;          /* entries with a row in the own file */
+	size_t answered;     /* for outbox_get_answered_rows */
+	int64_t answered_at; /* when the first of these was: monotonic */
+	size_t kept;         /* entries for outbox_next_kept */
+	bool closed;         /* nothing is restored any more */
 };
 void outbox_get_rows(struct outbox *ob, struct outbox_rows *rows);
+/* The outbox is closed, and the spool has rows that were not read: the next process sends them. */
+void outbox_leave_rows(struct outbox *ob);
 
 /*
  * From now on an entry that is pending for `after` ns is to have a row in the file of this process, which says what is to

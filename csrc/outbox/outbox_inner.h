@@ -97,8 +97,8 @@ struct outbox {
 	bool more;              /* rows are expected of the spool */
 	bool rows_first;        /* entries of this process are held until there are none, */
 	int64_t rows_until;     /* or until then; INT64_MIN: nothing was taken yet */
-	struct entry_list held; /* those that are ready to be sent but for that */
-	bool row_kept;          /* a restored row is in `kept`: the next process sends it */
+	struct entry_list held; /* those that would have been sent, if rows did not go first */
+	bool rows_stay;         /* a row was kept at the end, or is not read any more: the next process sends it */
 	struct entry_list kept; /* for the spool: pending, but not to be sent in this process */
 	size_t kept_len;
 	int64_t rows_after;                     /* ns after which a pending entry is to have a row; INT64_MAX: never */

@@ -55,11 +55,9 @@ static void enter_table(struct outbox *ob, struct entry *entry, struct entry *la
 	id_table_insert(&ob->table, entry);
 }
 
-/* The entry waits to be taken, or queues behind an earlier row of its event. */
-static void line_up(struct outbox *ob, struct entry *entry)
+/* The entry waits to be taken, or queues behind `first`, an earlier row of its event (NULL: there is none). */
+static void line_up(struct outbox *ob, struct entry *entry, struct entry *first)
 {
-	struct entry *first = id_table_find(&ob->table, entry->id);
-
 	if (first != NULL && first->state != ENTRY_ANSWERED) {
 		entry_enter(entry, ENTRY_QUEUED);
 		list_append(&first->rows_behind, entry);
@@ -83,7 +81,10 @@ void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
 
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 {
-	const size_t writes = (ob->limits.max_pending + 1) / 2, bytes = (ob->limits.max_pending_bytes + 1) / 2;
+	/* If rows go first, what is held must not keep them from being read. */
+	const unsigned part = ob->rows_first ? 1 : 2;
+	const size_t writes = (ob->limits.max_pending + part - 1) / part;
+	const size_t bytes = (ob->limits.max_pending_bytes + part - 1) / part;
 	size_t room;
 
 	rows->room = rows->room_bytes = 0;
@@ -110,6 +111,14 @@ void outbox_get_rows(struct outbox *ob, struct outbox_rows *rows)
 	rows->own = ob->rows_own;
 	rows->answered_at = ob->rows_answered_at;
 	rows->kept = ob->kept_len;
+	rows->closed = ob->closed;
+	(void)pthread_mutex_unlock(&ob->lock);
+}
+
+void outbox_leave_rows(struct outbox *ob)
+{
+	(void)pthread_mutex_lock(&ob->lock);
+	ob->rows_stay = true;
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
@@ -125,7 +134,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 {
 	const struct occurrence occurrence = { .important = saved->important, .now = saved->last };
 	size_t bytes = outbox_item_bytes(ob, saved->item);
-	struct entry *entry;
+	struct entry *entry, *first;
 
 	if (!may_restore(ob, bytes)) {
 		return false;
@@ -144,8 +153,12 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	}
 	entry->row = saved->row;
 	entry->bytes = bytes;
-	line_up(ob, entry);
+	first = id_table_find(&ob->table, entry->id);
+	line_up(ob, entry, first);
 	pending_add_restored(ob, entry, &occurrence);
+	if (first != NULL && first->state == ENTRY_ANSWERED) {
+		outbox_inherit(ob, entry, first);
+	}
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
 	ob->stats.restored += entry->count;

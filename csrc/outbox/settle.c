@@ -132,7 +132,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		follow_up->note = entry->note;
 		entry->note = 0;
 	}
-	if (follow_up != NULL && entry->row != 0) {
+	if (follow_up != NULL && follow_up->count != 0 && entry->row != 0) {
 		hand_over_row(ob, entry, follow_up);
 	}
 	settle_row(ob, entry);
@@ -160,14 +160,13 @@ void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause)
 void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 {
 	struct entry *follow_up = entry->follow_up;
+	bool first;
 
 	if (follow_up != NULL && ob->ops.merge(entry->item, follow_up->item)) {
 		if (follow_up->deferred) {
 			deferred_end(ob, follow_up, ob->now);
 		}
-		if (entry->count == 0 && follow_up->count != 0 && entry->row == 0) {
-			rows_add(ob, entry, ob->now);
-		}
+		first = entry->count == 0 && follow_up->count != 0;
 		entry->count += follow_up->count;
 		entry->has_own = entry->has_own || follow_up->has_own;
 		entry->follow_up = NULL;
@@ -176,6 +175,9 @@ void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry)
 		pending_remove(ob, follow_up);
 		receipts_merge(&entry->receipts, &follow_up->receipts);
 		entry_free(ob, follow_up);
+		if (first && entry->row == 0) {
+			rows_add(ob, entry, ob->now);
+		}
 		rows_change(ob, entry, ob->now);
 		journal_change(ob, entry);
 	}
@@ -195,7 +197,7 @@ static void keep(struct outbox *ob, struct entry *entry)
 	}
 	list_append(&ob->kept, entry);
 	ob->kept_len++;
-	ob->row_kept = ob->row_kept || outbox_is_restored(entry);
+	ob->rows_stay = ob->rows_stay || outbox_is_restored(entry);
 }
 
 /* With the rows behind it, which are not sent either, as this one is not answered. */

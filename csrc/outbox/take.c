@@ -3,13 +3,16 @@
 /* A held entry is looked at again after this time, if nothing has made it due. A probe is mostly answered by then. */
 #define HELD_MAX EVREC_SECOND
 
-/*
- * Ends the hold of this process's entries, if no row is left, or its time is up. Those in `held` go next then; at the
- * end they do too if a row is kept, as they are kept as well.
- */
+/* At the end the next process sends rows, and so this one keeps what is held for the spool. */
+static bool keeps_held(const struct outbox *ob)
+{
+	return ob->rows_first && ob->closed && ob->rows_stay;
+}
+
+/* Ends the hold of this process's entries, if no row is left, or its time is up. */
 static void check_rows_first(struct outbox *ob, int64_t now)
 {
-	if (!ob->rows_first) {
+	if (!ob->rows_first || keeps_held(ob)) {
 		return;
 	}
 	if (ob->rows_until == INT64_MIN) {
@@ -20,9 +23,10 @@ static void check_rows_first(struct outbox *ob, int64_t now)
 	}
 }
 
-static bool held_go_next(const struct outbox *ob)
+/* Entries in `held` are to be sent, or kept, before all others. */
+static bool held_are_due(const struct outbox *ob)
 {
-	return ob->held.head != NULL && (!ob->rows_first || (ob->closed && ob->row_kept));
+	return ob->held.head != NULL && (!ob->rows_first || keeps_held(ob));
 }
 
 /* A deferred entry is due, and that since before the first one that waits had its last occurrence. */
@@ -36,7 +40,7 @@ static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
-	if (held_go_next(ob)) {
+	if (held_are_due(ob)) {
 		return list_shift(&ob->held);
 	}
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
@@ -54,7 +58,7 @@ static struct entry *pick(struct outbox *ob, int64_t now)
  */
 static void hold(struct outbox *ob, struct entry *entry)
 {
-	if (ob->closed && ob->row_kept) {
+	if (keeps_held(ob)) {
 		outbox_keep_for_spool(ob, entry);
 	} else {
 		entry_enter(entry, ENTRY_HELD);
@@ -151,7 +155,7 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 	if (waiting < due) {
 		due = waiting;
 	}
-	if (held_go_next(ob) || (ob->closed && !backoff_empty(&ob->backoff))) {
+	if (held_are_due(ob) || (ob->closed && !backoff_empty(&ob->backoff))) {
 		due = now;
 	} else if (ob->held.head != NULL && ob->rows_until < due) {
 		due = ob->rows_until;
@@ -168,7 +172,7 @@ bool outbox_stalled(struct outbox *ob, int64_t now)
 	check_rows_first(ob, now);
 	/* Rows that are still expected come without the clock. */
 	stalled = !(ob->rows_first && ob->more) && !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now &&
-	          !ob->closed && ob->waiting.head == NULL && ob->stats.in_flight == 0;
+	          !ob->closed && ob->waiting.head == NULL && !held_are_due(ob) && ob->stats.in_flight == 0;
 	(void)pthread_mutex_unlock(&ob->lock);
 	return stalled;
 }

@@ -349,8 +349,10 @@ void sender_release(struct sender *s)
 	}
 	(void)pthread_mutex_unlock(&senders.lock);
 	if (!going_on) {
-		/* Without a thread nobody else would remove its files. */
-		if (thread || !s->does_io || !sender_end_steps(s, 0)) {
+		const bool ended = !thread && s->does_io && sender_end_steps(s, 0);
+
+		/* sender_end_steps writes the state, too, and removes the files of a sender that has no thread. */
+		if (!ended) {
 			sender_save_state(s);
 		}
 		sender_tell_losses(s);

@@ -92,6 +92,7 @@ void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
 	sp->cursor = sp->reported = 0;
 	sp->read = false;
 	sp->restore_at = INT64_MIN;
+	sp->refused_room = SIZE_MAX;
 	sp->look_at = spool_ask_again_at(now);
 	outbox_expect(ob, sp->found != NULL);
 }

@@ -123,7 +123,7 @@ static uint32_t store_text(struct journal *j)
 	}
 }
 
-/* Few blocks are free: then no new note is made until there are more. */
+/* If a note finds no room while so few blocks are free, no new one is tried until more are. */
 static bool is_scarce(const struct journal *j)
 {
 	return j->area.free_len <= j->area.len / 2;
@@ -207,7 +207,10 @@ static uint32_t note(struct outbox_journal *of_outbox, uint32_t note, const stru
 		if (put_text(j, next, item, follow_up, 0)) {
 			old = now->text;
 		} else {
-			/* The old text stays, with the new numbers, until the next call has room or memory for another one. */
+			/*
+			 * The old text stays, with the new numbers. The next call stores another one, as its version
+			 * differs: no version is the complement of one that the same write has.
+			 */
 			next->changes.version = ~next->changes.version;
 		}
 	}

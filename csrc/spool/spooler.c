@@ -134,7 +134,7 @@ static bool is_drained(const struct spooler *sp, const struct outbox_rows *rows)
 
 static bool may_take_up(const struct spooler *sp, const struct outbox_rows *rows, int64_t now)
 {
-	return !sp->read && rows->room != 0 && now >= sp->restore_at;
+	return !sp->read && rows->room != 0 && (now >= sp->restore_at || rows->room_bytes > sp->refused_room);
 }
 
 /* False: it looked, and there was no other file, or the one that there is needs answers or room first. */
@@ -154,6 +154,10 @@ static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *cl
 	outbox_get_rows(ob, &rows);
 	if (sp->found == NULL) {
 		return false;
+	}
+	/* Of a file that no row was read of, nothing is known: a process that ends at once writes its own events. */
+	if (rows.closed && !sp->read && sp->cursor != 0) {
+		outbox_leave_rows(ob);
 	}
 	if (may_take_up(sp, &rows, now)) {
 		sp->restore_at = spooler_take_up(sp, ob, &rows, clock) ? INT64_MIN : spool_ask_again_at(now);

@@ -46,7 +46,8 @@ struct spooler {
 	int64_t cursor;               /* the number of the last row that was restored or can never be */
 	int64_t reported;             /* faults of rows up to this number were reported */
 	bool read;                    /* it has no more rows to restore */
-	int64_t restore_at;           /* monotonic: not before */
+	int64_t restore_at;           /* monotonic: not before, */
+	size_t refused_room;          /* but with more bytes of room than this; SIZE_MAX: whatever there is */
 	struct spool **ahead;         /* open: journals beside them were imported, and not removed yet */
 	size_t ahead_len;
 	char **aside; /* names of files that are damaged, or have rows that can never be restored */
@@ -92,7 +93,7 @@ bool spooler_have_own(struct spooler *sp, enum spool_mode mode, evrec_error *err
 /* The file of a row as in outbox_row, and the row's number there. */
 struct spool *spooler_file_of(const struct spooler *sp, int64_t row, int64_t *seq);
 
-/* Reads as many rows as `rows` has room for, and restores them. False: the outbox refused one of them. */
+/* Reads as many rows as `rows` has room for, and restores them. False: the outbox refused one, or the first needs more room. */
 bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_rows *rows, const evrec_clock *clock);
 /* Begins, commits, or rolls back in both files. */
 bool spooler_begin(struct spooler *sp, evrec_error *err);

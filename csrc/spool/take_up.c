@@ -166,8 +166,8 @@ bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_
 
 	if (ok) {
 		more = batch->full || batch->read == max;
-		/* If the first row needs more than the present room, it is asked for again later. */
-		restored = restore(sp, ob, batch) && (!batch->full || batch->read != 0);
+		sp->refused_room = batch->full && batch->read == 0 ? rows->room_bytes : SIZE_MAX;
+		restored = restore(sp, ob, batch) && sp->refused_room == SIZE_MAX;
 		report_faults(sp, ob, batch);
 	} else {
 		spooler_report(ob, "no event is taken up from the spool", &err);

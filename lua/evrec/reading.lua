@@ -78,7 +78,7 @@ local function prepared(source, given, known)
 		set[option] = set[option] ~= nil and time(option, set[option]) or nil
 	end
 	if set.timeout and not (set.timeout >= 0 and set.timeout < math.huge) then
-		fail("option 'timeout': expected a number of seconds >= 0, got %s", set.timeout)
+		fail("option 'timeout': expected a finite number of seconds >= 0, got %s", set.timeout)
 	end
 	return set
 end

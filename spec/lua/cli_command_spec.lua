@@ -7,6 +7,7 @@ describe("the command evrec", function()
 			["a command is required (see evrec --help)"] = {},
 			["unknown command 'foo' (see evrec --help)"] = { "foo" },
 			["unknown option '--foo' (see evrec --help)"] = { "--foo" },
+			["unknown option '-A': options come after the subcommand (see evrec events --help)"] = { "-A", "events" },
 			["unknown option '--store': options come after the subcommand (see evrec --help)"] = { "--store", "x.db", "events" },
 			["unknown option '--foo' (see evrec record --help)"] = { "record", "--foo" },
 			["missing argument KIND/NAME (see evrec record --help)"] = { "record" },

@@ -63,8 +63,8 @@ describe("an object that fell silent", function()
 		local status, output, told = command.evrec("explain", "cj/hello", "--store", store)
 		assert.same({ 1, "" }, { status, output })
 		assert.matches("^evrec: " .. store:gsub("%p", "%%%0") .. " has %d+ events of cj/hello, and no note that one was "
-			.. "combined or held back: none was, if evrec record or sinks with the option suppressions = true wrote them; "
-			.. "other writers leave no notes\n$", told)
+			.. "combined or held back%. If evrec record wrote them, or sinks with the option suppressions = true, none was%. "
+			.. "Other writers leave no notes\n$", told)
 		status, output, told = command.evrec("explain", ".x/hello", "--store", store)
 		assert.same({ 2, "", "evrec: KIND/NAME: unknown kind '.x'\n" }, { status, output, told })
 	end)

@@ -190,7 +190,7 @@ describe("evrec.lines", function()
 		assert.error_matches(function() source:watch { timeout = "1" } end, "option 'timeout': expected a number")
 		for _, timeout in ipairs { -1, 0 / 0, math.huge } do
 			assert.error_matches(function() source:watch { timeout = timeout } end,
-				"option 'timeout': expected a number of seconds >= 0, got")
+				"option 'timeout': expected a finite number of seconds >= 0, got")
 		end
 		assert.error_matches(function() source:query { since = "3000w" } end, "option 'since': '3000w' is before 1970")
 		local ok, why = pcall(function() source:query { reasn = "x" } end)

@@ -328,6 +328,8 @@ describe("a recorder", function()
 				{ r:past_eventf(pod, "Normal", "R", "the disk is full") })
 			assert.same({ nil, "timestamp: expected a number of seconds <= 9223372036, got 1795725915000", "invalid" },
 				{ r:past_eventf(pod, 1795725915000, "Normal", "R", "the disk is full") })
+			assert.same({ nil, "timestamp: expected a number of seconds >= 0, got nan", "invalid" },
+				{ r:past_eventf(pod, 0 / 0, "Normal", "R", "the disk is full") })
 		end)
 
 		it("refuses invalid times", function()

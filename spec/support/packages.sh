@@ -100,8 +100,8 @@ done
 command -v apt-get >/dev/null || die "no apt-get here. Please install what Debian 12 calls:$chosen"
 sudo=
 if [ "$(id -u)" != 0 ]; then
-	# `sudo -v` asks for the password once, and runs nothing.
-	{ command -v sudo >/dev/null && sudo -v 2>/dev/null; } ||
+	# `sudo -v` asks for the password once, also if none of the user's rules needs one.
+	{ command -v sudo >/dev/null && { sudo -n true 2>/dev/null || sudo -v 2>/dev/null; }; } ||
 		die "not root, and sudo is not there or refuses. As root, run this, and then make again:" \
 			"  apt-get install --no-install-recommends$chosen"
 	sudo=sudo

@@ -41,6 +41,15 @@ local function is_subcommand(name)
 	return false
 end
 
+local function names_subcommand(arguments)
+	for _, argument in ipairs(arguments) do
+		if is_subcommand(argument) then
+			return true
+		end
+	end
+	return false
+end
+
 -- Joins a long option and a number below zero behind it, which the parser would take for an option.
 local function with_joined_numbers(arguments)
 	local joined = {}
@@ -109,8 +118,8 @@ local function misuse(message, arguments)
 		return "missing argument " .. (ARGUMENTS[quoted] or quoted)
 	end)
 	local name = called(arguments)
-	if message:find "^unknown option" and arguments[1]:find "^%-" and #arguments > 1 then
-		message = message .. ": options come after the subcommand"
+	if message:find "^unknown option" and arguments[1]:find "^%-" and names_subcommand(arguments) then
+		message = message:gsub("%s*Did you mean.*", "") .. ": options come after the subcommand"
 	end
 	return ("%s (see evrec %s--help%s)"):format(message, is_subcommand(name) and name .. " " or "",
 		name == "record" and message_is_option(arguments) and "; put -- before an event whose message begins with -" or "")

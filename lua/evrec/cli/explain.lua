@@ -320,8 +320,8 @@ local function tell_nothing(source, arguments)
 		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
 		return
 	end
-	terminal.tell(("%s has %s of %s, and no note that one was combined or held back: none was, if evrec record or sinks "
-		.. "with the option suppressions = true wrote them; other writers leave no notes"):format(arguments.store,
+	terminal.tell(("%s has %s of %s, and no note that one was combined or held back. If evrec record wrote them, or sinks "
+		.. "with the option suppressions = true, none was. Other writers leave no notes"):format(arguments.store,
 			plural.counted(count, "event"), object))
 end
 

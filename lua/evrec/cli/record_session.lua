@@ -96,8 +96,10 @@ function record_session:close()
 	if not written and not is_refusal(why) then
 		self.lost = true
 		if not self.reported then
-			terminal.tell((stats.dropped.closed or 0) == 0 and why
-				or ("not written within %g s (--timeout): %s"):format(self.timeout, why))
+			if (stats.dropped.closed or 0) ~= 0 then
+				why = ("not written within %g s (--timeout): %s"):format(self.timeout, why)
+			end
+			terminal.tell(why)
 		end
 	end
 	return stats

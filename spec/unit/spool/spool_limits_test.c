@@ -377,10 +377,44 @@ static void test_row_larger_than_the_present_room_waits(void **state)
 	/* The least delay is one hundredth of a second. */
 	assert_true(sender_step_delay(f.sender, S) > S / 100);
 	f.protocol->status = 201;
-	for (int i = 1; i <= 4 && sender_fixture_stats(&f).created != 2; i++) {
-		(void)step_at(&f, T0 + i * 10 * S);
+	/* An answer makes room: nobody waits for the next look, which is 3 s after the first one. */
+	for (int i = 1; i <= 5; i++) {
+		(void)step_at(&f, T0 + i * S / 2);
 	}
 	assert_int_equal(sender_fixture_stats(&f).created, 2);
+	end_life(&f, 0);
+}
+
+/* With a kept state: a new event is kept at the end if not all rows were read, which the next process sends before it. */
+static void test_new_event_stays_behind_unread_rows(void **state)
+{
+	const char *path = tmpdir_path(*state, "spool");
+	const evrec_limits wide = limits_without_age(1000), narrow = limits_without_age(4);
+	struct sender_fixture f;
+
+	begin_life(&f, path, T0, &wide);
+	for (unsigned id = 1; id <= 9; id++) {
+		assert_true(submit(&f, id, false, 10));
+	}
+	end_life(&f, 9);
+	begin_life(&f, path, T0, &narrow);
+	outbox_send_rows_first(f.ob);
+	f.protocol->silent = true;
+	assert_true(submit(&f, 20, false, 10));
+	assert_int_equal(step_at(&f, T0).restored, 3);
+	sender_end(f.sender);
+	f.protocol->silent = false;
+	for (int i = 0; i < 3; i++) {
+		(void)step_at(&f, T0);
+	}
+	assert_int_equal(sender_fixture_stats(&f).created, 3);
+	assert_true(outbox_empty(f.ob));
+	end_life(&f, 1);
+	begin_life(&f, path, T0, &wide);
+	for (int i = 0; i < 3; i++) {
+		(void)step_at(&f, T0);
+	}
+	assert_int_equal(sender_fixture_stats(&f).created, 7);
 	end_life(&f, 0);
 }
 
@@ -398,6 +432,7 @@ int main(void)
 		SPOOL_TEST(test_restoring_keeps_within_max_pending_bytes),
 		SPOOL_TEST(test_row_larger_than_the_outbox_stays),
 		SPOOL_TEST(test_row_larger_than_the_present_room_waits),
+		SPOOL_TEST(test_new_event_stays_behind_unread_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
