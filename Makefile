@@ -19,7 +19,8 @@ OPTIMIZE = -O2
 # instructions. The objects have code for a link without it, too, which tests use, as it takes less time. Each function
 # begins at a cache line: else the time of a similar event changes by up to 12 % with the code in front of it.
 LTO_FLAGS = -flto=auto -falign-functions=64
-LTO = $(call once,LTO,$(if $(filter -O2,$(OPTIMIZE)),$(if $(has_lto),$(LTO_FLAGS) $(if $(call accepts,$(COPY_FLAGS)),$(COPY_FLAGS)))))
+LTO = $(call once,LTO,$(if $(filter -O2,$(OPTIMIZE)),$(if $(has_lto),$(LTO_FLAGS) \
+  $(if $(call accepts,$(COPY_FLAGS)),$(COPY_FLAGS)))))
 # For x86: gcc copies and clears a struct of some 100 bytes by `rep movs` and `rep stos`, which take long to begin. With
 # calls of memcpy and memset a new event takes 5 % less time from C, a duplicate 3 %.
 COPY_FLAGS = -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign

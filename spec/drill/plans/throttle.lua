@@ -6,6 +6,7 @@ local socket = require "socket"
 
 local refused_share = 0.05 -- of what is written, at most
 local written_share = 0.75 -- of what the server admits, at least, from the third second on
+local tries = 3 -- a few refusals in a row, which pause a sink for seconds, take a third of what it writes in one try
 local patience = 300 -- seconds until all must be written, at most
 
 local function sink(d)
@@ -52,10 +53,16 @@ local function one_at_a_time(d)
 	local n = math.max(d:scaled(500), 200)
 	local _, _, _, before = write(d, "record", n, 1)
 	for _, style in ipairs { "record", "series" } do
-		local written, refused, seconds, rate = write(d, style, math.max(d:scaled(1500), math.ceil(5 * before)))
-		local _, _, _, after = write(d, style, n, 1)
-		judge(d, style, math.min(before, after), written, refused, seconds, rate)
-		before = after
+		local admits, written, refused, seconds, rate
+		for _ = 1, tries do
+			written, refused, seconds, rate = write(d, style, math.max(d:scaled(1500), math.ceil(5 * before)))
+			local _, _, _, after = write(d, style, n, 1)
+			admits, before = math.min(before, after), after
+			if rate >= written_share * admits then
+				break
+			end
+		end
+		judge(d, style, admits, written, refused, seconds, rate)
 	end
 end
 
