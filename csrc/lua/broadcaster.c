@@ -145,7 +145,7 @@ static uint64_t unwritten(const evrec_broadcaster *core)
 
 	evrec_broadcaster_get_stats(core, &stats);
 	sum = stats.queued;
-	for (size_t number = 0; evrec_broadcaster_next_sink(core, &number); number++) {
+	for (size_t number = 1; evrec_broadcaster_next_sink(core, &number); number++) {
 		if (evrec_broadcaster_get_sink_stats(core, number, &sink)) {
 			sum += sink.pending + sink.counted;
 		}

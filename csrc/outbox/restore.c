@@ -46,18 +46,21 @@ bool outbox_is_restored(const struct entry *entry)
 	return (entry->id & RESTORED) != 0;
 }
 
-/* In the place of `last`, which is answered, or NULL. */
+/* In the place of `last`, an earlier row of the event, which is answered; or NULL. */
 static void enter_table(struct outbox *ob, struct entry *entry, struct entry *last)
 {
 	if (last != NULL) {
+		outbox_inherit(ob, entry, last);
 		id_table_remove(&ob->table, last);
 	}
 	id_table_insert(&ob->table, entry);
 }
 
-/* The entry waits to be taken, or queues behind `first`, an earlier row of its event (NULL: there is none). */
-static void line_up(struct outbox *ob, struct entry *entry, struct entry *first)
+/* The entry waits to be taken, or queues behind an earlier row of its event. */
+static void line_up(struct outbox *ob, struct entry *entry)
 {
+	struct entry *first = id_table_find(&ob->table, entry->id);
+
 	if (first != NULL && first->state != ENTRY_ANSWERED) {
 		entry_enter(entry, ENTRY_QUEUED);
 		list_append(&first->rows_behind, entry);
@@ -73,7 +76,6 @@ void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
 
 	next->rows_behind = entry->rows_behind;
 	entry->rows_behind = (struct entry_list){ NULL, NULL };
-	outbox_inherit(ob, next, entry);
 	enter_table(ob, next, entry);
 	entry_enter(next, ENTRY_WAITING);
 	waiting_prepend(ob, next);
@@ -134,7 +136,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 {
 	const struct occurrence occurrence = { .important = saved->important, .now = saved->last };
 	size_t bytes = outbox_item_bytes(ob, saved->item);
-	struct entry *entry, *first;
+	struct entry *entry;
 
 	if (!may_restore(ob, bytes)) {
 		return false;
@@ -153,12 +155,8 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	}
 	entry->row = saved->row;
 	entry->bytes = bytes;
-	first = id_table_find(&ob->table, entry->id);
-	line_up(ob, entry, first);
 	pending_add_restored(ob, entry, &occurrence);
-	if (first != NULL && first->state == ENTRY_ANSWERED) {
-		outbox_inherit(ob, entry, first);
-	}
+	line_up(ob, entry);
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
 	ob->stats.restored += entry->count;

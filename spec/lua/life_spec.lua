@@ -258,6 +258,14 @@ describe("closing", function()
 				.. "call shutdown before", message)
 		end
 		assert.equal(1, s.broadcaster:stats().recorded)
+		for _, method in ipairs { "poll", "watch", "new_recorder", "start_event_watcher" } do
+			local result, _, name = s.broadcaster[method](s.broadcaster)
+			assert.is_nil(result)
+			assert.equal("closed", name)
+		end
+		local stats_of_watch, _, name = s.watch:stats()
+		assert.is_nil(stats_of_watch)
+		assert.equal("closed", name)
 		assert.is_false((s.watch:close()))
 		with(s.broadcaster, function() end)
 		assert.equal(0, #s.server.writes)

@@ -118,6 +118,7 @@ refused() { # INCLUDE-FOLDER
 # Follows COPY and `RUN make` of the operator's Containerfile, in a folder in the place of the image.
 image() {
 	local from to made
+	choose 5.4
 	mkdir -p "$dir/image/evrec"
 	while read -r from to; do
 		cp -R "$from" "$dir/image/$to" || return
@@ -125,8 +126,7 @@ image() {
 	made=$(sed -n "s#^RUN make -C /evrec \(.*\)=/installed\$#\1=$dir/image/installed#p" examples/operator/Containerfile)
 	# shellcheck disable=SC2086 # words
 	make -C "$dir/image/evrec" $made OPTIMIZE=-O0 &&
-		(cd / && LUA_PATH="$dir/image/installed/usr/local/share/lua/5.4/?.lua;$dir/image/installed/usr/local/share/lua/5.4/?/init.lua" \
-			LUA_CPATH="$dir/image/installed/usr/local/lib/lua/5.4/?.so" lua5.4 -e 'assert(require("evrec").broadcaster {})')
+		run image/installed/usr/local 'assert(require("evrec").broadcaster {})'
 }
 
 tally_begin build/log

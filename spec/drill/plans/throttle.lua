@@ -38,13 +38,17 @@ local function write(d, style, n, at_once)
 	return stats.created, stats.retries, seconds, (stats.created - early) / (seconds - early_at)
 end
 
+local function gets_enough(rate, admits)
+	return rate >= written_share * admits
+end
+
 local function judge(d, style, admits, written, refused, seconds, rate)
 	local text = ("%s: %d written, %d refused, in %.1f s; from the third second on %.0f a second of %.0f admitted ones")
 		:format(style, written, refused, seconds, rate, admits)
 	print(text)
 	d:expect(refused > 0, "the server refused nothing: " .. text)
 	d:expect(refused <= refused_share * written, "too many were refused: " .. text)
-	d:expect(rate >= written_share * admits, "too little gets through: " .. text)
+	d:expect(gets_enough(rate, admits), "too little gets through: " .. text)
 end
 
 --- A limited server is said to admit as many events a second as a sink with one request under way writes: the slower
@@ -58,7 +62,7 @@ local function one_at_a_time(d)
 			written, refused, seconds, rate = write(d, style, math.max(d:scaled(1500), math.ceil(5 * before)))
 			local _, _, _, after = write(d, style, n, 1)
 			admits, before = math.min(before, after), after
-			if rate >= written_share * admits then
+			if gets_enough(rate, admits) then
 				break
 			end
 		end

@@ -1,8 +1,6 @@
 /* Entries of a process that wait until the rows of earlier ones are answered: when that ends, and random histories of it. */
 #include "checked_outbox.h"
 
-#include <stdlib.h>
-
 #define SEEDS 4000
 #define STEPS 300
 #define FLYING_MAX 64
