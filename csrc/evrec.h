@@ -593,7 +593,8 @@ evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_optio
 
 /*
  * Appends one JSON event a line to the file `path`; "-" is standard output, whose file status flags are not changed.
- * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks.
+ * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks. If the file was renamed or removed, as
+ * log files are rotated, the next line makes it anew.
  */
 evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err);
 

@@ -65,25 +65,47 @@ static bool ends_in_fragment(const struct file *file)
 	return last != '\n';
 }
 
-/* Non-blocking: opening a pipe that nobody reads would hang. 0 or an errno. */
-static int open_file(struct file *file)
+/* Whether the open file has its path no more: it was renamed, as log files are rotated, or removed. */
+static bool was_moved(const struct file *file)
 {
+	struct stat named, open;
+
+	if (stat(file->path, &named) != 0) {
+		return errno == ENOENT;
+	}
+	return fstat(file->fd, &open) == 0 && (named.st_dev != open.st_dev || named.st_ino != open.st_ino);
+}
+
+/* 0 or an errno. A file that was moved stays open if its path cannot be opened, as after chroot. */
+static int open_path(struct file *file)
+{
+	/* Non-blocking: opening a pipe that nobody reads would hang. */
+	const int fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+
+	if (fd < 0) {
+		return file->fd >= 0 ? 0 : errno;
+	}
 	if (file->fd >= 0) {
-		return 0;
+		(void)close(file->fd);
+		file->fragment = false;
+		file->at = 1;
 	}
-	if (is_stdout(file)) {
-		file->fd = STDOUT_FILENO;
-		return 0;
-	}
-	file->fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-	if (file->fd < 0) {
-		return errno;
-	}
+	file->fd = fd;
 	if (ends_in_fragment(file)) {
 		file->fragment = true;
 		file->at = 0;
 	}
 	return 0;
+}
+
+/* Opens the file for a line, of which nothing is written yet. 0 or an errno. */
+static int open_file(struct file *file)
+{
+	if (is_stdout(file)) {
+		file->fd = STDOUT_FILENO;
+		return 0;
+	}
+	return file->fd >= 0 && !was_moved(file) ? 0 : open_path(file);
 }
 
 /* So that the next write opens it anew: a pipe may have a reader again, a file its disk. */

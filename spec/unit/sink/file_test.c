@@ -186,6 +186,52 @@ static void test_fragment_that_is_there_ends_its_line(void **state)
 	file_fixture_close(&f);
 }
 
+/* As logrotate does. */
+static void test_renamed_file_is_made_anew(void **state)
+{
+	const char *path = tmpdir_path(*state, "log"), *rotated = tmpdir_path(*state, "log.1");
+	struct file_fixture f = file_fixture_open(path);
+
+	fake_write_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	assert_int_equal(rename(path, rotated), 0);
+	fake_write_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	assert_file(rotated, "{\"name\":\"n1\",\"count\":1}\n");
+	assert_file(path, "{\"name\":\"n2\",\"count\":1}\n");
+	/* Somebody makes the new one. */
+	assert_int_equal(rename(path, rotated), 0);
+	tmpdir_write_file(path, "{\"name\":\"n");
+	fake_write_submit(f.ob, 3, 1);
+	sender_step(f.sender);
+	assert_file(path, "{\"name\":\"n\n{\"name\":\"n3\",\"count\":1}\n");
+	assert_int_equal(pending(&f), 0);
+	file_fixture_close(&f);
+	unlink(rotated);
+}
+
+/* As after chroot, or if the process may enter the folder no more. */
+static void test_file_that_cannot_be_made_anew_stays_open(void **state)
+{
+	const char *folder = tmpdir_path(*state, "logs"), *path = tmpdir_path(*state, "logs/log");
+	const char *moved = tmpdir_path(*state, "moved");
+	struct file_fixture f;
+
+	assert_int_equal(mkdir(folder, 0700), 0);
+	f = file_fixture_open(path);
+	fake_write_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	assert_int_equal(rename(folder, moved), 0);
+	fake_write_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	assert_int_equal(pending(&f), 0);
+	file_fixture_close(&f);
+	path = tmpdir_path(*state, "moved/log");
+	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n{\"name\":\"n2\",\"count\":1}\n");
+	unlink(path);
+	rmdir(moved);
+}
+
 static void test_file_is_opened_anew_after_an_error(void **state)
 {
 	const char *path = tmpdir_path(*state, "log");
@@ -332,6 +378,8 @@ int main(void)
 		FILE_TEST(test_directory_is_no_file),
 		FILE_TEST(test_fragment_of_a_full_disk_ends_its_line),
 		FILE_TEST(test_fragment_that_is_there_ends_its_line),
+		FILE_TEST(test_renamed_file_is_made_anew),
+		FILE_TEST(test_file_that_cannot_be_made_anew_stays_open),
 		FILE_TEST(test_file_is_opened_anew_after_an_error),
 		FILE_TEST(test_pipe_without_a_reader_is_retried),
 		FILE_TEST(test_standard_output_is_not_closed),
