@@ -4,116 +4,12 @@
  */
 #define _GNU_SOURCE
 
-#include "stats_invariants.h"
-#include "tmpdir.h"
+#include "traced.h"
 
 #include "base/file.h"
-#include "evrec_read.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-
-#define MANY (64 << 20)
-
-struct traced {
-	evrec_clock *clock;
-	evrec_broadcaster *b;
-	evrec_recorder *r;
-	evrec_watch *watch;
-	unsigned errors, drops;
-	char error[256];
-};
-
-static void on_error(void *ctx, const char *message, const char *name)
-{
-	struct traced *t = ctx;
-
-	assert_string_equal(name, "trace");
-	(void)snprintf(t->error, sizeof(t->error), "%s", message);
-	t->errors++;
-}
-
-static void on_drop(void *ctx, const evrec_event *event, const char *cause)
-{
-	(void)event;
-	(void)cause;
-	((struct traced *)ctx)->drops++;
-}
-
-static void begin_driven(struct traced *t, const char *path, uint64_t max_bytes,
-                         const evrec_correlator_options *correlator, enum evrec_drive drive)
-{
-	evrec_recorder_options source = { .component = EVREC_STR("test") };
-	evrec_broadcaster_options options;
-
-	*t = (struct traced){ .clock = evrec_clock_fake(T0) };
-	evrec_broadcaster_options_init(&options);
-	options.clock = t->clock;
-	options.drive = drive;
-	options.on_error = on_error;
-	options.on_drop = on_drop;
-	options.ctx = t;
-	t->b = evrec_broadcaster_new(&options, NULL);
-	t->r = evrec_recorder_new(t->b, &source, NULL);
-	t->watch = evrec_broadcaster_start_trace(t->b, str_from(path), max_bytes, correlator, NULL);
-	assert_non_null(t->watch);
-}
-
-static void begin(struct traced *t, const char *path, uint64_t max_bytes, const evrec_correlator_options *correlator)
-{
-	begin_driven(t, path, max_bytes, correlator, EVREC_DRIVE_POLL);
-}
-
-static void end(struct traced *t)
-{
-	(void)evrec_broadcaster_shutdown(t->b, 0, NULL);
-	evrec_watch_free(t->watch);
-	evrec_recorder_free(t->r);
-	evrec_broadcaster_free(t->b);
-	evrec_clock_release(t->clock);
-}
-
-static void record(struct traced *t, uint64_t object, const char *reason, const char *note)
-{
-	evrec_reference pod = { .kind = EVREC_STR("Pod"), .ns = EVREC_STR("shop") };
-	char name[32];
-	evrec_emit emit;
-
-	(void)snprintf(name, sizeof(name), "web-%llu", (unsigned long long)object);
-	pod.name = str_from(name);
-	evrec_emit_init(&emit);
-	emit.regarding = &pod;
-	emit.type = EVREC_STR("Normal");
-	emit.reason = str_from(reason);
-	emit.note = str_from(note);
-	assert_int_equal(evrec_recorder_emit(t->r, &emit, NULL), 0);
-}
-
-/* Replays the file under the options; NULL: the defaults. Fills in `trace` and `result`. */
-static void replay(const char *path, const evrec_correlator_options *options, evrec_replayed_trace *trace,
-                   evrec_replayed_variant *result)
-{
-	evrec_replay_variant variant;
-	struct buf text = { 0 };
-	evrec_replay *r;
-
-	evrec_replay_variant_init(&variant);
-	if (options != NULL) {
-		variant.correlator = *options;
-	}
-	r = evrec_replay_new(&variant, 1, NULL);
-	assert_non_null(r);
-	assert_true(file_read(path, SIZE_MAX / 2, &text));
-	/* Cut in the middle of a line. */
-	assert_int_equal(evrec_replay_feed(r, (evrec_str){ text.data, text.len / 2 }, NULL), 0);
-	assert_int_equal(evrec_replay_feed(r, (evrec_str){ text.data + text.len / 2, text.len - text.len / 2 }, NULL),
-	                 0);
-	assert_int_equal(evrec_replay_end(r, NULL), 0);
-	evrec_replay_get_trace(r, trace);
-	evrec_replay_get_variant(r, 0, result);
-	evrec_replay_free(r);
-	buf_free(&text);
-}
 
 static void test_file_is_private_and_has_all_events(void **state)
 {
@@ -123,23 +19,23 @@ static void test_file_is_private_and_has_all_events(void **state)
 	struct traced t;
 	struct stat st;
 
-	begin(&t, path, MANY, NULL);
+	traced_begin(&t, path, MANY, NULL);
 	assert_int_not_equal(stat(path, &st), 0);
-	record(&t, 1, "Started", "m");
+	traced_record(&t, 1, "Started", "m");
 	evrec_clock_set(t.clock, T0 + EVREC_SECOND);
-	record(&t, 1, "Started", "m");
-	record(&t, 2, "Started", "m");
+	traced_record(&t, 1, "Started", "m");
+	traced_record(&t, 2, "Started", "m");
 	evrec_broadcaster_poll(t.b);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_int_equal(trace.occurrences, 3);
 	assert_int_equal(trace.lost, 0);
 	assert_int_equal(trace.first, T0);
 	assert_int_equal(trace.last, T0 + EVREC_SECOND);
 	assert_int_equal(result.tally.created, 2);
 	assert_int_equal(result.tally.patched, 1);
-	end(&t);
+	traced_end(&t);
 	assert_int_equal(t.errors + t.drops, 0);
 }
 
@@ -152,22 +48,22 @@ static void test_full_outbox_is_a_gap(void **state)
 	evrec_sink_stats stats;
 	struct traced t;
 
-	begin(&t, path, MANY, NULL);
+	traced_begin(&t, path, MANY, NULL);
 	for (uint64_t i = 0; i < 10250; i++) {
-		record(&t, i % 7, "Started", "m");
+		traced_record(&t, i % 7, "Started", "m");
 	}
 	assert_true(evrec_watch_get_sink_stats(t.watch, &stats));
 	assert_int_equal(stats.dropped[EVREC_CAUSE_QUEUE_FULL], 250);
 	assert_int_equal(t.drops, 250);
 	assert_int_equal(evrec_broadcaster_flush(t.b, SOON, NULL), EVREC_ELOST);
-	record(&t, 1, "Started", "m");
+	traced_record(&t, 1, "Started", "m");
 	evrec_broadcaster_poll(t.b);
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_int_equal(trace.occurrences, 10001);
 	assert_int_equal(trace.lost, 250);
 	assert_int_equal(trace.gaps, 1);
 	assert_int_equal(trace.malformed, 0);
-	end(&t);
+	traced_end(&t);
 }
 
 /* A thread writes while events are recorded. Events that it is too slow for are told as gaps. */
@@ -179,20 +75,20 @@ static void test_thread_writes_or_tells_of_all(void **state)
 	evrec_sink_stats stats;
 	struct traced t;
 
-	begin_driven(&t, path, MANY, NULL, EVREC_DRIVE_THREAD);
+	traced_begin_driven(&t, path, MANY, NULL, EVREC_DRIVE_THREAD);
 	for (uint64_t i = 0; i < 30000; i++) {
-		record(&t, i % 100, "Started", "m");
+		traced_record(&t, i % 100, "Started", "m");
 	}
 	(void)evrec_broadcaster_flush(t.b, SOON, NULL);
-	record(&t, 1, "Started", "m");
+	traced_record(&t, 1, "Started", "m");
 	(void)evrec_broadcaster_flush(t.b, SOON, NULL);
 	assert_true(evrec_watch_get_sink_stats(t.watch, &stats));
 	assert_int_equal(stats.pending, 0);
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_int_equal(trace.occurrences, stats.created);
 	assert_int_equal(trace.lost, stats.dropped[EVREC_CAUSE_QUEUE_FULL]);
 	assert_int_equal(trace.occurrences + trace.lost, 30001);
-	end(&t);
+	traced_end(&t);
 }
 
 /* 9,000 different events need more ids than there are. Each is still found where it comes again. */
@@ -204,14 +100,14 @@ static void test_ids_are_used_again(void **state)
 	struct buf text = { 0 };
 	struct traced t;
 
-	begin(&t, path, MANY, NULL);
+	traced_begin(&t, path, MANY, NULL);
 	for (uint64_t i = 0; i < 9000; i++) {
-		record(&t, i, "Started", "m");
-		record(&t, i, "Started", "m");
-		record(&t, i / 2, "Started", "m");
+		traced_record(&t, i, "Started", "m");
+		traced_record(&t, i, "Started", "m");
+		traced_record(&t, i / 2, "Started", "m");
 		evrec_broadcaster_poll(t.b);
 	}
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_int_equal(trace.occurrences, 27000);
 	assert_int_equal(trace.malformed, 0);
 	assert_true(file_read(path, MANY, &text));
@@ -219,7 +115,7 @@ static void test_ids_are_used_again(void **state)
 	assert_non_null(strstr(text.data, "{\"id\":4096,"));
 	assert_null(strstr(text.data, "{\"id\":4097,"));
 	buf_free(&text);
-	end(&t);
+	traced_end(&t);
 }
 
 static void test_file_stops_at_max_bytes(void **state)
@@ -231,14 +127,14 @@ static void test_file_stops_at_max_bytes(void **state)
 	struct traced t;
 	struct stat st;
 
-	begin(&t, path, 8192, NULL);
+	traced_begin(&t, path, 8192, NULL);
 	for (uint64_t i = 0; i < 300; i++) {
-		record(&t, i % 3, "Started", "m");
+		traced_record(&t, i % 3, "Started", "m");
 		evrec_broadcaster_poll(t.b);
 	}
 	assert_int_equal(stat(path, &st), 0);
 	assert_in_range(st.st_size, 7000, 8192);
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_true(trace.full);
 	assert_in_range(trace.occurrences, 150, 299);
 	assert_int_equal(t.errors, 1);
@@ -247,7 +143,7 @@ static void test_file_stops_at_max_bytes(void **state)
 	assert_in_range(t.drops, 1, 2);
 	evrec_broadcaster_get_stats(t.b, &stats);
 	assert_int_equal(stats.sinks, 0);
-	end(&t);
+	traced_end(&t);
 }
 
 /* Records into a trace under this path, which cannot be opened. */
@@ -255,14 +151,14 @@ static void check_refused(const char *path, const char *why)
 {
 	struct traced t;
 
-	begin(&t, path, MANY, NULL);
-	record(&t, 1, "Started", "m");
+	traced_begin(&t, path, MANY, NULL);
+	traced_record(&t, 1, "Started", "m");
 	evrec_broadcaster_poll(t.b);
-	record(&t, 1, "Started", "m");
+	traced_record(&t, 1, "Started", "m");
 	assert_int_equal(t.errors, 1);
 	unit_check_contains(t.error, why);
 	assert_int_equal(t.drops, 1);
-	end(&t);
+	traced_end(&t);
 }
 
 static void test_other_files_are_left_alone(void **state)
@@ -283,11 +179,11 @@ static void test_other_files_are_left_alone(void **state)
 	assert_string_equal(text, "shopping list, and more than a header");
 	/* One writer at a time. */
 	tmpdir_write_file(file_path, "");
-	begin(&t, file_path, MANY, NULL);
-	record(&t, 1, "Started", "m");
+	traced_begin(&t, file_path, MANY, NULL);
+	traced_record(&t, 1, "Started", "m");
 	evrec_broadcaster_poll(t.b);
 	check_refused(file_path, "another process");
-	end(&t);
+	traced_end(&t);
 }
 
 static void test_an_earlier_trace_is_replaced(void **state)
@@ -299,13 +195,13 @@ static void test_an_earlier_trace_is_replaced(void **state)
 	for (int i = 1; i <= 2; i++) {
 		struct traced t;
 
-		begin(&t, path, MANY, NULL);
+		traced_begin(&t, path, MANY, NULL);
 		for (int n = 0; n < 5 - i; n++) {
-			record(&t, 1, "Started", "m");
+			traced_record(&t, 1, "Started", "m");
 		}
-		end(&t);
+		traced_end(&t);
 	}
-	replay(path, NULL, &trace, &result);
+	traced_replay(path, NULL, &trace, &result);
 	assert_int_equal(trace.occurrences, 3);
 }
 
@@ -358,7 +254,7 @@ static void check_random(const char *path, uint64_t *seed)
 	options.max_interval = (int64_t)(unit_random(seed) % 60) * EVREC_SECOND;
 	options.spam_key_func = unit_random(seed) % 2 == 0 ? by_reason : NULL;
 	options.key_func = unit_random(seed) % 3 == 0 ? by_type : NULL;
-	begin(&t, path, MANY, &options);
+	traced_begin(&t, path, MANY, &options);
 	watch = evrec_broadcaster_start_recording_to_sink(t.b, sink, &options, NULL);
 	for (int i = 0; i < 1000; i++) {
 		char reason[16], note[16];
@@ -367,7 +263,7 @@ static void check_random(const char *path, uint64_t *seed)
 		(void)snprintf(note, sizeof(note), "m%d", (int)(unit_random(seed) % 15));
 		evrec_clock_set(t.clock,
 		                evrec_clock_now(t.clock) + (int64_t)(unit_random(seed) % 20) * EVREC_SECOND / 7);
-		record(&t, unit_random(seed) % 20, reason, note);
+		traced_record(&t, unit_random(seed) % 20, reason, note);
 		if (unit_random(seed) % 50 == 0) {
 			evrec_broadcaster_poll(t.b);
 		}
@@ -376,7 +272,7 @@ static void check_random(const char *path, uint64_t *seed)
 	assert_true(evrec_watch_get_sink_stats(watch, &stats));
 	options.key_func = NULL;
 	options.spam_key_func = NULL;
-	replay(path, &options, &trace, &result);
+	traced_replay(path, &options, &trace, &result);
 	assert_int_equal(trace.occurrences, 1000);
 	assert_int_equal(result.tally.rate_limited, why[EVREC_RATE_LIMITED]);
 	assert_int_equal(result.tally.aggregated, why[EVREC_AGGREGATED]);
@@ -384,7 +280,7 @@ static void check_random(const char *path, uint64_t *seed)
 	                 why[EVREC_NEW] + why[EVREC_DUPLICATE] + why[EVREC_AGGREGATED]);
 	assert_int_equal(result.buckets, stats.correlator.buckets);
 	evrec_watch_free(watch);
-	end(&t);
+	traced_end(&t);
 	evrec_sink_release(sink);
 }
 

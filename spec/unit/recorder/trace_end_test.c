@@ -1,0 +1,145 @@
+/* How a trace ends: with events that wait, on a full disk, in a file that cannot be opened, and beside a forked child. */
+#include "traced.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static void record_many(struct traced *t, unsigned n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		traced_record(t, i % 7, "Started", "m");
+	}
+}
+
+static void check_trace(const char *path, uint64_t occurrences, uint64_t lost)
+{
+	evrec_replayed_variant result;
+	evrec_replayed_trace trace;
+
+	traced_replay(path, NULL, &trace, &result);
+	assert_int_equal(trace.occurrences, occurrences);
+	assert_int_equal(trace.lost, lost);
+	assert_int_equal(trace.malformed, 0);
+}
+
+/* A thread writes, and has no time for all. */
+static void test_events_that_wait_at_the_end_are_a_gap(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	evrec_sink_stats stats;
+	struct traced t;
+
+	traced_begin_driven(&t, path, MANY, NULL, EVREC_DRIVE_THREAD);
+	record_many(&t, 9000);
+	(void)evrec_broadcaster_shutdown(t.b, 0, NULL);
+	assert_true(evrec_watch_get_sink_stats(t.watch, &stats));
+	assert_int_equal(stats.created + stats.dropped[EVREC_CAUSE_CLOSED], 9000);
+	traced_end(&t);
+	check_trace(path, stats.created, stats.dropped[EVREC_CAUSE_CLOSED]);
+}
+
+/* Nothing follows the last line of a full trace. */
+static void test_full_trace_has_no_gap_at_its_end(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	evrec_replayed_variant result;
+	evrec_replayed_trace trace;
+	struct traced t;
+
+	traced_begin(&t, path, 8192, NULL);
+	record_many(&t, 250);
+	evrec_broadcaster_poll(t.b);
+	record_many(&t, 40);
+	traced_end(&t);
+	traced_replay(path, NULL, &trace, &result);
+	assert_true(trace.full);
+	assert_int_equal(trace.lost, 0);
+	assert_int_equal(trace.malformed, 0);
+}
+
+static void limit_file_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The gap's line is too much for the file, which SIGXFSZ would tell the process, and end it. */
+static void test_file_that_may_not_grow_harms_nobody(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	struct traced t;
+	struct stat st;
+
+	traced_begin(&t, path, MANY, NULL);
+	record_many(&t, 3);
+	evrec_broadcaster_poll(t.b);
+	assert_int_equal(stat(path, &st), 0);
+	limit_file_size((rlim_t)st.st_size + 10);
+	record_many(&t, 3);
+	evrec_broadcaster_poll(t.b);
+	traced_end(&t);
+	limit_file_size(RLIM_INFINITY);
+	unit_check_contains(t.error, "File too large");
+	check_trace(path, 3, 0);
+}
+
+/* Two requests fail: a request has 256 events at most. */
+static void test_every_error_of_a_trace_has_its_reason(void **state)
+{
+	struct traced t;
+
+	traced_begin(&t, tmpdir_path(*state, "missing/trace"), MANY, NULL);
+	record_many(&t, 300);
+	evrec_broadcaster_poll(t.b);
+	assert_int_equal(t.errors, 1);
+	unit_check_contains(t.error, "No such file or directory");
+	assert_int_equal(t.drops, 300);
+	traced_end(&t);
+}
+
+/* A helper that the host forks has the file of a trace, too, and outlives the trace. */
+static void test_forked_child_does_not_keep_the_file(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	struct traced t;
+	int pipe_of[2];
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe(pipe_of), 0);
+	traced_begin(&t, path, MANY, NULL);
+	record_many(&t, 1);
+	evrec_broadcaster_poll(t.b);
+	child = fork();
+	if (child == 0) {
+		(void)close(pipe_of[1]);
+		_exit(read(pipe_of[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	(void)close(pipe_of[0]);
+	traced_end(&t);
+	traced_begin(&t, path, MANY, NULL);
+	record_many(&t, 2);
+	evrec_broadcaster_poll(t.b);
+	traced_end(&t);
+	(void)close(pipe_of[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(t.errors, 0);
+	check_trace(path, 2, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TMPDIR_TEST(test_events_that_wait_at_the_end_are_a_gap),
+		TMPDIR_TEST(test_full_trace_has_no_gap_at_its_end),
+		TMPDIR_TEST(test_every_error_of_a_trace_has_its_reason),
+		TMPDIR_TEST(test_forked_child_does_not_keep_the_file),
+		TMPDIR_TEST(test_file_that_may_not_grow_harms_nobody),
+	};
+
+	return cmocka_run_group_tests_name("recorder: the end of a trace", tests, NULL, NULL);
+}
