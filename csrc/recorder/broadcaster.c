@@ -4,6 +4,7 @@
 #include "event/event.h"
 #include "recorder/shared.h"
 #include "recorder/sharing.h"
+#include "sender/last_words.h"
 #include "sender/sender.h"
 
 static const unsigned legal_steps[] = {
@@ -90,6 +91,15 @@ static evrec_event *pop_deferred(evrec_broadcaster *b)
 	b->deferred_head = (b->deferred_head + 1) % DEFERRED_MAX;
 	b->deferred_len--;
 	return event;
+}
+
+/* Until this call, the end of the process counts the event among those that were lost. */
+static evrec_event *take_deferred(evrec_broadcaster *b)
+{
+	if (b->hub->troubles != NULL) {
+		last_words_subtract(1);
+	}
+	return pop_deferred(b);
 }
 
 /*
@@ -180,7 +190,7 @@ void evrec_broadcaster_free(evrec_broadcaster *b)
 	while (b->deferred_len != 0) {
 		hub->stats.queued--;
 		hub_tell_drop(hub, NULL, evrec_cause_name(EVREC_CAUSE_CLOSED), 1);
-		evrec_event_release(pop_deferred(b));
+		evrec_event_release(take_deferred(b));
 	}
 	if (hub->shared) {
 		shared_end(b);
@@ -209,7 +219,7 @@ HOT static void broadcast_deferred(evrec_broadcaster *b)
 	size_t n = b->deferred_len;
 
 	while (n-- > 0) {
-		evrec_event *event = pop_deferred(b);
+		evrec_event *event = take_deferred(b);
 		evrec_fields fields = *evrec_event_fields(event);
 		struct keys *keys = keys_make(&b->deferred_keys, &fields) ? &b->deferred_keys : NULL;
 		const int64_t now = evrec_clock_now(b->options.clock);
@@ -281,6 +291,9 @@ static int defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, ev
 	b->deferred[(b->deferred_head + b->deferred_len) % DEFERRED_MAX] = copy;
 	b->deferred_len++;
 	b->hub->stats.queued++;
+	if (b->hub->troubles != NULL) {
+		last_words_add(1);
+	}
 	return 0;
 }
 
@@ -352,6 +365,7 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes)
 	} else {
 		poll_sinks(b, deadline, flushes);
 	}
+	broadcast_deferred(b);
 }
 
 void evrec_broadcaster_poll(evrec_broadcaster *b)
