@@ -277,21 +277,26 @@ static int reader_next(lua_State *L)
 	evrec_reader **box = box_check(L, 1, &reader_type);
 	const int64_t timeout = seconds_check(L, 2, "reader:next", "timeout", EVREC_UNSET);
 	evrec_event **owner = event_push_owner(L);
+	char **json = box_push_owner(L);
 	evrec_found found;
 	evrec_error err;
-	/* A finalizer may have closed the reader while the userdata was made. */
+	/* A finalizer may have closed the reader while the userdata were made. */
 	int result = *box == NULL ? EVREC_READ_END : evrec_reader_next(*box, timeout, &found, &err);
 
 	if (result < 0) {
 		return push_failure(L, &err);
 	}
-	if (result == EVREC_READ_EVENT && found.event == NULL) {
-		lua_pushlstring(L, found.json.data, found.json.len);
-		return 1;
-	}
 	if (result == EVREC_READ_EVENT) {
-		*owner = evrec_event_retain(found.event);
-		lua_pushlstring(L, found.json.data, found.json.len);
+		/* A finalizer may close the reader in lua_pushlstring, too: LuaJIT's copies after it has run the collector. */
+		*json = evrec_reader_take_json(*box);
+		*owner = found.event == NULL ? NULL : evrec_event_retain(found.event);
+		lua_pushlstring(L, *json, found.json.len);
+		evrec_free(*json);
+		*json = NULL;
+		if (*owner == NULL) {
+			return 1;
+		}
+		lua_replace(L, -2);
 		event_push_owned(L, owner);
 		lua_insert(L, -2);
 		lua_pushboolean(L, found.deleted);

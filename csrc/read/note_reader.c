@@ -15,7 +15,15 @@ static int note_next(evrec_reader *reader, int64_t deadline, evrec_found *found,
 	const int result = store_notes_next(((struct note_reader *)reader)->notes, &json, err);
 
 	(void)deadline;
-	*found = (evrec_found){ NULL, json, false };
+	if (result == EVREC_READ_EVENT) {
+		buf_clear(&reader->json);
+		buf_put_str(&reader->json, json);
+		(void)buf_cstr(&reader->json);
+		if (reader->json.failed) {
+			return error_set(err, EVREC_ENOMEM, "no memory");
+		}
+		*found = (evrec_found){ NULL, buf_str(&reader->json), false };
+	}
 	return result;
 }
 

@@ -158,6 +158,14 @@ int reader_show(evrec_reader *reader, evrec_event *event, bool deleted, evrec_fo
 	return EVREC_READ_EVENT;
 }
 
+char *evrec_reader_take_json(evrec_reader *reader)
+{
+	char *json = reader->json.data;
+
+	reader->json = (struct buf){ 0 };
+	return json;
+}
+
 void evrec_reader_free(evrec_reader *reader)
 {
 	if (reader != NULL) {

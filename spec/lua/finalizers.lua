@@ -269,6 +269,24 @@ describe("a finalizer", function()
 		end)
 	end)
 
+	it("that closes a reader leaves the event whole that is being read", function()
+		local path = os.tmpname()
+		local s = fixtures.setup()
+		s.broadcaster:start_recording_to_sink(evrec.sink.file { path = path })
+		s.recorder:event(pod, "Normal", "R", ("m"):rep(500))
+		assert(s.broadcaster:shutdown(5))
+		at_each(function(n)
+			local next_event, _, _, reader = evrec.lines { path = path }:query {}
+			local ran, event, json = with_finalizers(function() reader:close() end, n, next_event)
+			if event then
+				assert(json:find('^{".*"}$') or json:find('^{".*}$'), json)
+				equal(("m"):rep(500), json:match '"message":"(m*)"')
+			end
+			return ran
+		end)
+		os.remove(path)
+	end)
+
 	it("that changes annotations makes the call invalid, or does not change the event", function()
 		at_each(function(n)
 			local s = fixtures.setup()
