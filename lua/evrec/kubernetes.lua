@@ -110,10 +110,17 @@ local function override(found, set)
 	if set.token ~= nil or set.token_file ~= nil then
 		found.token, found.token_file = nil, nil
 	end
+	-- As in client-go, either option decides alone how the server is verified.
+	if set.ca_file ~= nil or set.insecure_skip_tls_verify then
+		found.ca, found.insecure_skip_tls_verify = nil, nil
+	end
 	for name in next, core_options do
 		if set[name] ~= nil then
 			found[name] = set[name]
 		end
+	end
+	if found.ca and found.insecure_skip_tls_verify then
+		fail "kubeconfig: the cluster has a certificate authority, and insecure-skip-tls-verify; remove one of them"
 	end
 	found.ca = pem.read("option 'ca_file'", set.ca_file) or found.ca
 	found.client_certificate = pem.read("option 'client_certificate'", set.client_certificate) or found.client_certificate

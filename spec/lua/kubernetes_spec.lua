@@ -121,6 +121,39 @@ describe("evrec.sink.kubernetes", function()
 		assert.same({ server = "https://x", token_file = "/t", ca = pem }, given)
 	end)
 
+	describe("with a kubeconfig that turns the verification off", function()
+		local function with(cluster)
+			return write("config", cjson.encode {
+				["current-context"] = "x",
+				contexts = { { name = "x", context = { cluster = "x", user = "x" } } },
+				clusters = { { name = "x", cluster = cluster } },
+				users = { { name = "x", user = { token = "t" } } },
+			})
+		end
+
+		it("turns it on again for a ca_file", function()
+			local path = with { server = "https://x", ["insecure-skip-tls-verify"] = true }
+			sink { kubeconfig = path }
+			assert.same({ server = "https://x", token = "t", insecure_skip_tls_verify = true }, given)
+			sink { kubeconfig = path, ca_file = write("ca", pem) }
+			assert.same({ server = "https://x", token = "t", ca = pem }, given)
+			sink { kubeconfig = path, ca_file = write("ca", pem), insecure_skip_tls_verify = true }
+			assert.same({ server = "https://x", token = "t", ca = pem, insecure_skip_tls_verify = true }, given)
+		end)
+
+		it("refuses an authority beside that, unless an option decides", function()
+			local path = with { server = "https://x", ["insecure-skip-tls-verify"] = true,
+				["certificate-authority-data"] = "Q0E=" }
+			fails("the cluster has a certificate authority, and insecure-skip-tls-verify", { kubeconfig = path })
+			sink { kubeconfig = path, ca_file = write("ca", pem) }
+			assert.same({ server = "https://x", token = "t", ca = pem }, given)
+			sink { kubeconfig = path, insecure_skip_tls_verify = true }
+			assert.same({ server = "https://x", token = "t", insecure_skip_tls_verify = true }, given)
+			sink { kubeconfig = path, insecure_skip_tls_verify = false }
+			assert.same({ server = "https://x", token = "t", ca = "CA", insecure_skip_tls_verify = false }, given)
+		end)
+	end)
+
 	it("refuses unknown options, and options that exclude each other", function()
 		fails("expected a table of options, got string", "x")
 		fails("unknown option 'tokn': did you mean 'token'?", { tokn = "x" })
