@@ -52,7 +52,7 @@ local function environment(name)
 	return value ~= "" and value or nil
 end
 
--- Returns the options for the service account of the pod; nil outside of a cluster.
+-- Returns the server and the token file of the pod's service account; nil outside of a cluster.
 local function in_cluster(folder)
 	local host, port = environment "KUBERNETES_SERVICE_HOST", environment "KUBERNETES_SERVICE_PORT"
 	local token_file = (folder or service_account) .. "/token"
@@ -67,7 +67,6 @@ local function in_cluster(folder)
 	return {
 		server = ("https://%s:%s"):format(host, port),
 		token_file = token_file,
-		ca = kubeconfig.read_file((folder or service_account) .. "/ca.crt"),
 	}
 end
 
@@ -90,6 +89,9 @@ local function discovered(set)
 	end
 	local here = not set.context and in_cluster(set.service_account)
 	if here then
+		if set.ca_file == nil and not set.insecure_skip_tls_verify then
+			here.ca = pem.read("service account", (set.service_account or service_account) .. "/ca.crt")
+		end
 		return here
 	end
 	if set.service_account then

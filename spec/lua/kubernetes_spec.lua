@@ -63,26 +63,46 @@ describe("evrec.sink.kubernetes", function()
 		assert.same({ server = "https://s", token_file = "/t" }, given)
 	end)
 
-	it("uses the service account inside a cluster", function()
-		local token, ca = write("token", "t"), write("ca.crt", pem)
-		local account = folder .. ".d"
-		local moved = token:gsub("%.token$", "")
-		assert.equal(folder, moved)
-		-- The folder of the account has the files token and ca.crt.
-		local open = io.open
-		io.open = function(path, mode) -- luacheck: ignore 122
-			return open(path == account .. "/token" and token or path == account .. "/ca.crt" and ca or path, mode)
-		end
-		environment.KUBERNETES_SERVICE_HOST, environment.KUBERNETES_SERVICE_PORT = "10.0.0.1", "443"
-		local ok, why = pcall(function()
+	describe("inside a cluster", function()
+		local account, open, files
+
+		-- The folder of the account has the files in `files`.
+		before_each(function()
+			account, open = folder .. ".d", io.open
+			files = { token = write("token", "t"), ["ca.crt"] = write("ca.crt", pem) }
+			io.open = function(path, mode) -- luacheck: ignore 122
+				return open(path:find(account, 1, true) == 1 and files[path:match "[^/]*$"] or path, mode)
+			end
+			environment.KUBERNETES_SERVICE_HOST, environment.KUBERNETES_SERVICE_PORT = "10.0.0.1", "443"
+		end)
+		after_each(function()
+			io.open = open -- luacheck: ignore 122
+		end)
+
+		it("uses the service account", function()
 			sink { service_account = account }
 			assert.same({ server = "https://10.0.0.1:443", token_file = account .. "/token", ca = pem }, given)
 			environment.KUBERNETES_SERVICE_HOST = "fd00::1"
 			sink { service_account = account, token = "other" }
 			assert.same({ server = "https://[fd00::1]:443", token = "other", ca = pem }, given)
 		end)
-		io.open = open -- luacheck: ignore 122
-		assert.is_true(ok, why)
+
+		it("raises if the account's ca.crt cannot be used, and does not trust the system's authorities", function()
+			files["ca.crt"] = write("ca.crt", "x")
+			fails("service account: nothing in PEM form in " .. account .. "/ca.crt", { service_account = account })
+			files["ca.crt"] = nil
+			fails("service account: " .. account .. "/ca.crt: No such file", { service_account = account })
+		end)
+
+		it("needs no ca.crt if an option says how the server is verified", function()
+			local ca = write("other", pem)
+			files["ca.crt"] = nil
+			sink { service_account = account, ca_file = ca }
+			assert.same({ server = "https://10.0.0.1:443", token_file = account .. "/token", ca = pem }, given)
+			sink { service_account = account, insecure_skip_tls_verify = true }
+			assert.same({ server = "https://10.0.0.1:443", token_file = account .. "/token",
+				insecure_skip_tls_verify = true }, given)
+		end)
 	end)
 
 	it("raises if the named service account is missing", function()
