@@ -7,6 +7,8 @@ local kubeconfig = {}
 -- A Secret cannot hold a larger file, and no real kubeconfig has a tenth of these levels.
 local max_bytes, max_depth = 1024 * 1024, 100
 
+local enoent = 2 -- of errno.h
+
 local function fail(message, ...)
 	error(message:format(...), 0)
 end
@@ -18,16 +20,17 @@ end
 ---@param most? integer how many bytes to read at most; nil: all
 ---@return string? text
 ---@return string? why a message, if the file cannot be read
+---@return integer? code the errno
 function kubeconfig.read_file(path, most)
-	local file, why = io.open(path, "rb")
+	local file, why, code = io.open(path, "rb")
 	if not file then
-		return nil, why
+		return nil, why, code
 	end
 	local text
-	text, why = file:read(most or "*a")
+	text, why, code = file:read(most or "*a")
 	file:close()
 	if why then
-		return nil, path .. ": " .. why
+		return nil, path .. ": " .. why, code
 	end
 	return text or "" -- file:read(number) returns nil for an empty file
 end
@@ -173,23 +176,25 @@ local function merge(config, document, path)
 	end
 end
 
---- Reads and merges kubeconfigs. If two files define the same entry, the first file wins. Skips files that cannot be
---- read; raises if there is no other, and if a file is malformed, too large or too deep.
+--- Reads and merges kubeconfigs. If two files define the same entry, the first file wins. Skips files that do not
+--- exist; raises if there is no other, and if a file cannot be read, is malformed, too large or too deep.
 ---@param paths string[]
 ---@return table config for kubeconfig.resolve
 function kubeconfig.load(paths)
 	local config = { contexts = {}, clusters = {}, users = {}, paths = table.concat(paths, ":") }
 	local found, missing = false, nil
 	for _, path in ipairs(paths) do
-		local text, why = kubeconfig.read_file(path, max_bytes + 1)
+		local text, why, code = kubeconfig.read_file(path, max_bytes + 1)
 		if text then
 			if #text > max_bytes then
 				fail("%s: larger than %d bytes, too large for a kubeconfig", path, max_bytes)
 			end
 			merge(config, parse(text, path), path)
 			found = true
-		else
+		elseif code == enoent then
 			missing = missing or why
+		else
+			fail("cannot read the kubeconfig: %s", why)
 		end
 	end
 	if not found then

@@ -15,7 +15,7 @@ function kubeconfig.read_file(path)
 	if text then
 		return text
 	end
-	return nil, path .. ": No such file or directory"
+	return nil, path .. ": No such file or directory", 2
 end
 
 -- ---- messages ----
