@@ -281,7 +281,8 @@ local function apply_exec(options, entry, cluster, allow_exec)
 	local fields, folder = expect(entry.fields.exec, "table", entry.path, entry.place .. ": exec"), folder_of(entry.path)
 	if fields and not options.token and not options.token_file then
 		options.exec = exec.plugin(fields, entry.path .. ": " .. entry.place, function(path)
-			return resolved((path:gsub("^%./+", "")), folder)
+			path = resolved((path:gsub("^%./+", "")), folder)
+			return path:find("/", 1, true) and path or "./" .. path -- a mere name would be looked up in $PATH
 		end, allow_exec, cluster.fields)
 	end
 end

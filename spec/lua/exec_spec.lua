@@ -66,6 +66,24 @@ describe("a kubeconfig's exec", function()
 		assert.equal(here .. "../bin/aws", resolve({ here .. "../bin/aws" }).command)
 	end)
 
+	it("has a path beside a kubeconfig that is named without a folder", function()
+		local open, path = io.open, nil
+		local function here(command, allowed)
+			plugin.command = command
+			path = write("config", cjson.encode(document()))
+			io.open = function(name, mode) return open(name == "config" and path or name, mode) end -- luacheck: ignore 122
+			local ok, config = pcall(kubeconfig.load, { "config" })
+			io.open = open -- luacheck: ignore 122
+			assert.is_true(ok, config)
+			return kubeconfig.resolve(config, nil, nil, allowed).exec
+		end
+		fails('allow_exec = { "./aws" }', here, "./aws", { "aws" })
+		assert.equal("./aws", here("./aws", { "./aws" }).command)
+		assert.equal("./aws", here(".//aws", { "./aws" }).command)
+		assert.equal("bin/aws", here("./bin/aws", { "bin/aws" }).command)
+		assert.equal("aws", here("aws", { "aws" }).command)
+	end)
+
 	it("is not used beside a token, nor if the script gives credentials", function()
 		assert.is_nil(resolve(nil, nil, { exec = plugin, token = "t" }))
 		assert.is_nil(resolve(nil, nil, { exec = plugin, tokenFile = "/t" }))
