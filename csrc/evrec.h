@@ -134,7 +134,10 @@ bool evrec_seconds_to_ns(double seconds, int64_t *ns);
 #define EVREC_RFC3339_SIZE 32
 /* Writes RFC 3339 in UTC, in whole seconds or (micro) with six fractional digits; returns the length. Any thread. */
 size_t evrec_rfc3339_format(int64_t ns, bool micro, char out[EVREC_RFC3339_SIZE]);
-/* Reads RFC 3339 with any offset and up to nine fractional digits. False: it is none. Any thread. */
+/*
+ * Reads RFC 3339 with any offset and up to nine fractional digits. False: the text is no such time, or a time outside of the
+ * years 1678 to 2262. Any thread.
+ */
 bool evrec_rfc3339_parse(evrec_str text, int64_t *ns);
 
 /* ---- clocks ---------------------------------------------------------------------------------------------------- */

@@ -67,6 +67,9 @@ static inline int64_t time_after(int64_t now, int64_t wait)
 	return now > INT64_MAX - wait ? INT64_MAX : now + wait;
 }
 
+/* As evrec_rfc3339_parse, but a time that does not fit is INT64_MAX, or INT64_MIN + 1 if it is in the past. */
+bool rfc3339_parse_clamped(evrec_str text, int64_t *ns);
+
 /* A NUL-terminated copy, freed with mem_free. NULL: no memory. */
 char *str_dup(evrec_str s);
 /*

@@ -156,11 +156,12 @@ static bool offset(const char **p, const char *end, int64_t *seconds)
 	return true;
 }
 
-bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
+/* Reads a time as seconds since 1970 and the nanoseconds after them. */
+static bool parse(evrec_str text, int64_t *seconds, int64_t *part)
 {
 	const char *p = text.data, *end;
 	unsigned year, month, day, hour, minute, second;
-	int64_t part, shift, seconds;
+	int64_t shift;
 
 	if (text.len < 20) {
 		return false;
@@ -172,13 +173,38 @@ bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
 	}
 	p++;
 	if (!number(&p, end, 2, ':', &hour) || !number(&p, end, 2, ':', &minute) ||
-	    !number(&p, end, 2, '\0', &second) || !fraction(&p, end, &part) || !offset(&p, end, &shift) || p != end) {
+	    !number(&p, end, 2, '\0', &second) || !fraction(&p, end, part) || !offset(&p, end, &shift) || p != end) {
 		return false;
 	}
 	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 ||
 	    second > 60) {
 		return false;
 	}
-	seconds = days_from_date(year, month, day) * DAY + hour * 3600 + minute * 60 + second - shift;
+	*seconds = days_from_date(year, month, day) * DAY + hour * 3600 + minute * 60 + second - shift;
+	return true;
+}
+
+static bool to_ns(int64_t seconds, int64_t part, int64_t *ns)
+{
 	return !__builtin_mul_overflow(seconds, EVREC_SECOND, ns) && !__builtin_add_overflow(*ns, part, ns);
+}
+
+bool evrec_rfc3339_parse(evrec_str text, int64_t *ns)
+{
+	int64_t seconds, part;
+
+	return parse(text, &seconds, &part) && to_ns(seconds, part, ns);
+}
+
+bool rfc3339_parse_clamped(evrec_str text, int64_t *ns)
+{
+	int64_t seconds, part;
+
+	if (!parse(text, &seconds, &part)) {
+		return false;
+	}
+	if (!to_ns(seconds, part, ns)) {
+		*ns = seconds > 0 ? INT64_MAX : INT64_MIN + 1;
+	}
+	return true;
 }

@@ -24,16 +24,22 @@ static bool is_absent(const json_t *object, const char *key)
 	return value == NULL || json_is_null(value);
 }
 
+/* For a credential without an end some plugins say the year 9999, which is beyond 64 bits of nanoseconds. */
 static int read_expiry(const json_t *status, struct exec_credential *c, evrec_error *err)
 {
 	const char *text = member(status, "expirationTimestamp");
 
 	c->expires = EVREC_UNSET;
-	if (is_absent(status, "expirationTimestamp") ||
-	    (text != NULL && evrec_rfc3339_parse(str_from(text), &c->expires))) {
+	if (is_absent(status, "expirationTimestamp")) {
 		return 0;
 	}
-	return wrong(err, "'expirationTimestamp' is no time (RFC 3339)");
+	if (text == NULL || !rfc3339_parse_clamped(str_from(text), &c->expires)) {
+		return wrong(err, "'expirationTimestamp' is no time (RFC 3339)");
+	}
+	if (c->expires == INT64_MAX) {
+		c->expires = EVREC_UNSET;
+	}
+	return 0;
 }
 
 static bool copy(char **to, const char *text)

@@ -12,7 +12,7 @@
 struct exec_credential {
 	char *token;             /* not checked: may hold any bytes but NUL */
 	char *certificate, *key; /* PEM, likewise not checked */
-	int64_t expires;         /* ns since 1970; EVREC_UNSET: it was not said */
+	int64_t expires;         /* ns since 1970; EVREC_UNSET: it has no end */
 };
 
 /*

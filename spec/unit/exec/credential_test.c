@@ -43,6 +43,27 @@ static void test_credentials_are_read(void **state)
 	           "t", "c", T0);
 }
 
+static void check_expiry(const char *time, int64_t expires)
+{
+	char json[256];
+
+	(void)snprintf(json, sizeof(json), CREDENTIAL("{\"token\":\"t\",\"expirationTimestamp\":\"%s\"}"), time);
+	check_read(json, "t", "none", expires);
+}
+
+static void test_a_time_beyond_the_range_is_never_or_long_ago(void **state)
+{
+	(void)state;
+	check_expiry("2262-04-11T23:47:16Z", INT64_MAX / EVREC_SECOND * EVREC_SECOND);
+	check_expiry("2262-04-12T00:00:00Z", EVREC_UNSET);
+	check_expiry("9999-12-31T23:59:59Z", EVREC_UNSET);
+	check_expiry("9999-12-31T23:59:59.999999999-23:59", EVREC_UNSET);
+	check_expiry("1677-01-01T00:00:00Z", INT64_MIN + 1);
+	check_expiry("0001-01-01T00:00:00Z", INT64_MIN + 1);
+	check_refused(CREDENTIAL("{\"token\":\"secret\",\"expirationTimestamp\":\"9999-02-29T23:59:59Z\"}"),
+	              "'expirationTimestamp'");
+}
+
 static void test_others_are_refused_without_a_word_of_them(void **state)
 {
 	(void)state;
@@ -85,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_credentials_are_read),
+		cmocka_unit_test(test_a_time_beyond_the_range_is_never_or_long_ago),
 		cmocka_unit_test(test_others_are_refused_without_a_word_of_them),
 		cmocka_unit_test(test_without_memory_there_is_nothing_to_free),
 	};

@@ -192,6 +192,32 @@ static void test_a_credential_that_comes_too_late_is_used_for_30_s(void **state)
 	close_plugin(&f);
 }
 
+static void test_a_credential_of_long_ago_is_used_for_30_s_too(void **state)
+{
+	struct fixture f;
+
+	open_plugin(&f, *state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"1600-01-01T00:00:00Z\""));
+	fetch(&f);
+	set_time(&f, 30 * EVREC_SECOND - 1);
+	assert_true(plugin_ready(f.plugin));
+	set_time(&f, 30 * EVREC_SECOND);
+	assert_false(plugin_ready(f.plugin));
+	close_plugin(&f);
+}
+
+static void test_a_credential_until_the_year_9999_does_not_run_out(void **state)
+{
+	struct fixture f;
+
+	open_plugin(&f, *state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"9999-12-31T23:59:59Z\""));
+	fetch(&f);
+	evrec_clock_set(f.clock, INT64_MAX - 1);
+	assert_true(plugin_ready(f.plugin));
+	assert_int_equal(plugin_next_step(f.plugin), INT64_MAX);
+	assert_int_equal(runs(&f), 1);
+	close_plugin(&f);
+}
+
 static void test_failures_back_off(void **state)
 {
 	static const int seconds[] = { 1, 2, 4, 8, 16, 30, 30 };
@@ -339,6 +365,8 @@ int main(void)
 		TMPDIR_TEST(test_a_credential_is_renewed_before_it_runs_out),
 		TMPDIR_TEST(test_a_credential_is_not_used_when_it_has_run_out),
 		TMPDIR_TEST(test_a_credential_that_comes_too_late_is_used_for_30_s),
+		TMPDIR_TEST(test_a_credential_of_long_ago_is_used_for_30_s_too),
+		TMPDIR_TEST(test_a_credential_until_the_year_9999_does_not_run_out),
 		TMPDIR_TEST(test_failures_back_off),
 		TMPDIR_TEST(test_a_refused_credential_is_replaced),
 		TMPDIR_TEST(test_a_run_that_hangs_is_ended),
