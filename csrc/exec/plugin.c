@@ -75,9 +75,10 @@ static bool is_token_byte(char c)
 
 /*
  * Appends a line without control bytes and without its long words: a script that traces itself would show a token. A slash
- * is a part of a word, as Base64 has slashes, but ends each word of a path, which begins with one.
+ * is a part of a word, as Base64 has slashes, but ends each word of a path, which begins with one. If the line is cut, its
+ * last word may be the beginning of a long one.
  */
-static void put_line(struct buf *out, evrec_str line)
+static void put_line(struct buf *out, evrec_str line, bool cut)
 {
 	bool in_path = false;
 	size_t word;
@@ -88,7 +89,7 @@ static void put_line(struct buf *out, evrec_str line)
 		               (is_token_byte(line.data[i + word]) || (line.data[i + word] == '/' && !in_path));
 		     word++) {
 		}
-		if (word >= SECRET_MIN) {
+		if (word >= SECRET_MIN || (word != 0 && cut && i + word == line.len)) {
 			buf_put_str(out, EVREC_STR("***"));
 		} else if (word != 0) {
 			buf_put(out, line.data + i, word);
@@ -131,7 +132,7 @@ static void set_message(const struct plugin *p, const char *why, evrec_error *er
 	buf_printf(&text, "exec plugin '%.60s': %s", p->command->name, why);
 	if (p->process.line_len != 0) {
 		buf_put_str(&text, EVREC_STR(": "));
-		put_line(&text, (evrec_str){ p->process.line, p->process.line_len });
+		put_line(&text, (evrec_str){ p->process.line, p->process.line_len }, p->process.line_cut);
 	}
 	utf8_clean(&clean, buf_str(&text));
 	error_set(err, EVREC_ESYSTEM, "%s", clean.failed ? why : buf_cstr(&clean));

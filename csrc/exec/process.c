@@ -157,7 +157,8 @@ static void put_line(struct process *p, const char *data, size_t len)
 			p->line_ended = false;
 			p->line_len = 0;
 		}
-		if (p->line_len < sizeof(p->line)) {
+		p->line_cut = p->line_len == sizeof(p->line);
+		if (!p->line_cut) {
 			p->line[p->line_len++] = data[i];
 		}
 	}
@@ -207,6 +208,7 @@ static void reap_killed(struct process *p)
 static void end(struct process *p, enum process_end how, int status)
 {
 	p->runs = false;
+	p->line_cut = p->line_cut || how == PROCESS_LONG;
 	p->end = how;
 	p->status = status;
 	close_end(&p->out);

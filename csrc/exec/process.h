@@ -35,10 +35,10 @@ struct process {
 	int64_t deadline;
 	size_t received;
 	struct buf output;
-	/* The last line of its standard error that is not empty, or the beginning of it. */
+	/* The last line of its standard error that is not empty. */
 	char line[PROCESS_LINE_MAX];
 	size_t line_len;
-	bool line_ended;
+	bool line_ended, line_cut; /* cut: the end of the line is missing */
 	/* Once it has ended: */
 	enum process_end end;
 	int status;

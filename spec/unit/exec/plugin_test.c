@@ -303,6 +303,11 @@ static void check_message(void *dir, const char *output, const char *error, cons
 	close_plugin(&f);
 }
 
+/* 160 bytes, in short words. */
+#define LINE_OF_WORDS                                                                                                  \
+	"a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i j k l m n "                             \
+	"a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i j k l m n "
+
 static void test_messages_tell_no_secret(void **state)
 {
 	const char *good = CREDENTIAL("\"token\":\"secret\"");
@@ -318,6 +323,40 @@ static void test_messages_tell_no_secret(void **state)
 	              "exec plugin 'sh': exit status 1: key *** in /usr/share/lib/a/long/path/to/a.file");
 	check_message(*state, "secret", "", "0",
 	              "exec plugin 'sh': its output is no ExecCredential: it is no JSON object");
+}
+
+/* The first 160 bytes of a line are kept, and may end inside of a token. */
+static void test_a_token_that_is_cut_is_not_told(void **state)
+{
+	const char *good = CREDENTIAL("\"token\":\"secret\"");
+	const char *word = "s3cretABCDEFGHIJKLMNOPQRSTUVWXYZ012345";
+	char error[512], message[512];
+
+	for (int before = 150; before <= 160; before += 2) {
+		(void)snprintf(error, sizeof(error), "%.*s%s\n", before, LINE_OF_WORDS, word);
+		(void)snprintf(message, sizeof(message), "exec plugin 'sh': exit status 1: %.*s%s", before,
+		               LINE_OF_WORDS, before < 160 ? "***" : "");
+		check_message(*state, good, error, "1", message);
+	}
+	/* A line of just 160 bytes is not cut. */
+	(void)snprintf(error, sizeof(error), "%.151s it is so\n", LINE_OF_WORDS);
+	(void)snprintf(message, sizeof(message), "exec plugin 'sh': exit status 1: %.151s it is so", LINE_OF_WORDS);
+	check_message(*state, good, error, "1", message);
+}
+
+/* After too much output the line on standard error is as far as it was read. */
+static void test_a_token_that_was_not_read_to_its_end_is_not_told(void **state)
+{
+	const char *good = CREDENTIAL("\"token\":\"secret\"");
+	char *error = malloc(PROCESS_BYTES_MAX + 32768);
+
+	assert_non_null(error);
+	error[0] = '\0';
+	for (size_t at = 0; at + 16 < PROCESS_BYTES_MAX + 32768; at += 15) {
+		memcpy(error + at, "s3cretABCDEFGH\n", 16);
+	}
+	check_message(*state, good, error, "1", "exec plugin 'sh': killed after 1048576 bytes of output: ***");
+	free(error);
 }
 
 static void test_an_unusable_credential_counts_as_a_failure(void **state)
@@ -371,6 +410,8 @@ int main(void)
 		TMPDIR_TEST(test_a_refused_credential_is_replaced),
 		TMPDIR_TEST(test_a_run_that_hangs_is_ended),
 		TMPDIR_TEST(test_messages_tell_no_secret),
+		TMPDIR_TEST(test_a_token_that_is_cut_is_not_told),
+		TMPDIR_TEST(test_a_token_that_was_not_read_to_its_end_is_not_told),
 		TMPDIR_TEST(test_a_run_without_memory_fails),
 		TMPDIR_TEST(test_an_unusable_credential_counts_as_a_failure),
 	};

@@ -138,10 +138,18 @@ static void test_the_last_line_of_the_error_is_kept(void **state)
 	check_line(&p, "last one");
 	run_script(&p, "printf 'first\\nwithout end' >&2");
 	check_line(&p, "without end");
+	assert_false(p.line_cut);
 	run_script(&p, "printf '%0500d' 0 >&2");
 	memset(longest, '0', PROCESS_LINE_MAX);
 	longest[PROCESS_LINE_MAX] = '\0';
 	check_line(&p, longest);
+	assert_true(p.line_cut);
+	run_script(&p, "printf '%0160d' 0 >&2");
+	check_line(&p, longest);
+	assert_false(p.line_cut);
+	run_script(&p, "printf '%0500d\\nlast one' 0 >&2");
+	check_line(&p, "last one");
+	assert_false(p.line_cut);
 	stop(&p);
 }
 
