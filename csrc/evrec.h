@@ -533,9 +533,10 @@ void evrec_sink_options_init(evrec_sink_options *options);
  * A credential plugin (client.authentication.k8s.io): a command that prints an ExecCredential with a token, a client
  * certificate, or both. It is run without a shell, with the environment that this process has when the sink is made, and
  * KUBERNETES_EXEC_INFO; without a terminal, and with no descriptors but its standard ones. The sink's thread, or poll,
- * runs it when an event is to be sent and there is no credential, or 90 % of the credential's life are over, and after a
- * 401. One run at a time, for 30 s and 1 MiB of output at most; after a failure the next one waits for 1 to 30 s, events
- * wait meanwhile, and on_error gets the name "unauthorized". No run starts before the first write.
+ * runs it when an event is to be sent and there is no credential, or the credential's end is near, and after a 401. The end
+ * is near when a tenth of the credential's life is left, but at most 60 s before the end. One run at a time, for 30 s and
+ * 1 MiB of output at most; after a failure the next one waits for 1 to 30 s, events wait meanwhile, and on_error gets the
+ * name "unauthorized". No run starts before the first write.
  */
 typedef struct evrec_exec {
 	evrec_str command; /* with a slash: a path; without: it is looked up in $PATH when the sink is made */
