@@ -555,6 +555,11 @@ typedef struct evrec_kubernetes_options {
 	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	/*
+	 * The files that hold these two, both or none. They are read again when one of them changes, and on a 401; if they
+	 * cannot be read then, as in a chroot, the last ones stay in use. The constructor reads them if no text is given.
+	 */
+	evrec_str client_certificate_file, client_key_file;
+	/*
 	 * NULL: none. Not together with token and token_file. EVREC_EINVALID, with a message that begins with "exec: ": a
 	 * field is wrong, the command is not found, or this process may start no other one (RLIMIT_NPROC is 0).
 	 */

@@ -214,6 +214,7 @@ build = {
 				"csrc/http/http_multi.c",
 				"csrc/http/http_options.c",
 				"csrc/http/http_transfer.c",
+				"csrc/http/key_files.c",
 				"csrc/http/openssl.c",
 				"csrc/http/pem.c",
 				"csrc/http/retry_after.c",

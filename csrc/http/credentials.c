@@ -129,7 +129,8 @@ bool credentials_init(struct credentials *c, const struct credentials_options *o
 	*c = (struct credentials){ .looked = INT64_MIN, .folder = -1 };
 	c->version = options->token.len != 0 || options->certificate.len != 0;
 	return copy(&c->token, options->token) && copy(&c->file, options->file) &&
-	       copy(&c->certificate, options->certificate) && copy(&c->key, options->key);
+	       copy(&c->certificate, options->certificate) && copy(&c->key, options->key) &&
+	       key_files_init(&c->files, options->certificate_file, options->key_file);
 }
 
 void credentials_free(struct credentials *c)
@@ -138,6 +139,7 @@ void credentials_free(struct credentials *c)
 	mem_free(c->file);
 	mem_free(c->certificate);
 	mem_free(c->key);
+	key_files_free(&c->files);
 	if (c->folder >= 0) {
 		(void)close(c->folder);
 	}
@@ -185,6 +187,7 @@ int credentials_replace(struct credentials *c, const struct credentials_options 
 		if (options->certificate.len != 0) {
 			swap(&c->certificate, &new.certificate);
 			swap(&c->key, &new.key);
+			key_files_free(&c->files);
 		}
 		c->version++;
 	} else {
@@ -235,4 +238,26 @@ int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err)
 	mem_free(c->token);
 	c->token = token;
 	return 0;
+}
+
+int credentials_refresh_pair(struct credentials *c, int64_t now, bool *changed, evrec_error *err)
+{
+	struct key_pair pair;
+	int code = key_files_refresh(&c->files, now, &pair, err);
+
+	*changed =
+		pair.certificate != NULL && (c->certificate == NULL || strcmp(c->certificate, pair.certificate) != 0 ||
+	                                     c->key == NULL || strcmp(c->key, pair.key) != 0);
+	if (*changed) {
+		swap(&c->certificate, &pair.certificate);
+		swap(&c->key, &pair.key);
+		c->version++;
+	}
+	key_pair_free(&pair);
+	return code;
+}
+
+void credentials_reload(struct credentials *c)
+{
+	c->reload = c->files.reload = true;
 }

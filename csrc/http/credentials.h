@@ -1,11 +1,11 @@
 /*
- * credentials.h - the bearer token and the client certificate in use, and the file that renews the token. Belongs to one
+ * credentials.h - the bearer token and the client certificate in use, and the files that renew them. Belongs to one
  * client's thread.
  */
 #ifndef EVREC_CREDENTIALS_H
 #define EVREC_CREDENTIALS_H
 
-#include "base/base.h"
+#include "http/key_files.h"
 
 #include <sys/stat.h>
 
@@ -18,6 +18,7 @@ struct credentials {
 	char *file;              /* NULL: the token stays */
 	int folder;              /* of the file, an O_PATH descriptor, or -1 */
 	char *certificate, *key; /* PEM, or NULL */
+	struct key_files files;  /* of these two */
 	unsigned version;        /* of all of these; 0: there was never any */
 	bool reload;             /* read the file again, whatever its state */
 	int64_t looked;          /* when the file was looked at; monotonic */
@@ -26,7 +27,7 @@ struct credentials {
 
 /* The credentials at the beginning; each string may be unset. */
 struct credentials_options {
-	evrec_str token, file, certificate, key;
+	evrec_str token, file, certificate, key, certificate_file, key_file;
 };
 
 /* False: no memory; what was made is freed by credentials_free. */
@@ -38,7 +39,14 @@ void credentials_free(struct credentials *c);
  */
 int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err);
 /*
- * Replaces the token, and the certificate and key unless they are unset. EVREC_EINVALID: one of them is not valid, and the
+ * Takes the certificate and key that their files hold, if these have changed or a reload was asked for; *changed: they are
+ * others. EVREC_EINVALID or EVREC_ENOMEM after a reload if there are none; older ones stay in use.
+ */
+int credentials_refresh_pair(struct credentials *c, int64_t now, bool *changed, evrec_error *err);
+/* The next refresh reads all files, changed or not. */
+void credentials_reload(struct credentials *c);
+/*
+ * Replaces the token, and the certificate and key unless they are unset: then their files are not looked at any more. EVREC_EINVALID: one of them is not valid, and the
  * message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
  */
 int credentials_replace(struct credentials *c, const struct credentials_options *options, evrec_error *err);

@@ -52,11 +52,24 @@ static struct transfer *take_idle(struct http_client *client)
 	return t;
 }
 
+/* A connection tells the server of the certificate once, so a new certificate needs new connections. */
+static void refresh_certificate(struct http_client *client)
+{
+	evrec_error err;
+	bool changed;
+
+	if (credentials_refresh_pair(&client->credentials, clock_monotonic(evrec_clock_real()), &changed, &err) != 0) {
+		client->events.warn(client->owner, err.message);
+	}
+	client->stale = client->stale || changed;
+}
+
 /* False, and why: there is no token. */
 static bool ready_credentials(struct http_client *client, struct http_response *response)
 {
 	evrec_error err;
 
+	refresh_certificate(client);
 	if (credentials_refresh(&client->credentials, clock_monotonic(evrec_clock_real()), &err) == 0) {
 		return true;
 	}
@@ -260,7 +273,7 @@ void http_client_hide_secrets(const struct http_client *client, char *text)
 
 void http_client_reload_credentials(struct http_client *client)
 {
-	client->credentials.reload = true;
+	credentials_reload(&client->credentials);
 }
 
 void http_client_keep_token_folder(struct http_client *client, int folder)
@@ -319,8 +332,12 @@ static bool copy(char **to, evrec_str s)
 
 static bool copy_options(struct http_client *client, const struct http_options *options)
 {
-	const struct credentials_options credentials = { options->token, options->token_file,
-		                                         options->client_certificate, options->client_key };
+	const struct credentials_options credentials = { options->token,
+		                                         options->token_file,
+		                                         options->client_certificate,
+		                                         options->client_key,
+		                                         options->client_certificate_file,
+		                                         options->client_key_file };
 	struct buf accept = { 0 }, encoding = { 0 };
 	evrec_str server = options->server;
 	bool copied;

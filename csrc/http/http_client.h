@@ -26,6 +26,8 @@ struct http_options {
 	evrec_str token, token_file;
 	evrec_str ca;                             /* PEM; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
+	/* The files that renew these two, both or none. */
+	evrec_str client_certificate_file, client_key_file;
 	bool insecure_skip_tls_verify;
 	const char *accept;     /* the Accept header's value; NULL: any */
 	evrec_map headers;      /* sent with each request; their values are secret */
@@ -72,7 +74,7 @@ struct http_events {
 	 * request is not wanted any more, and ends with status 0.
 	 */
 	bool (*chunk)(void *owner, void *ctx, evrec_str bytes);
-	/* The token file cannot be read again; the token of before stays in use. */
+	/* A file of credentials cannot be read again; the credentials of before stay in use. */
 	void (*warn)(void *owner, const char *message);
 };
 
@@ -112,7 +114,7 @@ void http_client_wait_with(struct http_client *client, int64_t timeout, const in
 void http_client_wake(struct http_client *client);
 /* How many connections the client has tried to open so far. A change between two answers tells of a new connection. */
 unsigned http_client_connections(const struct http_client *client);
-/* The next request is sent with what the token file has by then, changed or not. */
+/* The next request is sent with what the files of credentials have by then, changed or not. */
 void http_client_reload_credentials(struct http_client *client);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
 void http_client_keep_token_folder(struct http_client *client, int folder);

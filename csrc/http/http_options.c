@@ -90,6 +90,26 @@ static int check_pem(evrec_str pem, const char *option, const char *(*fault_of)(
 	return fault == NULL ? 0 : error_set(err, EVREC_EINVALID, "%s: %s", option, fault);
 }
 
+static bool has_nul(evrec_str s)
+{
+	return s.len != 0 && memchr(s.data, '\0', s.len) != NULL;
+}
+
+static int check_files(const struct http_options *o, evrec_error *err)
+{
+	const evrec_str certificate = o->client_certificate_file, key = o->client_key_file;
+
+	if ((certificate.len == 0) != (key.len == 0)) {
+		return error_set(err, EVREC_EINVALID,
+		                 "client_certificate_file: both or none of it and client_key_file");
+	}
+	if (has_nul(certificate) || has_nul(key)) {
+		return error_set(err, EVREC_EINVALID,
+		                 "client_certificate_file: a NUL byte in it, or in client_key_file");
+	}
+	return 0;
+}
+
 static int check_tls(const struct http_options *o, evrec_error *err)
 {
 	int code;
@@ -105,7 +125,7 @@ static int check_tls(const struct http_options *o, evrec_error *err)
 	if (o->client_key.len != 0 && o->client_certificate.len == 0) {
 		return error_set(err, EVREC_EINVALID, "client_key: needs client_certificate");
 	}
-	return 0;
+	return check_files(o, err);
 }
 
 int http_check_options(const struct http_options *o, evrec_error *err)
@@ -118,7 +138,7 @@ int http_check_options(const struct http_options *o, evrec_error *err)
 	if (o->token.len != 0 && !token_valid(o->token)) {
 		return error_set(err, EVREC_EINVALID, TOKEN_FAULT);
 	}
-	if (o->token_file.len != 0 && memchr(o->token_file.data, '\0', o->token_file.len) != NULL) {
+	if (has_nul(o->token_file)) {
 		return error_set(err, EVREC_EINVALID, "token_file: a NUL byte in it");
 	}
 	if (headers_check(&o->headers, err) != 0) {

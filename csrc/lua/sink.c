@@ -311,6 +311,8 @@ static const struct option kubernetes_rows[] = {
 	{ "ca", OPTION_STRING, AT(ca), 0, 0, NULL, false },
 	{ "client_certificate", OPTION_STRING, AT(client_certificate), 0, 0, NULL, false },
 	{ "client_key", OPTION_STRING, AT(client_key), 0, 0, NULL, false },
+	{ "client_certificate_file", OPTION_STRING, AT(client_certificate_file), 0, 0, NULL, false },
+	{ "client_key_file", OPTION_STRING, AT(client_key_file), 0, 0, NULL, false },
 	{ "insecure_skip_tls_verify", OPTION_BOOLEAN, AT(insecure_skip_tls_verify), 0, 0, NULL, false },
 	{ "resolve_early", OPTION_BOOLEAN, AT(resolve_early), 0, 0, NULL, false },
 	{ "max_in_flight", OPTION_UNSIGNED, AT(max_in_flight), 1, 1000, NULL, false },

@@ -35,6 +35,8 @@ struct http_options kubernetes_http_options(const evrec_kubernetes_options *opti
 		.ca = options->ca,
 		.client_certificate = options->client_certificate,
 		.client_key = options->client_key,
+		.client_certificate_file = options->client_certificate_file,
+		.client_key_file = options->client_key_file,
 		.insecure_skip_tls_verify = options->insecure_skip_tls_verify,
 		.accept = "application/json",
 		.max_in_flight = options->max_in_flight,
@@ -92,8 +94,12 @@ static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
 	/* A token that was read from the file may have changed there since. */
 	fingerprint_add(f, "token", o->token_file.len != 0 ? (evrec_str){ NULL, 0 } : o->token);
 	fingerprint_add(f, "ca_file", o->ca);
-	fingerprint_add(f, "client_certificate", o->client_certificate);
-	fingerprint_add(f, "client_key", o->client_key);
+	fingerprint_add(f, "client_certificate_file", o->client_certificate_file);
+	fingerprint_add(f, "client_key_file", o->client_key_file);
+	if (o->client_certificate_file.len == 0) {
+		fingerprint_add(f, "client_certificate", o->client_certificate);
+		fingerprint_add(f, "client_key", o->client_key);
+	}
 	fingerprint_add_number(f, "insecure_skip_tls_verify", o->insecure_skip_tls_verify);
 	fingerprint_add_number(f, "max_in_flight", o->max_in_flight);
 	fingerprint_add_number(f, "timeout", o->timeout);
@@ -126,10 +132,14 @@ static void free_kind(evrec_sink *sink)
 /* Copies the strings that `options` points to. NULL: no memory. */
 static char *own_strings(evrec_kubernetes_options *options)
 {
-	evrec_str *const strings[] = {
-		&options->server,    &options->token, &options->token_file, &options->ca, &options->client_certificate,
-		&options->client_key
-	};
+	evrec_str *const strings[] = { &options->server,
+		                       &options->token,
+		                       &options->token_file,
+		                       &options->ca,
+		                       &options->client_certificate,
+		                       &options->client_key,
+		                       &options->client_certificate_file,
+		                       &options->client_key_file };
 
 	return strings_dup(strings, sizeof(strings) / sizeof(strings[0]));
 }
@@ -146,6 +156,25 @@ static char *read_token(evrec_str file, evrec_error *err)
 	token = token_file_read(path, err);
 	mem_free(path);
 	return token;
+}
+
+/* The certificate and key in the files, unless they are given; false: an error. */
+static bool read_pair(const evrec_kubernetes_options *options, struct key_pair *pair, evrec_error *err)
+{
+	struct key_files files;
+	bool ok;
+
+	if (options->client_certificate_file.len == 0 || options->client_certificate.len != 0) {
+		return true;
+	}
+	ok = key_files_init(&files, options->client_certificate_file, options->client_key_file);
+	if (ok) {
+		ok = key_files_read(&files, pair, err) == 0;
+	} else {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	key_files_free(&files);
+	return ok;
 }
 
 static bool is_kubernetes(const evrec_sink *sink)
@@ -205,8 +234,9 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err)
 {
 	evrec_kubernetes_options own = *options;
+	struct key_pair pair = { NULL, NULL };
+	evrec_sink *sink = NULL;
 	char *token = NULL;
-	evrec_sink *sink;
 
 	if (options->token.len != 0 && options->token_file.len != 0) {
 		error_set(err, EVREC_EINVALID, "token: not together with token_file");
@@ -219,14 +249,16 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 	if (kubernetes_check_options(options, err) != 0) {
 		return NULL;
 	}
-	if (options->token_file.len != 0) {
-		token = read_token(options->token_file, err);
-		if (token == NULL) {
-			return NULL;
+	if ((options->token_file.len == 0 || (token = read_token(options->token_file, err)) != NULL) &&
+	    read_pair(options, &pair, err)) {
+		own.token = token != NULL ? str_from(token) : own.token;
+		if (pair.certificate != NULL) {
+			own.client_certificate = str_from(pair.certificate);
+			own.client_key = str_from(pair.key);
 		}
-		own.token = str_from(token);
+		sink = make_sink(&own, err);
 	}
-	sink = make_sink(&own, err);
 	mem_free(token);
+	key_pair_free(&pair);
 	return sink;
 }

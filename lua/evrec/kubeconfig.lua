@@ -253,15 +253,16 @@ local function refuse(entry, key, advice)
 	end
 end
 
--- Returns the decoded `-data` field, or, without it, the contents of the file that the field names.
+-- Returns the decoded `-data` field, or, without it, the contents of the file that the field names, and its path.
 local function data_or_file(entry, key)
 	local data, path = string_field(entry, key .. "-data"), string_field(entry, key)
 	if data then
 		return kubeconfig.decode_base64(data) or fail("%s: %s: '%s-data' is not base64", entry.path, entry.place, key)
 	end
 	if path then
-		local text, why = kubeconfig.read_file(resolved(path, folder_of(entry.path)))
-		return text or fail("%s: %s: '%s': %s", entry.path, entry.place, key, why)
+		path = resolved(path, folder_of(entry.path))
+		local text, why = kubeconfig.read_file(path)
+		return text or fail("%s: %s: '%s': %s", entry.path, entry.place, key, why), path
 	end
 end
 
@@ -297,8 +298,8 @@ local function apply_user(options, entry)
 	local token_file = string_field(entry, "tokenFile")
 	options.token_file = token_file and resolved(token_file, folder_of(entry.path))
 	options.token = not token_file and string_field(entry, "token") or nil
-	options.client_certificate = data_or_file(entry, "client-certificate")
-	options.client_key = data_or_file(entry, "client-key")
+	options.client_certificate, options.client_certificate_file = data_or_file(entry, "client-certificate")
+	options.client_key, options.client_key_file = data_or_file(entry, "client-key")
 end
 
 --- Turns a context into options for evrec.core.sink_kubernetes. Raises if an entry is missing, wrong, or not supported.
@@ -306,7 +307,8 @@ end
 ---@param context? string nil: the current one
 ---@param anonymous? boolean ignore the user of the context, because the script gives the credentials
 ---@param allow_exec? string[] commands that a plugin may be
----@return table options server, ca, token, token_file, client_certificate, client_key, insecure_skip_tls_verify, exec
+---@return table options server, ca, token, token_file, client_certificate, client_key, client_certificate_file,
+---client_key_file, insecure_skip_tls_verify, exec
 function kubeconfig.resolve(config, context, anonymous, allow_exec)
 	context = context or config.current
 	if not context then

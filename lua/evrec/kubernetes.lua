@@ -1,6 +1,6 @@
 -- evrec.sink.kubernetes: finds the API server and the credentials. Reads all files when the sink is made, so that a
--- proxy may go into a chroot afterwards; in HAProxy it looks the server's name up then, too. Only a token file is read
--- again later, if it still can be.
+-- proxy may go into a chroot afterwards; in HAProxy it looks the server's name up then, too. Only the files of a token
+-- and of a client certificate are read again later, if they still can be.
 local core = require "evrec.core"
 local program = require "evrec.host"
 local kubeconfig = require "evrec.kubeconfig"
@@ -125,8 +125,14 @@ local function override(found, set)
 		fail "kubeconfig: the cluster has a certificate authority, and insecure-skip-tls-verify; remove one of them"
 	end
 	found.ca = pem.read("option 'ca_file'", set.ca_file) or found.ca
-	found.client_certificate = pem.read("option 'client_certificate'", set.client_certificate) or found.client_certificate
-	found.client_key = pem.read("option 'client_key'", set.client_key) or found.client_key
+	for _, name in ipairs { "client_certificate", "client_key" } do
+		if set[name] then
+			found[name], found[name .. "_file"] = pem.read(("option '%s'"):format(name), set[name]), set[name]
+		end
+	end
+	if not (found.client_certificate_file and found.client_key_file) then
+		found.client_certificate_file, found.client_key_file = nil, nil -- as in client-go, one alone is not renewed
+	end
 	return found
 end
 

@@ -312,7 +312,8 @@ function evrec.replay(variants) end
 ---@field token? string a bearer token
 ---@field token_file? string path of a bearer token, read again if it changes and if the server answers 401
 ---@field ca_file? string path of PEM certificates; default: the authorities that the system trusts
----@field client_certificate? string path of a PEM file, together with `client_key`
+---@field client_certificate? string path of a PEM file, together with `client_key`; both are read again if one changes
+---and if the server answers 401
 ---@field client_key? string path of a PEM file
 ---@field insecure_skip_tls_verify? boolean default: false
 ---@field kubeconfig? string path; default: as for kubectl

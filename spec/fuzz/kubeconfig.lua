@@ -72,7 +72,8 @@ end
 
 local types = {
 	server = "string", ca = "string", token = "string", token_file = "string", client_certificate = "string",
-	client_key = "string", insecure_skip_tls_verify = "boolean", exec = "table",
+	client_key = "string", client_certificate_file = "string", client_key_file = "string",
+	insecure_skip_tls_verify = "boolean", exec = "table",
 }
 
 local exec_types = {

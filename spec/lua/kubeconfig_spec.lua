@@ -109,8 +109,8 @@ describe("a kubeconfig", function()
 		config.clusters[1].cluster["certificate-authority"] = beside(ca)
 		config.users[1].user = { ["client-certificate"] = certificate, ["client-key"] = beside(key),
 			tokenFile = beside(token), token = "secret-token" }
-		assert.same({ server = "https://x", ca = "CA", client_certificate = "CRT", client_key = "KEY", token_file = token },
-			resolve(cjson.encode(config)))
+		assert.same({ server = "https://x", ca = "CA", client_certificate = "CRT", client_key = "KEY", token_file = token,
+			client_certificate_file = certificate, client_key_file = key }, resolve(cjson.encode(config)))
 	end)
 
 	it("may hold data, which wins over a file", function()

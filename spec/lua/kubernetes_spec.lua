@@ -55,6 +55,7 @@ describe("evrec.sink.kubernetes", function()
 			rate_limit = true, resume = true, resume_instances = { "a", "b*" }, context = cjson.null,
 		}
 		assert.same({ server = "https://s", token = "t", ca = pem, client_certificate = pem, client_key = pem,
+			client_certificate_file = ca, client_key_file = ca,
 			max_in_flight = 5, max_pending = 6, timeout = 7, insecure_skip_tls_verify = false,
 			max_pending_bytes = 8, max_age = 9, max_tries = 10, full = "drop_oldest", name = "n",
 			api = "v1", correlate = "series", refresh_interval = 11, finish_time = 12, max_series = 13, note_in_key = false,
@@ -172,6 +173,34 @@ describe("evrec.sink.kubernetes", function()
 			sink { kubeconfig = path, insecure_skip_tls_verify = false }
 			assert.same({ server = "https://x", token = "t", ca = "CA", insecure_skip_tls_verify = false }, given)
 		end)
+	end)
+
+	it("names the files of a client certificate, which are read again", function()
+		local user = { ["client-certificate"] = write("crt", pem), ["client-key"] = write("key", "k") }
+		local function with()
+			return write("config", cjson.encode {
+				["current-context"] = "x",
+				contexts = { { name = "x", context = { cluster = "x", user = "x" } } },
+				clusters = { { name = "x", cluster = { server = "https://x" } } },
+				users = { { name = "x", user = user } },
+			})
+		end
+		local crt, key, other = user["client-certificate"], user["client-key"], write("other", pem)
+		sink { kubeconfig = with() }
+		assert.same({ server = "https://x", client_certificate = pem, client_key = "k", client_certificate_file = crt,
+			client_key_file = key }, given)
+		sink { kubeconfig = with(), client_key = other }
+		assert.same({ server = "https://x", client_certificate = pem, client_key = pem, client_certificate_file = crt,
+			client_key_file = other }, given)
+		sink { kubeconfig = with(), client_certificate = other, client_key = other }
+		assert.same({ server = "https://x", client_certificate = pem, client_key = pem, client_certificate_file = other,
+			client_key_file = other }, given)
+		user["client-key-data"] = "ZGF0YQ=="
+		sink { kubeconfig = with() }
+		assert.same({ server = "https://x", client_certificate = pem, client_key = "data" }, given)
+		user["client-key-data"], user["client-certificate-data"] = nil, "ZGF0YQ=="
+		sink { kubeconfig = with(), client_key = other }
+		assert.same({ server = "https://x", client_certificate = "data", client_key = pem }, given)
 	end)
 
 	it("refuses unknown options, and options that exclude each other", function()

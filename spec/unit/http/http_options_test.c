@@ -71,6 +71,10 @@ static void test_invalid_options_are_refused(void **state)
 	              o.client_key = EVREC_STR(PEM_KEY_SEC1_ENCRYPTED));
 	CHECK_REFUSED("client_certificate: is encrypted",
 	              o.client_certificate = EVREC_STR("-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"));
+	CHECK_REFUSED("client_certificate_file: both or none", o.client_certificate_file = EVREC_STR("/tls.crt"));
+	CHECK_REFUSED("client_certificate_file: both or none", o.client_key_file = EVREC_STR("/tls.key"));
+	CHECK_REFUSED("client_certificate_file: a NUL", o.client_certificate_file = EVREC_STR("/tls.crt");
+	              o.client_key_file = ((evrec_str){ nul, sizeof(nul) }));
 	CHECK_REFUSED("max_in_flight: ", o.max_in_flight = 0);
 	CHECK_REFUSED("max_in_flight: ", o.max_in_flight = 1001);
 	CHECK_REFUSED("timeout: ", o.timeout = 0);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include "kubernetes_fixture.h"
+#include "pem_data.h"
 #include "tmpdir.h"
 
 static void test_create_posts_and_count_patches(void **state)
@@ -194,6 +195,36 @@ static void test_sink_and_its_client_keep_the_token_folder(void **state)
 	assert_int_equal(descriptors_of(folder), 0);
 }
 
+static void test_sink_reads_the_files_of_its_certificate(void **state)
+{
+	evrec_kubernetes_options options;
+	char certificate[512], key[512];
+	evrec_sink *sink;
+	evrec_error err;
+
+	(void)snprintf(certificate, sizeof(certificate), "%s", tmpdir_path(*state, "tls.crt"));
+	(void)snprintf(key, sizeof(key), "%s", tmpdir_path(*state, "tls.key"));
+	evrec_kubernetes_options_init(&options);
+	options.server = EVREC_STR("https://10.0.0.1");
+	options.client_certificate_file = str_from(certificate);
+	options.client_key_file = str_from(key);
+	assert_null(evrec_sink_kubernetes(&options, &err));
+	unit_check_contains(err.message, "client_certificate_file: ");
+	unit_check_contains(err.message, "/tls.crt: No such file");
+	assert_null(evrec_sink_kubernetes(&options, NULL));
+	tmpdir_write_file(certificate, PEM_CERTIFICATE);
+	tmpdir_write_file(key, PEM_KEY_ENCRYPTED);
+	assert_null(evrec_sink_kubernetes(&options, &err));
+	unit_check_contains(err.message, "client_key_file: ");
+	unit_check_contains(err.message, "is encrypted");
+	tmpdir_write_file(key, PEM_KEY);
+	sink = evrec_sink_kubernetes(&options, &err);
+	assert_non_null(sink);
+	assert_true(str_eq(kubernetes_sink_options(sink)->client_certificate, EVREC_STR(PEM_CERTIFICATE)));
+	assert_true(str_eq(kubernetes_sink_options(sink)->client_key, EVREC_STR(PEM_KEY)));
+	evrec_sink_release(sink);
+}
+
 static void test_missing_token_file_sends_nothing(void **state)
 {
 	struct kubernetes_fixture f;
@@ -284,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_long_answer_is_an_event),
 		TMPDIR_TEST(test_token_file_is_read_again_after_401),
 		TMPDIR_TEST(test_sink_and_its_client_keep_the_token_folder),
+		TMPDIR_TEST(test_sink_reads_the_files_of_its_certificate),
 		TMPDIR_TEST(test_missing_token_file_sends_nothing),
 		cmocka_unit_test(test_thread_writes_all_events),
 		cmocka_unit_test(test_sink_copies_its_callers_strings),

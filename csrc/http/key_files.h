@@ -1,0 +1,46 @@
+/*
+ * key_files.h - the files that hold a client certificate and its key, which whoever renews the certificate writes anew.
+ * Belongs to one client's thread.
+ */
+#ifndef EVREC_KEY_FILES_H
+#define EVREC_KEY_FILES_H
+
+#include "base/base.h"
+
+#include <sys/stat.h>
+
+#pragma GCC visibility push(hidden)
+
+/* All zero is no files. */
+struct key_files {
+	char *certificate, *key; /* the paths, both or none */
+	struct stat seen[2];     /* the files as they were read */
+	int64_t look_at;         /* no look before that; monotonic */
+	bool reload;             /* read them again, whatever their state */
+};
+
+/* Two texts in PEM form, of mem_alloc. */
+struct key_pair {
+	char *certificate, *key;
+};
+
+/* False: no memory; what was made is freed by key_files_free. */
+bool key_files_init(struct key_files *f, evrec_str certificate, evrec_str key);
+/* Forgets the files. */
+void key_files_free(struct key_files *f);
+/*
+ * Reads both files. EVREC_EINVALID: one cannot be read, or is not in PEM form, and the message begins with
+ * "client_certificate_file: " or "client_key_file: "; EVREC_ENOMEM. After an error there is nothing to free.
+ */
+int key_files_read(const struct key_files *f, struct key_pair *pair, evrec_error *err);
+/*
+ * Reads the files if a reload was asked for, or one of them has changed, which is looked for once a second at most. `now`
+ * is monotonic. `pair` is all NULL if they were not read. An error as above, only after a reload: files that have changed
+ * may be half written, and are read again a second later.
+ */
+int key_files_refresh(struct key_files *f, int64_t now, struct key_pair *pair, evrec_error *err);
+void key_pair_free(struct key_pair *pair);
+
+#pragma GCC visibility pop
+
+#endif
