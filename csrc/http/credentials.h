@@ -46,8 +46,9 @@ int credentials_refresh_pair(struct credentials *c, int64_t now, bool *changed, 
 /* The next refresh reads all files, changed or not. */
 void credentials_reload(struct credentials *c);
 /*
- * Replaces the token, and the certificate and key unless they are unset: then their files are not looked at any more. EVREC_EINVALID: one of them is not valid, and the
- * message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
+ * Replaces the token, and the certificate and key unless they are unset; the files of a replaced certificate are not
+ * looked at any more. EVREC_EINVALID: one of them is not valid, and the message begins with its name; EVREC_ENOMEM. After
+ * an error the old ones stay in use.
  */
 int credentials_replace(struct credentials *c, const struct credentials_options *options, evrec_error *err);
 /*

@@ -24,7 +24,7 @@ struct write {
 	evrec_answer *answer;
 };
 
-/* Copies a string field of the table at the top of the stack to `to`. Leaves `to` alone if the string does not fit. */
+/* Copies a string field of the table at the top of the stack to `to`. Leaves `to` alone if C cannot have the string there. */
 static void copy_field(lua_State *L, const char *name, char *to, size_t size)
 {
 	size_t len;
@@ -33,7 +33,7 @@ static void copy_field(lua_State *L, const char *name, char *to, size_t size)
 	lua_getfield(L, -1, name);
 	if (lua_type(L, -1) == LUA_TSTRING) {
 		text = lua_tolstring(L, -1, &len);
-		if (len < size) {
+		if (len < size && memchr(text, '\0', len) == NULL) {
 			memcpy(to, text, len);
 			to[len] = '\0';
 		}

@@ -67,7 +67,7 @@ function client.list(path)
 	end
 	local ok, status = http.request(request)
 	if not ok then
-		return nil, path .. ": " .. tostring(status)
+		return nil, ("%s: %s%s"):format(request.url, status, inside and "" or " (is `kubectl proxy` running?)")
 	end
 	local decoded, answer = pcall(cjson.decode, table.concat(chunks))
 	if status ~= 200 or not decoded then

@@ -68,6 +68,15 @@ describe("evrec.sink.lua", function()
 		assert.equal("9", s.server.writes[2].event.metadata.resourceVersion)
 	end)
 
+	it("ignores a name that no C string holds", function()
+		s.server.answers[1] = function() return { metadata = { name = "web-0\0x" } } end
+		record()
+		poll()
+		record()
+		poll()
+		assert.equal(s.server.writes[1].name, s.server.writes[2].name)
+	end)
+
 	it("counts any true result, and no result, as success", function()
 		for i, answer in ipairs { function() return true end, function() return 5 end, function() return "x" end,
 			function() end, function() return { metadata = 5 } end, function() return { metadata = { name = {} } } end } do
