@@ -183,30 +183,74 @@ describe("evrec events", function()
 		assert.same({ 130, "event/a\nevent/b\nevent/c\n", "" }, { status, output, complaints })
 	end)
 
-	it("shows no event of the list again that was written after the watch began", function()
-		local evrec, terminal = require "evrec", require "evrec.cli.terminal"
-		local lines, print_text, written = evrec.lines, terminal.write, {}
-		local function iterator(...)
-			local list, i = { ... }, 0
-			return function()
-				i = i + 1
-				if list[i] then
-					return {}, (shapes.json(list[i])), list[i].deleted
+	describe("shows, after the list, what a watch tells", function()
+		-- The lines that -w prints if a query and a watch of the source give such events.
+		local function watched(listed, told, ...)
+			local evrec, terminal = require "evrec", require "evrec.cli.terminal"
+			local lines, print_text, written = evrec.lines, terminal.write, {}
+			local function iterator(list)
+				local i = 0
+				return function()
+					i = i + 1
+					if list[i] then
+						return {}, (shapes.json(list[i])), list[i].deleted
+					end
 				end
 			end
+			evrec.lines = function()
+				return { query = function() return iterator(listed) end, watch = function() return iterator(told) end }
+			end
+			terminal.write = function(text) written[#written + 1] = text end
+			local status = require("evrec.cli.command").run { "events", "--lines", "fake", "-w", ... }
+			evrec.lines, terminal.write = lines, print_text
+			assert.equal(0, status)
+			return table.concat(written)
 		end
-		local a, b, again = plain("a", 9), plain("b", 8), plain("b", 8, { count = 2 })
-		evrec.lines = function()
-			return {
-				query = function() return iterator(a, b) end,
-				watch = function() return iterator(b, again, plain("c", 7, { deleted = true }), plain("d", 6)) end,
-			}
+
+		-- The counts of the rows, the last ones of which the watch told.
+		local function counts(listed, ...)
+			local found = {}
+			for count in watched({ listed }, { ... }, "--no-headers"):gmatch "%(x(%d+) over" do
+				found[#found + 1] = count
+			end
+			return table.concat(found, " ")
 		end
-		terminal.write = function(text) written[#written + 1] = text end
-		local status = require("evrec.cli.command").run { "events", "--lines", "fake", "-w", "-o", "name" }
-		evrec.lines, terminal.write = lines, print_text
-		assert.equal(0, status)
-		assert.equal("event/a\nevent/b\nevent/b\nevent/d\n", table.concat(written))
+
+		local function versioned(version, count)
+			return plain("a", 9, { metadata = { name = "a", namespace = "default", resourceVersion = version }, count = count })
+		end
+
+		it("but no event of the list again", function()
+			local a, b, again = plain("a", 9), plain("b", 8), plain("b", 8, { count = 2 })
+			assert.equal("event/a\nevent/b\nevent/b\nevent/d\n",
+				watched({ a, b }, { b, again, plain("c", 7, { deleted = true }), plain("d", 6) }, "-o", "name"))
+		end)
+
+		it("but no state that is older than the list's, by the resource version", function()
+			assert.equal("2986 2987 2988", counts(versioned("1002", 2986), versioned("998", 2982), versioned("1001", 2985),
+				versioned("1002", 2986), versioned("1003", 2987), versioned("1004", 2988)))
+			-- An event that was deleted and written again begins to count anew.
+			assert.equal("7 2", counts(versioned("1002", 7), versioned("1003", 2)))
+		end)
+
+		it("whose resource versions are whole numbers of 64 bits, which no double holds", function()
+			assert.equal("5 6", counts(versioned("9007199254740993", 5), versioned("9007199254740992", 4),
+				versioned("9007199254740994", 6)))
+			assert.equal("5 6", counts(versioned("9999999999999999999", 5), versioned("9999999999999999998", 4),
+				versioned("10000000000000000000", 6)))
+		end)
+
+		it("but no state that is older than the list's, by count and last time, if there is no such version", function()
+			assert.equal("4 5", counts(plain("a", 5, { count = 4 }), plain("a", 7, { count = 2 }), plain("a", 5, { count = 3 }),
+				plain("a", 5, { count = 4 }), plain("a", 5, { count = 5 })))
+			assert.equal("7 2", counts(plain("a", 5, { count = 7 }), plain("a", 3, { count = 2 })))
+			-- A time that was given to the event may be an earlier one.
+			assert.equal("7 8", counts(plain("a", 5, { count = 7 }), plain("a", 9, { count = 8 })))
+		end)
+
+		it("also of states that follow a newer one of the same event", function()
+			assert.equal("4 5 2", counts(versioned("10", 4), versioned("11", 5), versioned("12", 2)))
+		end)
 	end)
 
 	it("ends quietly if nobody reads, and by Ctrl-C", function()

@@ -87,8 +87,8 @@ local function sorted(next_text, key)
 	end
 end
 
--- The order of an API server's list, in which `kubectl get events` prints.
-local function by_name(event)
+-- All states of an event have this name. An API server's list is in its order, in which `kubectl get events` prints.
+local function full_name(event)
 	local metadata = stored_event.part(event, "metadata")
 	return stored_event.text(metadata, "namespace") .. "/" .. stored_event.text(metadata, "name")
 end
@@ -130,7 +130,7 @@ local function listed(source, query, arguments, counter)
 	if field == "lastTimestamp" then
 		return arguments.limit and reversed(next_text) or next_text
 	elseif field == "name" and not arguments.sort_by then
-		return sorted(next_text, by_name)
+		return sorted(next_text, full_name)
 	end
 	local key, path = sort.key_of(field)
 	if not path then
@@ -268,24 +268,20 @@ local function print_list(next_text, arguments, output, each)
 	return count
 end
 
--- The same for no two states of events.
-local function identity(event)
-	local metadata = stored_event.part(event, "metadata")
-	return ("%s/%s %s %d"):format(stored_event.text(metadata, "namespace"), stored_event.text(metadata, "name"),
-		stored_event.text(metadata, "resourceVersion"), stored_event.count(event))
-end
-
--- The watch begins before the list is read, so that no event falls between the two; the events that the list shows are
--- not shown again.
+-- The watch begins before the list is read, so that no event falls between the two. So the watch may tell states that
+-- the list shows, or older ones. They are not shown: the last row of an event must be its newest state.
 local function list_and_watch(source, query, arguments, output, counter)
-	local next_written, shown = texts(source.watch, source, query), {}
+	local next_written, listed_states = texts(source.watch, source, query), {}
 	print_list(listed(source, query, arguments, counter), arguments, output, function(event)
-		shown[identity(event)] = true
+		listed_states[full_name(event)] = stored_event.state(event)
 	end)
 	terminal.flush()
 	for json in next_written do
 		local event = decode(json, arguments)
-		if not shown[identity(event)] then
+		local name = full_name(event)
+		local listed_state = listed_states[name]
+		if not listed_state or stored_event.is_newer(stored_event.state(event), listed_state) then
+			listed_states[name] = nil -- a watch tells the states of an event in their order
 			output.event(event)
 			output.flush()
 			terminal.flush()

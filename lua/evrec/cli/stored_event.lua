@@ -98,6 +98,37 @@ function stored_event.first(event)
 	return stored_event.time(event, "firstTimestamp") or stored_event.time(event, "eventTime")
 end
 
+-- ---- the states of one event ----
+
+---@class evrec.cli.State
+---@field version? string the resource version, without zeros before it; nil if it is no whole number
+---@field count integer
+---@field last number -math.huge without a time
+
+--- Returns by what one state of an event is newer than another one.
+---@return evrec.cli.State
+function stored_event.state(event)
+	local version = stored_event.text(stored_event.part(event, "metadata"), "resourceVersion"):match "^0*(%d+)$"
+	return { version = version, count = stored_event.count(event), last = stored_event.last(event) or -math.huge }
+end
+
+--- Returns true if a state of an event may be newer than another state of the same event: by the resource version, else
+--- if the event occurred more often or later.
+---@param state evrec.cli.State
+---@param other evrec.cli.State
+---@return boolean
+function stored_event.is_newer(state, other)
+	local a, b = state.version, other.version
+	if a and b and a ~= b then
+		-- As texts: they have up to 64 bits, and numbers of LuaJIT 53.
+		if #a ~= #b then
+			return #a > #b
+		end
+		return a > b
+	end
+	return state.count > other.count or state.last > other.last
+end
+
 --- Returns who reports an event, by the source, else by the fields of events.k8s.io/v1. Either is empty if it is unset.
 ---@return string component, string instance
 function stored_event.reporter(event)
