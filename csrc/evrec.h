@@ -624,9 +624,10 @@ void evrec_store_options_init(evrec_store_options *options); /* sets the default
  * or one of a newer version. Events are deleted after writes and in the waits of the sink's thread, some hundred at a
  * time.
  *
- * Occurrences and suppressions are written with the next events, or about a second later, and expire as events do. If
- * more than 1 MiB of them waits, their number alone is kept, as suppressions of the stage "lost". Beside the file lie
- * `path`-wal, up to 32 MiB, and `path`-shm.
+ * Notes of occurrences and suppressions are written with the next events, or about a second later, and expire as events
+ * do. They wait in memory of their own, at most a quarter of max_pending_bytes, or 1 MiB if that is more. Notes without room
+ * are lost: `notes_lost` counts them, on_error gets the name "notes", and the store has their number, as suppressions of
+ * the stage "lost". Beside the file lie `path`-wal, up to 32 MiB, and `path`-shm.
  */
 evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_options *options, evrec_error *err);
 
@@ -1024,6 +1025,7 @@ typedef struct evrec_sink_stats {
 	uint64_t pending_writes;        /* requests still to be made or under way */
 	uint64_t pending_bytes;         /* the memory that they take */
 	uint64_t errors_lost;           /* messages that on_error did not get, its queue being full */
+	uint64_t notes_lost;            /* of occurrences and suppressions, which the store has not */
 	evrec_throttle_stats throttle;
 	evrec_correlator_stats correlator; /* of EVREC_CORRELATE_RECORD */
 	evrec_series_stats series;         /* of EVREC_CORRELATE_SERIES */

@@ -3,13 +3,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define LOST "lost"    /* the stage of a note that says how many were lost */
+#define KEPT NOTES_MIN /* bytes of an empty buffer's memory; a larger one is freed */
+
 struct notes {
 	bool occurrences, suppressions;
+	size_t max;
 	atomic_bool waiting;
+	atomic_bool alarm;              /* some were lost, and nobody has told it */
+	atomic_uint_fast64_t lost_ever; /* for want of room or memory */
+	atomic_uint_fast64_t given_up;
 	pthread_mutex_t lock;
 	/* With the lock held: */
 	struct buf queued;
-	uint64_t lost;
+	size_t taken_len;
+	uint64_t lost;   /* since the last note that says how many were */
 	int64_t lost_at; /* the time of the last one */
 	/* Of the thread that writes: */
 	struct buf taken;
@@ -24,7 +32,7 @@ struct head {
 	bool suppressed;
 };
 
-struct notes *notes_new(bool occurrences, bool suppressions)
+struct notes *notes_new(bool occurrences, bool suppressions, size_t max)
 {
 	struct notes *notes = mem_zalloc(sizeof(*notes));
 
@@ -37,6 +45,7 @@ struct notes *notes_new(bool occurrences, bool suppressions)
 	}
 	notes->occurrences = occurrences;
 	notes->suppressions = suppressions;
+	notes->max = max;
 	return notes;
 }
 
@@ -96,11 +105,18 @@ static bool put(struct buf *b, const struct note *note)
 bool notes_add(struct notes *notes, const struct note *note)
 {
 	const size_t size = size_of(note);
+	size_t waiting;
 
 	(void)pthread_mutex_lock(&notes->lock);
-	if (size > NOTES_MAX - notes->queued.len || !put(&notes->queued, note)) {
+	/* The note of lost ones may exceed the bound. */
+	waiting = notes->taken_len + notes->queued.len;
+	if (waiting > notes->max || size > notes->max - waiting || !put(&notes->queued, note)) {
+		if (notes->lost == 0) {
+			atomic_store(&notes->alarm, true);
+		}
 		notes->lost += note->count;
 		notes->lost_at = note->time;
+		(void)atomic_fetch_add(&notes->lost_ever, note->count);
 	}
 	(void)pthread_mutex_unlock(&notes->lock);
 	return !atomic_exchange(&notes->waiting, true);
@@ -111,6 +127,16 @@ bool notes_wait(const struct notes *notes)
 	return atomic_load(&notes->waiting);
 }
 
+uint64_t notes_lost(const struct notes *notes)
+{
+	return atomic_load(&notes->lost_ever) + atomic_load(&notes->given_up);
+}
+
+bool notes_take_alarm(struct notes *notes)
+{
+	return atomic_load(&notes->alarm) && atomic_exchange(&notes->alarm, false);
+}
+
 /* Without memory they are told with later notes. */
 static void put_lost(struct notes *notes, struct buf *b)
 {
@@ -118,7 +144,7 @@ static void put_lost(struct notes *notes, struct buf *b)
 		.suppressed = true,
 		.time = notes->lost_at,
 		.count = notes->lost,
-		.texts = { [NOTE_STAGE] = EVREC_STR("lost") },
+		.texts = { [NOTE_STAGE] = EVREC_STR(LOST) },
 	};
 
 	if (notes->lost != 0 && put(b, &note)) {
@@ -132,20 +158,37 @@ static void swap(struct notes *notes)
 	struct buf empty = notes->taken;
 
 	buf_clear(&empty);
+	if (empty.cap > KEPT) {
+		buf_free(&empty);
+	}
 	notes->written = notes->next = 0;
 	(void)pthread_mutex_lock(&notes->lock);
 	put_lost(notes, &notes->queued);
 	notes->taken = notes->queued;
+	notes->taken_len = notes->taken.len;
 	notes->queued = empty;
 	atomic_store(&notes->waiting, notes->taken.len != 0);
 	(void)pthread_mutex_unlock(&notes->lock);
 }
 
+/* Reads the note at an offset. Returns the next one's. */
+static size_t read_note(const struct buf *b, size_t at, struct note *note)
+{
+	const char *p = b->data + at;
+	struct head head;
+
+	memcpy(&head, p, sizeof(head));
+	p += sizeof(head);
+	*note = (struct note){ .suppressed = head.suppressed, .time = head.time, .count = head.count };
+	for (size_t i = 0; i < NOTE_TEXTS; i++) {
+		note->texts[i] = (evrec_str){ p, head.lens[i] };
+		p += head.lens[i];
+	}
+	return (size_t)(p - b->data);
+}
+
 bool notes_next(struct notes *notes, struct note *note)
 {
-	struct head head;
-	const char *p;
-
 	if (notes->written == notes->taken.len) {
 		if (!notes_wait(notes)) {
 			return false;
@@ -155,21 +198,14 @@ bool notes_next(struct notes *notes, struct note *note)
 	if (notes->next == notes->taken.len) {
 		return false;
 	}
-	p = notes->taken.data + notes->next;
-	memcpy(&head, p, sizeof(head));
-	p += sizeof(head);
-	*note = (struct note){ .suppressed = head.suppressed, .time = head.time, .count = head.count };
-	for (size_t i = 0; i < NOTE_TEXTS; i++) {
-		note->texts[i] = (evrec_str){ p, head.lens[i] };
-		p += head.lens[i];
-	}
-	notes->next = (size_t)(p - notes->taken.data);
+	notes->next = read_note(&notes->taken, notes->next, note);
 	return true;
 }
 
 void notes_written(struct notes *notes)
 {
 	notes->written = notes->next;
+	atomic_store(&notes->given_up, 0);
 	if (notes->written == notes->taken.len) {
 		swap(notes);
 	}
@@ -178,4 +214,29 @@ void notes_written(struct notes *notes)
 void notes_rewind(struct notes *notes)
 {
 	notes->next = notes->written;
+}
+
+/* The number of notes from an offset on, without those that say how many were lost before. */
+static uint64_t count_from(const struct buf *b, size_t at)
+{
+	uint64_t count = 0;
+	struct note note;
+
+	while (at < b->len) {
+		at = read_note(b, at, &note);
+		count += str_eq(note.texts[NOTE_STAGE], EVREC_STR(LOST)) ? 0 : note.count;
+	}
+	return count;
+}
+
+void notes_give_up(struct notes *notes)
+{
+	uint64_t count;
+
+	notes_rewind(notes);
+	count = count_from(&notes->taken, notes->written);
+	(void)pthread_mutex_lock(&notes->lock);
+	count += count_from(&notes->queued, 0);
+	(void)pthread_mutex_unlock(&notes->lock);
+	atomic_store(&notes->given_up, count);
 }

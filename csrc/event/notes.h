@@ -2,8 +2,8 @@
  * notes.h - the notes that a sink may keep beside events: when each occurrence of an event happened, and which occurrences
  * were suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
  *
- * The queue is two buffers of bytes: one that is filled, and one that is written. They are bounded, and swapped once the
- * second one is written. So a recording call costs a short lock and some copied bytes, and no I/O.
+ * The queue is two buffers of bytes: one that is filled, and one that is written. Their sum is bounded, and they are
+ * swapped once the second one is written. So a recording call costs a short lock and some copied bytes, and no I/O.
  */
 #ifndef EVREC_EVENT_NOTES_H
 #define EVREC_EVENT_NOTES_H
@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define NOTES_MAX (1U << 20) /* bytes that wait; notes beyond them are lost, and counted */
+#define NOTES_MIN (1U << 20) /* the least bound, in bytes */
 #define NOTES_MESSAGE_MAX 200
 
 /* Of an occurrence, the namespace and name are those of its event. */
@@ -41,8 +41,8 @@ struct note {
 
 struct notes;
 
-/* Of which kinds of notes it takes. NULL: no memory. */
-struct notes *notes_new(bool occurrences, bool suppressions);
+/* Of which kinds of notes it takes, and how many bytes of them wait at most. NULL: no memory. */
+struct notes *notes_new(bool occurrences, bool suppressions, size_t max);
 void notes_free(struct notes *notes); /* NULL is fine */
 /* Any thread. */
 bool notes_want_occurrences(const struct notes *notes);
@@ -55,6 +55,10 @@ bool notes_want_suppressions(const struct notes *notes);
 bool notes_add(struct notes *notes, const struct note *note);
 /* Some notes are to be written. Any thread. */
 bool notes_wait(const struct notes *notes);
+/* The number of lost notes: there was no room or no memory for them, or they were given up. Any thread. */
+uint64_t notes_lost(const struct notes *notes);
+/* True, once, if notes begin to be lost for want of room or memory: people are to be told. Any thread. */
+bool notes_take_alarm(struct notes *notes);
 
 /*
  * The next note to be written, valid until notes_written or notes_rewind. False: there is none. Notes that were lost come
@@ -65,6 +69,8 @@ bool notes_next(struct notes *notes, struct note *note);
 void notes_written(struct notes *notes);
 /* These notes are not written: notes_next gives them again. */
 void notes_rewind(struct notes *notes);
+/* The same, and nobody may write them any more: they count as lost, unless they are written all the same. */
+void notes_give_up(struct notes *notes);
 
 #pragma GCC visibility pop
 

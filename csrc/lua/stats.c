@@ -56,6 +56,7 @@ static void push_counters(lua_State *L, const evrec_sink_stats *stats)
 	table_set_count(L, "pending_bytes", stats->pending_bytes);
 	table_set_count(L, "retries", stats->retries);
 	table_set_count(L, "errors_lost", stats->errors_lost);
+	table_set_count(L, "notes_lost", stats->notes_lost);
 	set_throttle(L, &stats->throttle);
 	set_dropped(L, "dropped", stats->dropped);
 	correlator_push_stats(L, &stats->correlator);

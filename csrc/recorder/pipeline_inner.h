@@ -98,7 +98,7 @@ void pipeline_drop_unobserved(struct pipeline *pipeline, const evrec_fields *eve
 /* The part of pipeline_record of a pipeline whose sink is a trace. */
 void pipeline_trace(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now);
 
-/* ---- pipeline_notes.c: but for the last one, only if the pipeline's `noting` is set ---- */
+/* ---- pipeline_notes.c: but for the last two, only if the pipeline's `noting` is set ---- */
 
 /* The event occurred, as it was observed: its count counts it. */
 void pipeline_note_occurrence(const struct pipeline *pipeline, const struct observed *o);
@@ -107,6 +107,8 @@ void pipeline_note_suppressed(const struct pipeline *pipeline, enum evrec_stage 
                               const struct observed *o, uint64_t count, int64_t now);
 /* Some notes are not written yet. */
 bool pipeline_has_notes(const struct pipeline *pipeline);
+/* The number of notes that the sink has not. */
+uint64_t pipeline_notes_lost(const struct pipeline *pipeline);
 
 /* Remembers that the stage suppressed an occurrence. `keys` may be NULL: there was no memory for them. */
 static inline void pipeline_suppress(struct pipeline *pipeline, enum evrec_stage stage, enum evrec_cause cause,

@@ -13,6 +13,16 @@ static void add(const struct pipeline *pipeline, const struct note *note)
 	if (notes_add(notes_of(pipeline), note)) {
 		pipeline->noting->ops->wake(pipeline->noting);
 	}
+	if (notes_take_alarm(notes_of(pipeline))) {
+		outbox_report(
+			pipeline->outbox, "notes",
+			"there was no room for some notes of occurrences or suppressions; notes_lost counts them");
+	}
+}
+
+uint64_t pipeline_notes_lost(const struct pipeline *pipeline)
+{
+	return pipeline->noting != NULL ? notes_lost(notes_of(pipeline)) : 0;
 }
 
 bool pipeline_has_notes(const struct pipeline *pipeline)

@@ -39,6 +39,7 @@ void pipeline_get_stats(const struct pipeline *pipeline, evrec_sink_stats *stats
 	stats->pending_writes = outbox.writes;
 	stats->pending_bytes = outbox.bytes;
 	stats->errors_lost = outbox.messages_lost;
+	stats->notes_lost = pipeline_notes_lost(pipeline);
 	for (i = 0; i < EVREC_CAUSES; i++) {
 		stats->dropped[i] = outbox.dropped[i] + pipeline->dropped[i];
 	}

@@ -37,6 +37,7 @@ void stats_add_ended(evrec_sink_stats *sum, const evrec_sink_stats *sink)
 	sum->restored += sink->restored;
 	sum->retries += sink->retries;
 	sum->errors_lost += sink->errors_lost;
+	sum->notes_lost += sink->notes_lost;
 	sum->throttle.refused += sink->throttle.refused;
 	for (i = 0; i < EVREC_CAUSES; i++) {
 		sum->dropped[i] += sink->dropped[i];

@@ -16,6 +16,7 @@
 #define EXPIRY_TIME (60 * EVREC_SECOND) /* and this often */
 #define NOTES_AT_ONCE 2000              /* in one transaction */
 #define NOTES_TIME EVREC_SECOND         /* they are written at least this often, and with each batch of events */
+#define NOTES_SHARE 4                   /* notes that wait take at most this part of the sink's bytes, beside these */
 #define KEEP_BYTES_MIN (1U << 20)
 
 struct store_protocol {
@@ -196,7 +197,11 @@ static void store_finish(struct protocol *t, struct sender *s)
 
 	while (has_notes(p)) {
 		if (!write_all(p, NULL, 0, &err)) {
+			notes_give_up(p->notes);
 			outbox_report(sender_outbox(s), "store", err.message);
+			outbox_report(sender_outbox(s), "notes",
+			              "the last notes of occurrences or suppressions could not be written; notes_lost "
+			              "counts them");
 			return;
 		}
 	}
@@ -233,6 +238,14 @@ struct store_sink {
 	bool occurrences, suppressions;
 };
 
+/* NULL: no memory. */
+static struct notes *new_notes(const struct store_sink *sink)
+{
+	const size_t bytes = outbox_limit_of_bytes(&sink->base.options.limits) / NOTES_SHARE;
+
+	return notes_new(sink->occurrences, sink->suppressions, bytes > NOTES_MIN ? bytes : NOTES_MIN);
+}
+
 static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 {
 	const struct store_sink *configured = (const struct store_sink *)sink;
@@ -241,7 +254,7 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 
 	if (p != NULL) {
 		p->store = store_new(str_from(configured->path));
-		p->notes = notes ? notes_new(configured->occurrences, configured->suppressions) : NULL;
+		p->notes = notes ? new_notes(configured) : NULL;
 	}
 	if (p == NULL || p->store == NULL || (notes && p->notes == NULL)) {
 		if (p != NULL) {

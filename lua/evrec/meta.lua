@@ -854,6 +854,7 @@ function testing.recorder(options) end
 ---@field pending_bytes integer memory that those requests take
 ---@field retries integer requests sent again
 ---@field errors_lost integer messages that `on_error` did not get
+---@field notes_lost integer notes of occurrences and suppressions that the store has not
 ---@field throttle evrec.Throttle
 ---@field correlator evrec.CorrelatorStats
 ---@field series evrec.SeriesStats

@@ -38,6 +38,7 @@ local per_sink = {
 	{ "pending_bytes", "gauge", "Bytes of memory that those requests take." },
 	{ "dropped", "counter", "Events dropped by the sink." },
 	{ "errors_lost", "counter", "Messages that on_error did not get." },
+	{ "notes_lost", "counter", "Notes of occurrences and suppressions that the store has not." },
 	{ "throttle_refused", "counter", "Requests answered with 429 or 503, or not in time.", group = "throttle",
 		field = "refused" },
 	{ "throttle_window", "gauge", "Requests that may be under way at once.", group = "throttle", field = "window" },

@@ -90,6 +90,7 @@ describe("metrics", function()
 			counted = "gauge", series_remembered = "gauge", series_ongoing = "gauge", series_begun_total = "counter",
 			series_finished_total = "counter", series_evicted_total = "counter",
 			series_evicted_singles_total = "counter", series_notes_total = "counter",
+			notes_lost_total = "counter",
 		} do
 			assert.equal(0, samples[("evrec_sink_%s{sink=\"1\",name=\"lua\"}"):format(name)], name)
 			assert.equal(kind, types["evrec_sink_" .. name], name)

@@ -148,6 +148,53 @@ describe("a store's notes", function()
 		assert.equal(stats.dropped.queue_full, dropped)
 	end)
 
+	-- Records more events than the writer can note meanwhile, as nothing is polled. Returns the sink's final stats, the
+	-- messages by their names, and the numbers of notes that the store has: of occurrences, and of lost notes.
+	local function loop(options)
+		local messages, path_option = {}, { path = path, occurrences = true, suppressions = options.suppressions }
+		path_option.max_pending_bytes = options.max_pending_bytes
+		broadcaster = evrec.broadcaster {
+			clock = clock, drive = "poll", on_drop = function() end,
+			on_error = function(message, name)
+				messages[name] = messages[name] or {}
+				table.insert(messages[name], message)
+			end,
+		}
+		broadcaster:start_recording_to_sink(evrec.sink.store(path_option))
+		recorder = broadcaster:new_recorder { component = "spec" }
+		for _ = 1, 30000 do
+			recorder:event(fixtures.pod "web-0", "Normal", "Pulled", "Pulled the image")
+		end
+		local done, stats, reason = broadcaster:shutdown(20)
+		assert.is_true(done, reason)
+		local source, noted, lost = evrec.store { path = path }, 0, 0
+		local event = assert(source:query())()
+		for _, note in ipairs(all(source:occurrences { namespace = "shop", name = event.metadata.name })) do
+			noted = noted + note.count
+		end
+		for _, note in ipairs(all(source:suppressions())) do
+			lost = lost + (note.stage == "lost" and note.count or 0)
+		end
+		return stats, messages, noted, lost
+	end
+
+	it("are told, and counted, if there is no room for them", function()
+		local stats, messages, noted, lost = loop { max_pending_bytes = 4 * 1048576 }
+		local told = broadcaster:metrics():match "\nevrec_sink_notes_lost_total{[^}]*} (%d+)"
+		assert.is_true(noted < 30000)
+		assert.equal(30000, noted + lost)
+		assert.equal(lost, stats.sinks[1].notes_lost)
+		assert.equal(lost, tonumber(told))
+		assert.equal(1, #messages.notes)
+		assert.equal("store: there was no room for some notes of occurrences or suppressions; notes_lost counts them",
+			messages.notes[1])
+	end)
+
+	it("have as much room as a quarter of the bytes of the sink's writes", function()
+		local stats, messages, noted, lost = loop {}
+		assert.same({ 30000, 0, 0, {} }, { noted, lost, stats.sinks[1].notes_lost, messages })
+	end)
+
 	it("raise on misuse", function()
 		assert.error_matches(function() evrec.sink.store { path = path, occurrences = 1 } end, "occurrences")
 		assert.error_matches(function() evrec.sink.store { path = path, suppressions = "yes" } end, "suppressions")

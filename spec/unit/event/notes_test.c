@@ -6,7 +6,7 @@
 
 static void test_notes_come_in_their_order_until_they_are_written(void **state)
 {
-	struct notes *notes = notes_new(true, true);
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
 	const struct note first = note_of_occurrence("a.1", T0),
 			  second = note_of_suppression("web-0", "Failed", T0 + 1, 3);
 	struct note note;
@@ -41,7 +41,7 @@ static void test_notes_come_in_their_order_until_they_are_written(void **state)
 
 static void test_a_full_queue_counts_what_it_loses(void **state)
 {
-	struct notes *notes = notes_new(true, true);
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
 	uint64_t added = 0, found = 0, lost = 0;
 	struct note note;
 
@@ -72,6 +72,85 @@ static void test_a_full_queue_counts_what_it_loses(void **state)
 	} while (notes_wait(notes));
 	assert_true(lost > 10000);
 	assert_int_equal(found + lost, added);
+	assert_int_equal(notes_lost(notes), lost);
+	notes_free(notes);
+}
+
+/* Adds notes of one size. Returns how many find room. */
+static uint64_t fill(struct notes *notes)
+{
+	const struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+	const uint64_t before = notes_lost(notes);
+	uint64_t added = 0;
+
+	for (; notes_lost(notes) == before; added++) {
+		(void)notes_add(notes, &note);
+	}
+	return added - 1;
+}
+
+static void test_the_bound_holds_for_both_buffers(void **state)
+{
+	struct notes *small = notes_new(true, true, NOTES_MIN), *large = notes_new(true, true, 3 * NOTES_MIN);
+	const uint64_t room = fill(small);
+	struct note note;
+
+	(void)state;
+	assert_true(room > 1000 && room < NOTES_MIN / sizeof(note.time));
+	assert_in_range(fill(large), 3 * room, 3 * room + 3);
+	/* What is being written takes room until it is written. */
+	assert_true(notes_next(small, &note));
+	assert_int_equal(fill(small), 0);
+	while (notes_next(small, &note)) {
+	}
+	notes_written(small);
+	assert_in_range(fill(small), room - 1, room);
+	notes_free(small);
+	notes_free(large);
+}
+
+static void test_people_are_told_once_of_each_time_that_the_queue_is_full(void **state)
+{
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
+	struct note note;
+
+	(void)state;
+	assert_false(notes_take_alarm(notes));
+	for (int i = 0; i < 2; i++) {
+		(void)fill(notes);
+		assert_true(notes_take_alarm(notes));
+		(void)fill(notes);
+		assert_false(notes_take_alarm(notes));
+		while (notes_wait(notes)) {
+			while (notes_next(notes, &note)) {
+			}
+			notes_written(notes);
+		}
+	}
+	notes_free(notes);
+}
+
+static void test_notes_that_are_given_up_are_lost_unless_they_are_written(void **state)
+{
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
+	const struct note one = note_of_occurrence("a.1", T0), three = note_of_suppression("web-0", "Failed", T0, 3);
+	struct note note;
+
+	(void)state;
+	(void)notes_add(notes, &one);
+	(void)notes_add(notes, &three);
+	assert_true(notes_next(notes, &note));
+	notes_written(notes);
+	assert_true(notes_next(notes, &note));
+	(void)notes_add(notes, &one);
+	notes_give_up(notes);
+	assert_int_equal(notes_lost(notes), 4);
+	assert_true(notes_wait(notes));
+	while (notes_wait(notes)) {
+		assert_true(notes_next(notes, &note));
+		notes_written(notes);
+	}
+	assert_int_equal(notes_lost(notes), 0);
 	notes_free(notes);
 }
 
@@ -89,7 +168,7 @@ static void *add_many(void *ctx)
 
 static void test_threads_may_add_while_one_writes(void **state)
 {
-	struct notes *notes = notes_new(true, true);
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
 	pthread_t threads[2];
 	uint64_t sum = 0;
 	struct note note;
@@ -118,6 +197,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_notes_come_in_their_order_until_they_are_written),
 		cmocka_unit_test(test_a_full_queue_counts_what_it_loses),
+		cmocka_unit_test(test_the_bound_holds_for_both_buffers),
+		cmocka_unit_test(test_people_are_told_once_of_each_time_that_the_queue_is_full),
+		cmocka_unit_test(test_notes_that_are_given_up_are_lost_unless_they_are_written),
 		cmocka_unit_test(test_threads_may_add_while_one_writes),
 	};
 

@@ -254,6 +254,26 @@ static void test_the_end_writes_the_notes_that_wait(void **state)
 	assert_int_equal(store_fixture_ask(path, LIMITED), 3001 - 25);
 }
 
+static void test_notes_that_the_end_cannot_write_are_lost(void **state)
+{
+	const char *path = tmpdir_path(*state, "missing/events.db");
+	const evrec_store_options options = options_of_notes(path);
+	evrec_sink_stats stats;
+	struct life life;
+
+	begin(&life, &options, NULL);
+	for (int i = 0; i < 30; i++) {
+		record(&life, "web-0", "Started");
+	}
+	(void)evrec_broadcaster_shutdown(life.b, 0, NULL);
+	assert_true(evrec_watch_get_sink_stats(life.watch, &stats));
+	/* 30 occurrences, 5 of which had no token, and the drop of those that waited. */
+	assert_true(stats.notes_lost >= 35);
+	assert_string_equal(life.name, "notes");
+	unit_check_contains(life.error, "could not be written; notes_lost counts them");
+	end(&life);
+}
+
 static void test_a_thread_writes_notes_that_no_event_goes_with(void **state)
 {
 	const struct timespec moment = { 0, EVREC_SECOND / 100 };
@@ -337,6 +357,7 @@ int main(void)
 		TMPDIR_TEST(test_a_store_that_stays_damaged_drops_by_max_age),
 		TMPDIR_TEST(test_notes_wait_for_a_store_that_cannot_be_written),
 		TMPDIR_TEST(test_the_end_writes_the_notes_that_wait),
+		TMPDIR_TEST(test_notes_that_the_end_cannot_write_are_lost),
 		TMPDIR_TEST(test_a_thread_writes_notes_that_no_event_goes_with),
 		TMPDIR_TEST(test_wrong_options_are_refused),
 		TMPDIR_TEST(test_a_forked_child_writes_its_own),
