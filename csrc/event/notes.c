@@ -6,6 +6,12 @@
 #define LOST "lost"    /* the stage of a note that says how many were lost */
 #define KEPT NOTES_MIN /* bytes of an empty buffer's memory; a larger one is freed */
 
+/* Lost notes of one kind that no note in the queue tells yet. */
+struct lost {
+	uint64_t count;
+	int64_t time; /* of the last one */
+};
+
 struct notes {
 	bool occurrences, suppressions;
 	size_t max;
@@ -17,8 +23,7 @@ struct notes {
 	/* With the lock held: */
 	struct buf queued;
 	size_t taken_len;
-	uint64_t lost;   /* since the last note that says how many were */
-	int64_t lost_at; /* the time of the last one */
+	struct lost occurrences_lost, suppressions_lost;
 	/* Of the thread that writes: */
 	struct buf taken;
 	size_t written, next; /* offsets in `taken` */
@@ -105,17 +110,17 @@ static bool put(struct buf *b, const struct note *note)
 bool notes_add(struct notes *notes, const struct note *note)
 {
 	const size_t size = size_of(note);
+	struct lost *lost = note->suppressed ? &notes->suppressions_lost : &notes->occurrences_lost;
 	size_t waiting;
 
 	(void)pthread_mutex_lock(&notes->lock);
 	/* The note of lost ones may exceed the bound. */
 	waiting = notes->taken_len + notes->queued.len;
 	if (waiting > notes->max || size > notes->max - waiting || !put(&notes->queued, note)) {
-		if (notes->lost == 0) {
+		if (lost->count == 0) {
 			atomic_store(&notes->alarm, true);
 		}
-		notes->lost += note->count;
-		notes->lost_at = note->time;
+		*lost = (struct lost){ lost->count + note->count, note->time };
 		(void)atomic_fetch_add(&notes->lost_ever, note->count);
 	}
 	(void)pthread_mutex_unlock(&notes->lock);
@@ -138,17 +143,17 @@ bool notes_take_alarm(struct notes *notes)
 }
 
 /* Without memory they are told with later notes. */
-static void put_lost(struct notes *notes, struct buf *b)
+static void put_lost(struct buf *b, struct lost *lost, evrec_str kind)
 {
 	const struct note note = {
 		.suppressed = true,
-		.time = notes->lost_at,
-		.count = notes->lost,
-		.texts = { [NOTE_STAGE] = EVREC_STR(LOST) },
+		.time = lost->time,
+		.count = lost->count,
+		.texts = { [NOTE_STAGE] = EVREC_STR(LOST), [NOTE_CAUSE] = kind },
 	};
 
-	if (notes->lost != 0 && put(b, &note)) {
-		notes->lost = 0;
+	if (lost->count != 0 && put(b, &note)) {
+		lost->count = 0;
 	}
 }
 
@@ -163,7 +168,8 @@ static void swap(struct notes *notes)
 	}
 	notes->written = notes->next = 0;
 	(void)pthread_mutex_lock(&notes->lock);
-	put_lost(notes, &notes->queued);
+	put_lost(&notes->queued, &notes->occurrences_lost, EVREC_STR("occurrence"));
+	put_lost(&notes->queued, &notes->suppressions_lost, EVREC_STR("suppression"));
 	notes->taken = notes->queued;
 	notes->taken_len = notes->taken.len;
 	notes->queued = empty;

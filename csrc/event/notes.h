@@ -62,7 +62,8 @@ bool notes_take_alarm(struct notes *notes);
 
 /*
  * The next note to be written, valid until notes_written or notes_rewind. False: there is none. Notes that were lost come
- * as one suppression of the stage "lost", with their number and the time of the last one. One thread writes.
+ * as one suppression of the stage "lost" for each kind, with their number, the time of the last one, and the kind as its
+ * cause: "occurrence" or "suppression". One thread writes.
  */
 bool notes_next(struct notes *notes, struct note *note);
 /* The notes that notes_next has given, since the last call of this function or of notes_rewind, are written. */

@@ -979,7 +979,8 @@ function source:watch(query) end
 ---@field type string
 ---@field reason string
 ---@field stage "aggregated"|"rate_limited"|"dropped"|"merged"|"lost"
----@field cause string of "dropped"; else empty
+---@field cause string of "dropped"; of "lost" the kind of the missing notes, "occurrence" or "suppression", which an
+---earlier evrec left out; else empty
 ---@field key string that a callback chose; else empty
 ---@field message string of the last one, at most 200 bytes
 ---@field count integer

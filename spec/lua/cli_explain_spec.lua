@@ -69,6 +69,38 @@ describe("an object that fell silent", function()
 		assert.same({ 2, "", "evrec: KIND/NAME: unknown kind '.x'\n" }, { status, output, told })
 	end)
 
+	-- Makes a store that lacks notes of the kind that the options name, as a pod had more events than find room.
+	-- Returns what evrec explain tells of another pod, which had one event, and the number of lost notes.
+	local function explain_beside(options)
+		options.path, options.max_pending_bytes = store, 4 * 1048576
+		local broadcaster = evrec.broadcaster { drive = "poll", on_error = false, on_drop = function() end }
+		broadcaster:start_recording_to_sink(evrec.sink.store(options))
+		local recorder = broadcaster:new_recorder { component = "spec" }
+		recorder:event({ kind = "Pod", namespace = "shop", name = "quiet" }, "Normal", "Pulled", "Pulled the image")
+		for _ = 1, 20000 do
+			recorder:event({ kind = "Pod", namespace = "shop", name = "noisy" }, "Normal", "Pulled", "Pulled the image")
+		end
+		local _, stats = broadcaster:shutdown(20)
+		local status, output, told = command.evrec("explain", "pod/quiet", "--store", store)
+		assert.equal(1, status)
+		assert.is_true(stats.sinks[1].notes_lost > 0)
+		return output, told, stats.sinks[1].notes_lost
+	end
+
+	it("is not explained by a store that lacks notes of occurrences, which explain does not read", function()
+		local output, told = explain_beside { occurrences = true }
+		assert.same({ "", ("evrec: %s has 1 event of pod/quiet, and no note that one was combined or held back. If evrec "
+			.. "record wrote them, or sinks with the option suppressions = true, none was. Other writers leave no notes\n")
+			:format(store) }, { output, told })
+	end)
+
+	it("may not be explained by a store that lacks notes of suppressions", function()
+		local output, told, lost = explain_beside { suppressions = true }
+		assert.truthy(output:find(("The store lacks %d notes, perhaps some of this object."):format(lost), 1, true))
+		assert.equal(("evrec: %s has 1 event of pod/quiet, and no note that one was combined or held back. Such a note "
+			.. "may be among those that the store lacks\n"):format(store), told)
+	end)
+
 	it("is explained by a store with the key that a callback chose", function()
 		local broadcaster = evrec.broadcaster {
 			clock = evrec.fake_clock(1700000000), on_error = false,

@@ -232,12 +232,12 @@ end
 -- ---- from a store ----
 
 -- Adds up the suppressions that differ in time alone; the newest comes first. Returns the sums, and the number of notes
--- that the store lacks.
+-- of suppressions that the store lacks. An earlier evrec did not tell them from lost notes of occurrences.
 local function sums_of(suppressions, matches)
 	local sums, by_key, lost = {}, {}, 0
 	for note in suppressions do
 		if note.stage == "lost" then
-			lost = lost + note.count
+			lost = lost + (note.cause ~= "occurrence" and note.count or 0)
 		elseif matches(note.object) then
 			local key = table.concat({ note.object.namespace, note.stage, note.cause, note.reason, note.type, note.key }, "\n")
 			local sum = by_key[key]
@@ -309,8 +309,13 @@ local function stored_groups(source, sums, arguments)
 	return groups
 end
 
--- Tells why the store explains nothing of the object: it has no event of it, or no suppression.
-local function tell_nothing(source, arguments)
+local NONE_WAS = "If evrec record wrote them, or sinks with the option suppressions = true, none was. Other writers "
+	.. "leave no notes"
+local LACKS_NOTES = "Such a note may be among those that the store lacks"
+
+-- Tells why the store explains nothing of the object: it has no event of it, or no suppression. With `lacks_notes` it
+-- may have lost the note of one.
+local function tell_nothing(source, arguments, lacks_notes)
 	local count = 0
 	for _ in read_events(source, arguments) do
 		count = count + 1
@@ -320,9 +325,8 @@ local function tell_nothing(source, arguments)
 		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
 		return
 	end
-	terminal.tell(("%s has %s of %s, and no note that one was combined or held back. If evrec record wrote them, or sinks "
-		.. "with the option suppressions = true, none was. Other writers leave no notes"):format(arguments.store,
-			plural.counted(count, "event"), object))
+	terminal.tell(("%s has %s of %s, and no note that one was combined or held back. %s"):format(arguments.store,
+		plural.counted(count, "event"), object, lacks_notes and LACKS_NOTES or NONE_WAS))
 end
 
 local function explain_store(arguments)
@@ -351,7 +355,7 @@ local function explain_store(arguments)
 		terminal.write(("\nThe store lacks %s, perhaps some of this object.\n"):format(plural.counted(lost, "note")))
 	end
 	if #sums == 0 then
-		tell_nothing(source, arguments)
+		tell_nothing(source, arguments, lost > 0)
 		return 1
 	end
 	return 0

@@ -109,6 +109,32 @@ static void test_the_bound_holds_for_both_buffers(void **state)
 	notes_free(large);
 }
 
+static void test_lost_notes_are_counted_by_their_kind(void **state)
+{
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
+	const struct note occurrence = note_of_occurrence("a.1", T0 + 1),
+			  suppression = note_of_suppression("web-0", "Failed", T0 + 2, 3);
+	struct note note;
+
+	(void)state;
+	(void)fill(notes);
+	for (int i = 0; i < 5; i++) {
+		(void)notes_add(notes, &occurrence);
+		(void)notes_add(notes, &suppression);
+	}
+	do {
+		assert_true(notes_next(notes, &note));
+	} while (!str_eq(note.texts[NOTE_STAGE], EVREC_STR("lost")));
+	assert_true(str_eq(note.texts[NOTE_CAUSE], EVREC_STR("occurrence")));
+	assert_true(note.suppressed && note.count == 5 && note.time == T0 + 1);
+	assert_true(notes_next(notes, &note));
+	assert_true(str_eq(note.texts[NOTE_STAGE], EVREC_STR("lost")));
+	assert_true(str_eq(note.texts[NOTE_CAUSE], EVREC_STR("suppression")));
+	assert_true(note.suppressed && note.count == 16 && note.time == T0 + 2);
+	assert_false(notes_next(notes, &note));
+	notes_free(notes);
+}
+
 static void test_people_are_told_once_of_each_time_that_the_queue_is_full(void **state)
 {
 	struct notes *notes = notes_new(true, true, NOTES_MIN);
@@ -198,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_notes_come_in_their_order_until_they_are_written),
 		cmocka_unit_test(test_a_full_queue_counts_what_it_loses),
 		cmocka_unit_test(test_the_bound_holds_for_both_buffers),
+		cmocka_unit_test(test_lost_notes_are_counted_by_their_kind),
 		cmocka_unit_test(test_people_are_told_once_of_each_time_that_the_queue_is_full),
 		cmocka_unit_test(test_notes_that_are_given_up_are_lost_unless_they_are_written),
 		cmocka_unit_test(test_threads_may_add_while_one_writes),
