@@ -71,12 +71,28 @@ void lines_close(int fd)
 	}
 }
 
+/*
+ * Tells events from other objects of Kubernetes, which have a name and a namespace, too. The kind may be empty: an API server
+ * takes such an event.
+ */
+static bool has_object(const evrec_event *event)
+{
+	const evrec_reference *object = &evrec_event_fields(event)->regarding;
+
+	return object->kind.len != 0 || object->ns.len != 0 || object->name.len != 0 || object->uid.len != 0;
+}
+
 int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_event **event, evrec_error *err)
 {
 	enum json_fault fault = JSON_SOUND;
 
 	path = is_stdin(path) ? "standard input" : path;
 	*event = line.len == 0 ? NULL : event_from_json_or_fault(line, &fault);
+	if (*event != NULL && !has_object(*event)) {
+		evrec_event_release(*event);
+		*event = NULL;
+		fault = JSON_NO_EVENT;
+	}
 	switch (fault) {
 	case JSON_NO_MEMORY:
 		return error_set(err, EVREC_ENOMEM, "no memory");

@@ -282,6 +282,10 @@ describe("evrec events", function()
 		assert.equal(1, status)
 		assert.equal(("evrec: %s: line 1 is no event; --lines reads an event a line, as evrec.sink.file writes them\n")
 			:format(path), complaints)
+		file = assert(io.open(path, "w"))
+		file:write '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default"}}\n'
+		file:close()
+		assert.same({ 1, "", complaints }, { run() })
 		file = assert(io.open(path, "wb"))
 		file:write "SQLite format 3\0"
 		file:close()

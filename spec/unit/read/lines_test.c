@@ -8,11 +8,13 @@
 
 #define SHORT (EVREC_SECOND / 20)
 
+/* The object of an event, behind its metadata. */
+#define OBJECT ",\"involvedObject\":{\"kind\":\"Pod\"}"
+
 /* A line of an event with this name, whose last occurrence is `last` s behind T0. */
 #define LINE(name, last, reason)                                                                                       \
-	"{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                                                        \
-	"\",\"namespace\":\"shop\",\"x\":1},\"reason\":\"" reason "\",\"lastTimestamp\":\"2023-11-14T22:13:" last      \
-	"Z\"}\n"
+	"{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"shop\",\"x\":1}" OBJECT            \
+	",\"reason\":\"" reason "\",\"lastTimestamp\":\"2023-11-14T22:13:" last "Z\"}\n"
 
 static void append(const char *path, const char *text)
 {
@@ -149,8 +151,8 @@ static void test_names_are_of_a_namespace(void **state)
 	const evrec_query q = all();
 	evrec_reader *reader;
 
-	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"bc\",\"namespace\":\"a\"}}\n"
-	                        "{\"metadata\":{\"name\":\"c\",\"namespace\":\"ab\"}}\n");
+	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"bc\",\"namespace\":\"a\"}" OBJECT "}\n"
+	                        "{\"metadata\":{\"name\":\"c\",\"namespace\":\"ab\"}" OBJECT "}\n");
 	reader = open_reader(path, &q, false);
 	/* Of the same time the one that was written later is the newer one. */
 	check_next(reader, "c");
@@ -179,7 +181,7 @@ static void test_a_last_line_without_a_newline_counts_if_it_is_whole(void **stat
 	const evrec_query q = all();
 	evrec_reader *reader;
 
-	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}");
+	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}" OBJECT "}");
 	reader = open_reader(path, &q, false);
 	check_next(reader, "a");
 	evrec_reader_free(reader);
@@ -199,6 +201,41 @@ static void test_another_line_is_an_error_with_its_number(void **state)
 	reader = open_reader(path, &q, true);
 	append(path, "hello\n");
 	check_error(reader, EVREC_EINVALID, "events: line 1 is no event");
+}
+
+static void test_an_object_that_is_no_event_is_an_error(void **state)
+{
+	static const char *const others[] = {
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\",\"namespace\":\"default\"}}\n",
+		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\",\"namespace\":\"default\"},\"involvedObject\":[]}\n",
+		"{\"metadata\":{\"name\":\"web\",\"namespace\":\"default\"},\"involvedObject\":{}}\n",
+	};
+	const char *path = tmpdir_path(*state, "events");
+	const evrec_query q = all();
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		tmpdir_write_file(path, others[i]);
+		check_error(open_reader(path, &q, false), EVREC_EINVALID, "events: line 1 is no event");
+	}
+}
+
+static void test_an_event_needs_no_whole_reference(void **state)
+{
+	const char *path = tmpdir_path(*state, "events");
+	const evrec_query q = all();
+	evrec_reader *reader;
+
+	/* An API server takes events whose object has no kind. */
+	tmpdir_write_file(path,
+	                  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"},\"involvedObject\":{\"namespace\":\"b\"},"
+	                  "\"lastTimestamp\":\"2023-11-14T22:13:00Z\"}\n"
+	                  "{\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":\"c\",\"namespace\":\"b\"},"
+	                  "\"regarding\":{\"kind\":\"Pod\"}}\n");
+	reader = open_reader(path, &q, false);
+	check_next(reader, "a");
+	check_next(reader, "c");
+	check_result(reader, EVREC_READ_END);
+	evrec_reader_free(reader);
 }
 
 static void test_a_missing_file_is_an_error(void **state)
@@ -247,7 +284,8 @@ static void test_a_watch_tells_whole_lines_from_now_on(void **state)
 	q.ns = EVREC_STR("shop");
 	reader = open_reader(path, &q, true);
 	check_result(reader, EVREC_READ_WAIT);
-	append(path, "\"namespace\":\"shop\"}}\n{\"metadata\":{\"name\":\"c\",\"namespace\":\"other\"}}\n");
+	append(path, "\"namespace\":\"shop\"}" OBJECT "}\n{\"metadata\":{\"name\":\"c\",\"namespace\":\"other\"}" OBJECT
+	             "}\n");
 	check_next(reader, "b");
 	append(path, LINE("a", "01", "R") LINE("a", "01", "R"));
 	check_next(reader, "a");
@@ -323,6 +361,8 @@ int main(void)
 		TMPDIR_TEST(test_an_unfinished_line_is_no_error),
 		TMPDIR_TEST(test_a_last_line_without_a_newline_counts_if_it_is_whole),
 		TMPDIR_TEST(test_another_line_is_an_error_with_its_number),
+		TMPDIR_TEST(test_an_object_that_is_no_event_is_an_error),
+		TMPDIR_TEST(test_an_event_needs_no_whole_reference),
 		TMPDIR_TEST(test_a_missing_file_is_an_error),
 		TMPDIR_TEST(test_a_pipe_is_read_once),
 		TMPDIR_TEST(test_a_watch_tells_whole_lines_from_now_on),

@@ -51,8 +51,10 @@ static void query_lines(void)
 static void test_a_query_without_memory_says_so(void **state)
 {
 	path = tmpdir_path(*state, "events");
-	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"},\"type\":\"Normal\"}\n"
-	                        "{\"metadata\":{\"name\":\"c\",\"namespace\":\"b\"},\"type\":\"Warning\"}\n");
+	tmpdir_write_file(path, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"},\"involvedObject\":{\"kind\":"
+	                        "\"Pod\"},\"type\":\"Normal\"}\n"
+	                        "{\"metadata\":{\"name\":\"c\",\"namespace\":\"b\"},\"involvedObject\":{\"kind\":"
+	                        "\"Pod\"},\"type\":\"Warning\"}\n");
 	alloc_failure_run(query_lines, 10);
 }
 
