@@ -112,6 +112,16 @@ int line_reader_next(struct line_reader *r, int64_t deadline, evrec_str *line, e
 	return LINE_FOUND;
 }
 
+ssize_t line_pread(int fd, void *data, size_t n, off_t offset)
+{
+	ssize_t got;
+
+	do {
+		got = pread(fd, data, n, offset);
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
 int line_read_at(int fd, uint64_t offset, struct buf *line, evrec_error *err)
 {
 	const char *newline = NULL;
@@ -121,8 +131,8 @@ int line_read_at(int fd, uint64_t offset, struct buf *line, evrec_error *err)
 		if (line->len > LINE_MAX_BYTES || !buf_reserve(line, CHUNK)) {
 			return error_set(err, EVREC_ENOMEM, "no memory");
 		}
-		n = pread(fd, line->data + line->len, CHUNK, (off_t)(offset + line->len));
-		if (n < 0 && errno != EINTR) {
+		n = line_pread(fd, line->data + line->len, CHUNK, (off_t)(offset + line->len));
+		if (n < 0) {
 			return system_error(err);
 		}
 		if (n > 0) {

@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 
+#include <sys/types.h>
+
 #pragma GCC visibility push(hidden)
 
 /* The API server takes events of less than 2 MiB. */
@@ -36,6 +38,8 @@ void line_reader_restart(struct line_reader *r, int fd, uint64_t offset, bool po
  * enum line_news; EVREC_ESYSTEM: it cannot be read; EVREC_EINVALID: a line is longer than LINE_MAX_BYTES; EVREC_ENOMEM.
  */
 int line_reader_next(struct line_reader *r, int64_t deadline, evrec_str *line, evrec_error *err);
+/* As pread(), and again if a signal interrupts it, as it may on some network file systems. */
+ssize_t line_pread(int fd, void *data, size_t n, off_t offset);
 /* The bytes of a regular file's line from `offset` on, appended to `line`. 0 or an error as above. */
 int line_read_at(int fd, uint64_t offset, struct buf *line, evrec_error *err);
 

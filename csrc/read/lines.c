@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "event/event.h"
+#include "read/line_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,13 +31,25 @@ int lines_system_error(const char *path, evrec_error *err)
 	                 strerror_r(errno, reason, sizeof(reason)));
 }
 
+int lines_failed(const char *path, int code, evrec_error *err)
+{
+	evrec_error why;
+
+	path = is_stdin(path) ? "standard input" : path;
+	if (err != NULL && code != EVREC_ENOMEM) {
+		why = *err;
+		(void)error_set(err, code, "%.*s: %s", shown_bytes(path), path, why.message);
+	}
+	return code;
+}
+
 /* Every SQLite database begins so (https://www.sqlite.org/fileformat2.html, 1.3), and an event store is one. */
 static bool is_database(int fd, const struct stat *st)
 {
 	static const char magic[16] = "SQLite format 3";
 	char begin[sizeof(magic)];
 
-	return S_ISREG(st->st_mode) && pread(fd, begin, sizeof(begin), 0) == (ssize_t)sizeof(begin) &&
+	return S_ISREG(st->st_mode) && line_pread(fd, begin, sizeof(begin), 0) == (ssize_t)sizeof(begin) &&
 	       memcmp(begin, magic, sizeof(magic)) == 0;
 }
 

@@ -19,6 +19,8 @@ int lines_open(const char *path, struct stat *st, evrec_error *err);
 void lines_close(int fd); /* leaves standard input open; -1 is fine */
 /* Sets *err to errno's text, for this path. EVREC_ESYSTEM. */
 int lines_system_error(const char *path, evrec_error *err);
+/* Puts the path before the message of *err, an error of line_reader.h with this code. Returns the code. */
+int lines_failed(const char *path, int code, evrec_error *err);
 /*
  * Reads the event of a line; `path` and `number` are for the message. 0: *event is the caller's, or NULL: the line is empty, or it is the beginning of a line that a
  * full disk or a killed process cut short. EVREC_EINVALID: the line is anything else; EVREC_ENOMEM.

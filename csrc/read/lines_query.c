@@ -61,7 +61,7 @@ static int copy_pipe(struct lines_query *q, int64_t deadline, evrec_error *err)
 
 	while ((news = line_reader_next(&q->lines, deadline, &line, err)) != LINE_NONE) {
 		if (news < 0) {
-			return news;
+			return lines_failed(q->path, news, err);
 		}
 		if (fwrite(line.data, 1, line.len, q->copy) != line.len ||
 		    (news == LINE_FOUND && fputc('\n', q->copy) == EOF) || (news == LINE_END && fflush(q->copy) != 0)) {
@@ -135,7 +135,7 @@ static int scan(struct lines_query *q, int64_t deadline, evrec_error *err)
 	for (unsigned i = 1;; i++) {
 		news = line_reader_next(&q->lines, INT64_MAX, &line, err);
 		if (news < 0) {
-			return news;
+			return lines_failed(q->path, news, err);
 		}
 		if (news == LINE_END) {
 			/* A last line without a newline may be complete, if others wrote it, or not be written whole yet. */
@@ -172,9 +172,9 @@ static int tell(struct lines_query *q, evrec_found *found, evrec_error *err)
 		return no_memory(err);
 	}
 	if (code == 0 && event == NULL) {
-		return error_set(err, EVREC_ESYSTEM, "the file was changed while it was read");
+		code = error_set(err, EVREC_ESYSTEM, "the file was changed while it was read");
 	}
-	return code != 0 ? code : reader_show(&q->base, event, false, found, err);
+	return code != 0 ? lines_failed(q->path, code, err) : reader_show(&q->base, event, false, found, err);
 }
 
 /* EVREC_READ_END: the order is known; EVREC_READ_WAIT; or an error. */

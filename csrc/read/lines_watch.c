@@ -39,7 +39,7 @@ static off_t after_last_line(int fd, off_t size)
 
 	while (size > 0) {
 		const off_t from = size > TAIL ? size - TAIL : 0;
-		const ssize_t n = pread(fd, tail, (size_t)(size - from), from);
+		const ssize_t n = line_pread(fd, tail, (size_t)(size - from), from);
 		const char *newline;
 
 		if (n <= 0) {
@@ -119,7 +119,7 @@ static int watch_next(evrec_reader *reader, int64_t deadline, evrec_found *found
 	for (;;) {
 		news = line_reader_next(&w->lines, deadline, &line, err);
 		if (news < 0) {
-			return news;
+			return lines_failed(w->path, news, err);
 		}
 		if (news == LINE_FOUND) {
 			result = tell_line(w, line, found, err);

@@ -1,10 +1,14 @@
 /* Queries and watches of a file that a file sink writes. */
+#define _GNU_SOURCE /* preadv */
+
 #include "tmpdir.h"
 
 #include "evrec_read.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #define SHORT (EVREC_SECOND / 20)
 
@@ -39,6 +43,22 @@ int stat(const char *restrict path, struct stat *restrict st)
 		append(path, LINE("new", "01", "R"));
 	}
 	return fstatat(AT_FDCWD, path, st, 0);
+}
+
+/* A signal interrupts so many calls of pread(), one of two. */
+static unsigned interruptions;
+
+ssize_t pread(int fd, void *data, size_t n, off_t offset)
+{
+	const struct iovec part = { data, n };
+
+	if (interruptions % 2 != 0) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
+	interruptions -= interruptions != 0;
+	return preadv(fd, &part, 1, offset);
 }
 
 static evrec_query all(void)
@@ -238,6 +258,49 @@ static void test_an_event_needs_no_whole_reference(void **state)
 	evrec_reader_free(reader);
 }
 
+static void test_signals_interrupt_no_reading(void **state)
+{
+	const char *path = tmpdir_path(*state, "events");
+	const evrec_query q = all();
+	evrec_reader *reader;
+
+	tmpdir_write_file(path, LINE("a", "01", "R") LINE("b", "00", "R"));
+	interruptions = 9;
+	reader = open_reader(path, &q, false);
+	check_next(reader, "a");
+	check_next(reader, "b");
+	check_result(reader, EVREC_READ_END);
+	evrec_reader_free(reader);
+	assert_true(interruptions < 6);
+	interruptions = 9;
+	reader = open_reader(path, &q, true);
+	assert_true(interruptions < 7);
+	append(path, LINE("c", "01", "R"));
+	check_next(reader, "c");
+	evrec_reader_free(reader);
+	interruptions = 0;
+}
+
+static void test_an_error_of_a_line_names_the_file(void **state)
+{
+	const char *path = tmpdir_path(*state, "events");
+	const evrec_query q = all();
+	FILE *file = fopen(path, "w");
+	evrec_reader *reader;
+
+	assert_non_null(file);
+	for (size_t i = 0; i < 9 << 20; i++) {
+		assert_int_equal(fputc('x', file), 'x');
+	}
+	assert_int_equal(fclose(file), 0);
+	check_error(open_reader(path, &q, false), EVREC_EINVALID, "events: line 1 is longer than 8 MiB");
+	tmpdir_write_file(path, LINE("a", "01", "R"));
+	reader = open_reader(path, &q, false);
+	assert_int_equal(evrec_reader_begin(reader, SOON, NULL), 0);
+	tmpdir_write_file(path, "");
+	check_error(reader, EVREC_ESYSTEM, "events: the file was changed while it was read");
+}
+
 static void test_a_missing_file_is_an_error(void **state)
 {
 	evrec_source *source = evrec_source_lines(str_from(tmpdir_path(*state, "none")), NULL);
@@ -363,6 +426,8 @@ int main(void)
 		TMPDIR_TEST(test_another_line_is_an_error_with_its_number),
 		TMPDIR_TEST(test_an_object_that_is_no_event_is_an_error),
 		TMPDIR_TEST(test_an_event_needs_no_whole_reference),
+		TMPDIR_TEST(test_signals_interrupt_no_reading),
+		TMPDIR_TEST(test_an_error_of_a_line_names_the_file),
 		TMPDIR_TEST(test_a_missing_file_is_an_error),
 		TMPDIR_TEST(test_a_pipe_is_read_once),
 		TMPDIR_TEST(test_a_watch_tells_whole_lines_from_now_on),
