@@ -22,8 +22,7 @@
  *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
  * In a pod the account needs the verbs create and patch on events, of the API group "" (core/v1), or of events.k8s.io if
- * the sink's option `api` says so. Every constructor returns NULL on failure, and then `err` says why. To write what waits
- * on SIGTERM, call evrec_on_signal.
+ * the option `api` says so. If a constructor returns NULL, `err` says why. evrec_on_signal writes what waits on SIGTERM.
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
  * (aggregate, count, limit), or series (count) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or
@@ -38,13 +37,11 @@
  * Forks. A forked child may go on with what the thread that forked it was using, and writes what it records itself. A
  * broadcaster, or a handle of one with a name, that another thread was using at that moment is of no use in the child.
  * fork() waits while other threads of evrec's, or in evrec_broadcaster_poll, are inside libcurl or have the lock of a
- * broadcaster with a name: some milliseconds, a second at most. A callback must not fork a process that goes on using
- * evrec.
+ * broadcaster with a name: some milliseconds, a second at most. A callback must not fork a process that uses evrec.
  *
  * Ownership. A `const` pointer and an evrec_str are borrowed for the call. The result of a `_new` function belongs to
  * the caller, who ends it with `_free`. Objects that can be shared are counted: `_retain`, `_release`. Functions that
- * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing here aborts. Nothing prints, unless a
- * broadcaster is `loud`.
+ * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing aborts. Only a `loud` broadcaster prints.
  */
 #ifndef EVREC_H
 #define EVREC_H
@@ -80,10 +77,7 @@ typedef struct evrec_error {
 	char message[256]; /* NUL-terminated, UTF-8 */
 } evrec_error;
 
-/*
- * The stable name of a code: "invalid", "dropped", "closed", "memory", "timeout", "system", "lost"; "ok" for 0. Any
- * thread.
- */
+/* The stable name of a code: "invalid", "dropped", "closed", "memory", "timeout", "system", "lost"; "ok": 0. Any thread. */
 const char *evrec_code_name(int code);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -124,20 +118,14 @@ static inline evrec_str evrec_string(const char *text)
 #define EVREC_SECOND INT64_C(1000000000)
 #define EVREC_UNSET INT64_MIN
 
-/*
- * Converts seconds to nanoseconds, rounded to the nearest. False: not finite, or outside of the years 1678 to 2262, the
- * range of 64 bits. Any thread.
- */
+/* Converts seconds to ns, rounded to the nearest. False: not finite, or outside of the years 1678 to 2262. Any thread. */
 bool evrec_seconds_to_ns(double seconds, int64_t *ns);
 
 /* Room for an RFC 3339 time and its NUL. */
 #define EVREC_RFC3339_SIZE 32
 /* Writes RFC 3339 in UTC, in whole seconds or (micro) with six fractional digits; returns the length. Any thread. */
 size_t evrec_rfc3339_format(int64_t ns, bool micro, char out[EVREC_RFC3339_SIZE]);
-/*
- * Reads RFC 3339 with any offset and up to nine fractional digits. False: the text is no such time, or a time outside of the
- * years 1678 to 2262. Any thread.
- */
+/* Reads RFC 3339 with any offset and up to nine fractional digits. False: it is none, or not in 1678 to 2262. Any thread. */
 bool evrec_rfc3339_parse(evrec_str text, int64_t *ns);
 
 /* ---- clocks ---------------------------------------------------------------------------------------------------- */
