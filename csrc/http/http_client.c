@@ -356,8 +356,9 @@ static bool copy_options(struct http_client *client, const struct http_options *
 		buf_printf(&encoding, "Content-Encoding: %s", options->encoding);
 	}
 	client->headers_block = map_dup(&options->headers, &client->headers);
-	copied = !accept.failed && !encoding.failed && client->headers_block != NULL &&
-	         credentials_init(&client->credentials, &credentials) && copy(&client->server, server) &&
+	/* The credentials come first: credentials_free would close descriptor 0 as the folder of a zeroed struct. */
+	copied = credentials_init(&client->credentials, &credentials) && !accept.failed && !encoding.failed &&
+	         client->headers_block != NULL && copy(&client->server, server) &&
 	         copy(&client->accept, buf_str(&accept)) && copy(&client->encoding, buf_str(&encoding)) &&
 	         copy(&client->ca, options->ca);
 	buf_free(&accept);

@@ -1,7 +1,9 @@
 #include "alloc_failure.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static struct {
 	size_t fail_at; /* number of the allocation that fails; 0: none */
@@ -99,6 +101,12 @@ void alloc_failure_ignore(void)
 	state.failures_before = atomic_load(&state.failures);
 }
 
+/* A struct that is freed before its descriptors are set closes this one, if they are 0. */
+static bool has_standard_input(void)
+{
+	return fcntl(STDIN_FILENO, F_GETFD) >= 0;
+}
+
 static void run_one(void (*scenario)(void), size_t fail_at, bool onwards)
 {
 	size_t blocks = atomic_load(&state.blocks);
@@ -112,6 +120,9 @@ static void run_one(void (*scenario)(void), size_t fail_at, bool onwards)
 		fail_msg("allocation %zu%s fails: %zu blocks are leaked", fail_at, onwards ? " and all later" : "",
 		         atomic_load(&state.blocks) - blocks);
 	}
+	if (!has_standard_input()) {
+		fail_msg("allocation %zu%s fails: descriptor 0 is closed", fail_at, onwards ? " and all later" : "");
+	}
 }
 
 void alloc_failure_run(void (*scenario)(void), size_t least)
@@ -119,6 +130,9 @@ void alloc_failure_run(void (*scenario)(void), size_t least)
 	size_t n;
 	int onwards;
 
+	if (!has_standard_input()) {
+		assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+	}
 	evrec_set_allocator(failing_realloc, NULL);
 	run_one(scenario, 0, false);
 	assert_true(state.calls >= least);
