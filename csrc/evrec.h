@@ -971,7 +971,7 @@ int evrec_on_signal(const int *signals, size_t n, int64_t timeout, evrec_error *
 /* Why an event was not written; evrec_cause_name gives the word used in stats and on_drop. */
 enum evrec_cause {
 	EVREC_CAUSE_QUEUE_FULL,  /* "queue_full": a sink's limits, or callbacks' queue */
-	EVREC_CAUSE_REJECTED,    /* "rejected": 400, 410, 413, 422, other 4xx */
+	EVREC_CAUSE_REJECTED,    /* "rejected": 400, 410, 413, 422, other 4xx, a redirect, 501, 505 */
 	EVREC_CAUSE_FORBIDDEN,   /* "forbidden" */
 	EVREC_CAUSE_NOT_FOUND,   /* "not_found": no such namespace */
 	EVREC_CAUSE_TERMINATING, /* "namespace_terminating" */

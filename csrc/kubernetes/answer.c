@@ -237,11 +237,16 @@ void answer_read_body(evrec_answer *answer, evrec_str body)
 	json_decref(json);
 }
 
+/* So answer a gateway, and an API server that ran out of time, about a request that may still be under way behind them. */
+static bool no_longer_waits(int status)
+{
+	return status > 500 && status != 503;
+}
+
 /* A request that was sent may be carried out after its failure is known: its server, or one behind it, may just hang. */
 static bool may_be_late(const struct http_response *response)
 {
-	return response->status == 0 ? !response->unsent
-	                             : response->sent_again || response->status == 502 || response->status == 504;
+	return response->status == 0 ? !response->unsent : response->sent_again || no_longer_waits(response->status);
 }
 
 /* The first of two sendings may have met with success, which these answers to the second say nothing of. */

@@ -93,10 +93,19 @@ bool kubernetes_is_success(int status)
 	return status >= 200 && status <= 299;
 }
 
+/*
+ * RFC 9110, 15: a status that is not known is handled as the first one of its class, and one above 599 as a 5xx. Gateways
+ * and content delivery networks have many of their own, such as 520 to 530; most of these failures pass.
+ */
+static int as_known(int status)
+{
+	return status > 505 ? 500 : status;
+}
+
 /* The name that on_error gets. */
 static const char *problem_of(int status)
 {
-	switch (status) {
+	switch (as_known(status)) {
 	case 0:
 		return "transport";
 	case 401:
@@ -155,7 +164,7 @@ void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *an
 		return;
 	}
 	describe(outcome, try->verb, answer);
-	switch (answer->status) {
+	switch (as_known(answer->status)) {
 	case 0:
 		retry(outcome, try->verb, !answer->unsent);
 		outcome->unanswered = true;

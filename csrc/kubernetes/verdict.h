@@ -24,8 +24,8 @@ struct kubernetes_try {
  * Fills *outcome, which it clears first:
  *
  *   2xx                              written
- *   no answer, 429, 408, 500,        retry, after Retry-After if the server said so
- *     502, 503, 504
+ *   no answer, 429, 408, and 500     retry, after Retry-After if the server said so
+ *     or more, but 501 and 505
  *   401                              retry; the caller reads the credentials again
  *   403                              drop; but retry if the server may have just started
  *   404 to a patch                   create: the event expired or was deleted

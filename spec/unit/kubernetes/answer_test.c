@@ -257,6 +257,7 @@ static void test_gateway_errors_and_second_sendings_may_be_late(void **state)
 	}
 	assert_true(READ(.status = 502).maybe_late);
 	assert_true(READ(.status = 504).maybe_late);
+	assert_true(READ(.status = 524).maybe_late);
 	assert_true(READ(.status = 200, .sent_again = true, .body = EVREC_STR("{}")).maybe_late);
 }
 

@@ -59,7 +59,12 @@ static const struct row table[] = {
 	{ 307, 0, 0, PATCH, 0, 0, DROP(REJECTED), 0, 0 },
 	{ 101, 0, 0, POST, 0, 0, DROP(REJECTED), 0, 0 },
 	{ 501, 0, 0, POST, 0, 0, DROP(REJECTED), 0, 0 },
-	{ 999, 0, 0, POST, 0, 0, DROP(REJECTED), 0, 0 },
+	{ 505, 0, 0, PATCH, 0, 0, DROP(REJECTED), 0, 0 },
+	{ 507, 0, 0, POST, 0, 0, VERDICT_RETRY, NO_CAUSE, 1, 0 },
+	{ 520, 0, 0, POST, 0, 0, VERDICT_RETRY, NO_CAUSE, 1, 0 },
+	{ 530, 0, 0, PATCH, 0, 0, VERDICT_RETRY, NO_CAUSE, 0, 0 },
+	{ 599, 0, 0, POST, 0, 0, VERDICT_RETRY, NO_CAUSE, 1, 0 },
+	{ 999, 0, 0, POST, 0, 0, VERDICT_RETRY, NO_CAUSE, 1, 0 },
 	{ -1, 0, 0, POST, 0, 0, DROP(REJECTED), 0, 0 },
 	{ 403, 0, 0, POST, 0, 0, DROP(FORBIDDEN), 0, 0 },
 	{ 403, 0, 0, PATCH, 0, 0, DROP(FORBIDDEN), 0, 0 },
@@ -89,6 +94,31 @@ static void test_verdict_of_each_answer(void **state)
 			fail_msg("row %zu (status %d): verdict %d, cause %d, maybe_received %d, quiet %d", i,
 			         row->status, o.verdict, o.cause, o.maybe_received, (o.problem == NULL));
 		}
+	}
+}
+
+/* The name that on_error gets: whether the write is retried follows from it. */
+static void test_name_of_each_problem(void **state)
+{
+	const struct {
+		int status;
+		const char *name;
+	} rows[] = {
+		{ 0, "transport" },   { 400, "rejected" }, { 401, "unauthorized" }, { 403, "forbidden" },
+		{ 404, "not_found" }, { 408, "server" },   { 409, "conflict" },     { 410, "rejected" },
+		{ 429, "throttled" }, { 500, "server" },   { 501, "rejected" },     { 502, "server" },
+		{ 503, "server" },    { 504, "server" },   { 505, "rejected" },     { 506, "server" },
+		{ 520, "server" },    { 529, "server" },   { 600, "server" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct kubernetes_try try = { .verb = POST, .renamed = true };
+		const evrec_answer answer = { .status = rows[i].status };
+		struct outcome o;
+
+		kubernetes_outcome(&try, &answer, &o);
+		assert_string_equal(o.problem, rows[i].name);
 	}
 }
 
@@ -223,6 +253,7 @@ static void test_result_of_each_status(void **state)
 		{ 503, REQUEST_REFUSED },   { 408, REQUEST_TIMED_OUT },  { 504, REQUEST_TIMED_OUT },
 		{ 200, REQUEST_SUCCEEDED }, { 201, REQUEST_SUCCEEDED },  { 404, REQUEST_OTHER },
 		{ 409, REQUEST_OTHER },     { 500, REQUEST_OTHER },      { 502, REQUEST_OTHER },
+		{ 520, REQUEST_OTHER },
 	};
 
 	(void)state;
@@ -237,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_verdict_of_each_answer),
+		cmocka_unit_test(test_name_of_each_problem),
 		cmocka_unit_test(test_authorization_blocks_a_namespace),
 		cmocka_unit_test(test_403_of_a_starting_server_is_retried),
 		cmocka_unit_test(test_news_of_the_api),
