@@ -27,6 +27,14 @@ static bool begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* The form of authorization's message. Admission's may have any text behind the first of these words. */
+static bool is_of_authorization(const char *message)
+{
+	const char *reason = strstr(message, " is forbidden: ");
+
+	return reason != NULL && begins_with(reason, " is forbidden: User \"") && strstr(reason, " cannot ") != NULL;
+}
+
 /*
  * Admission refuses one event for what is in it, and the next may pass; authorization refuses all. Admission's message
  * names the event or the webhook (apiserver's admission and webhook errors); authorization's names the user and the
@@ -36,7 +44,7 @@ static bool refuses_this_event(const char *message)
 {
 	const bool names_event = begins_with(message, "events \"") || begins_with(message, "events.events.k8s.io \"");
 
-	return begins_with(message, "admission webhook ") || (names_event && strstr(message, " cannot ") == NULL);
+	return begins_with(message, "admission webhook ") || (names_event && !is_of_authorization(message));
 }
 
 static void forbidden(struct outcome *outcome, const struct kubernetes_try *try, const evrec_answer *answer)

@@ -141,6 +141,18 @@ static void test_authorization_blocks_a_namespace(void **state)
 		  true },
 		{ 403, "events.events.k8s.io \"a.1\" is forbidden: exceeded quota: q, requested: count/events=1", false,
 		  false },
+		{ 403, "events is forbidden: User \"system:anonymous\" cannot create resource \"events\": no policy",
+		  false, true },
+		{ 403, "events \"a.1\" is forbidden: User \"\" cannot patch resource \"events\": no policy", false,
+		  true },
+		{ 403,
+		  "events \"a.1\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: a note cannot have a "
+		  "card",
+		  false, false },
+		{ 403, "events \"a.1\" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>",
+		  false, false },
+		{ 403, "events \"a.1\" is forbidden: policy: is forbidden: User \"u\" cannot create", false, false },
+		{ 403, "events \"a.1\" is forbidden: User \"u\" has too many events", false, false },
 		{ 403, "admission webhook \"w.example.com\" denied the request: it cannot be", false, false },
 		{ 403, "events \"a.1\" is forbidden: because it is being terminated", true, true },
 		{ 404, "", true, true },
@@ -188,6 +200,8 @@ static void test_news_of_the_api(void **state)
 {
 	static const char forbidden[] = "events.events.k8s.io is forbidden: User \"u\" cannot create resource";
 	static const char quota[] = "events.events.k8s.io \"a.1\" is forbidden: exceeded quota";
+	static const char policy[] = "events.events.k8s.io \"a.1\" is forbidden: ValidatingAdmissionPolicy 'p' denied "
+				     "request: a note cannot have a card";
 	const struct {
 		int status;
 		bool lacks_api, just_started, terminating;
@@ -204,6 +218,7 @@ static void test_news_of_the_api(void **state)
 		{ 403, false, true, false, forbidden, API_NO_NEWS },
 		{ 403, false, false, false, quota, API_SERVED },
 		{ 403, false, true, false, quota, API_SERVED },
+		{ 403, false, false, false, policy, API_SERVED },
 		{ 403, false, false, true, "", API_SERVED },
 		{ 404, false, false, false, "", API_SERVED },
 		{ 404, true, false, false, "", API_MISSING },
