@@ -37,13 +37,16 @@ static size_t bytes_sent(const struct transfer *t)
 	return (size_t)sent;
 }
 
-/* The body, and what its header says of it. */
+/* The body, and what counts of its header. */
 static void read_body(const struct transfer *t, struct http_response *response)
 {
 	struct curl_header *header;
 
 	response->body = buf_str(&t->body);
 	response->body_cut = t->received > t->body.len;
+	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+		response->retry_after = retry_after_parse(str_from(header->value), evrec_clock_now(evrec_clock_real()));
+	}
 	if (curl_easy_header(t->easy, "Content-Type", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
 		response->content_type = str_from(header->value);
 	}
@@ -94,16 +97,11 @@ static void note_refusal(struct transfer *t, int status)
 
 static void read_answer(struct transfer *t, struct http_response *response)
 {
-	struct curl_header *header;
-
 	response->status = (int)transfer_status(t);
 	if (t->result != CURLE_OK) {
 		buf_clear(&t->body);
 	}
 	read_body(t, response);
-	if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
-		response->retry_after = retry_after_parse(str_from(header->value), evrec_clock_now(evrec_clock_real()));
-	}
 	note_refusal(t, response->status);
 }
 

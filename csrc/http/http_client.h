@@ -58,7 +58,7 @@ struct http_response {
 	bool unauthorized;      /* status 0: the connection broke after another request on it was answered by 401 */
 	bool old_credentials;   /* other ones have taken the place of those that it was sent with */
 	bool sent_again;        /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
-	int64_t retry_after;    /* ns, of the Retry-After header; 0: not said */
+	int64_t retry_after;    /* ns, of the Retry-After header, also of an answer that was cut; 0: not said */
 	evrec_str content_type; /* of the answer, borrowed like the body; unset: not said */
 	/* Of the answer, be it cut, or of that 401: its first max_answer bytes; borrowed until `done` returns. */
 	evrec_str body;

@@ -237,6 +237,14 @@ void answer_read_body(evrec_answer *answer, evrec_str body)
 	json_decref(json);
 }
 
+/* The head of a refusal is an answer, although its body was cut: the server says to slow down. */
+static int status_of(const struct http_response *response)
+{
+	const int cut = response->unauthorized ? 0 : response->cut_status;
+
+	return cut == 429 || cut == 503 ? cut : response->status;
+}
+
 /* So answer a gateway, and an API server that ran out of time, about a request that may still be under way behind them. */
 static bool no_longer_waits(int status)
 {
@@ -244,35 +252,36 @@ static bool no_longer_waits(int status)
 }
 
 /* A request that was sent may be carried out after its failure is known: its server, or one behind it, may just hang. */
-static bool may_be_late(const struct http_response *response)
+static bool may_be_late(const struct http_response *response, int status)
 {
-	return response->status == 0 ? !response->unsent : response->sent_again || no_longer_waits(response->status);
+	return status == 0 ? !response->unsent : response->sent_again || no_longer_waits(status);
 }
 
 /* The first of two sendings may have met with success, which these answers to the second say nothing of. */
-static bool leaves_doubt(const struct http_response *response)
+static bool leaves_doubt(const struct http_response *response, int status)
 {
-	return response->sent_again && (response->status == 409 || response->status == 429);
+	return response->sent_again && (status == 409 || status == 429);
 }
 
 void answer_read(evrec_answer *answer, const struct http_response *response)
 {
+	const int status = status_of(response);
 	evrec_str body = response->body;
 
-	answer->status = response->status;
+	answer->status = status;
 	answer->unsent = response->unsent;
 	answer->retry_after = response->retry_after;
-	answer->maybe_late = may_be_late(response);
+	answer->maybe_late = may_be_late(response, status);
 	if (response->unauthorized) {
 		/* A server that does not know us closes the connection, so that is what became of this request too. */
 		answer->status = 401;
 		answer_read_body(answer, body);
-	} else if (response->status == 0) {
+	} else if (status == 0) {
 		set_message(answer, str_from(response->message));
-	} else if (leaves_doubt(response)) {
+	} else if (leaves_doubt(response, status)) {
 		answer->status = 0;
 		set_message(answer, EVREC_STR("the connection was lost while the request was under way"));
-	} else if (!kubernetes_is_success(response->status) || !response->body_cut || *body.data != '{') {
+	} else if (!kubernetes_is_success(status) || !response->body_cut || *body.data != '{') {
 		/* Else it is a stored Event, too long to be read whole: it is there, and that is all there is to know. */
 		answer_read_body(answer, body);
 	}

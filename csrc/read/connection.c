@@ -100,8 +100,11 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	c->retry_after = answer.retry_after;
 	if (c->body.failed) {
 		end(c, 0, "no memory for the answer");
+	} else if (c->too_long) {
+		end(c, 0, "the answer is too long");
 	} else {
-		end(c, c->too_long ? 0 : response->status, c->too_long ? "the answer is too long" : answer.message);
+		/* A request that another one's 401 has cut off is asked again. */
+		end(c, response->unauthorized ? 0 : answer.status, answer.message);
 	}
 }
 

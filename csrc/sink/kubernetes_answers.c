@@ -94,8 +94,9 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 		judge_credentials(k, answer.status);
 	}
 	http_client_hide_secrets(k->client, answer.message);
-	/* A connection that could not be made in time says nothing of the server's load. */
-	kubernetes_answered(k, ctx, &answer, answer_lacks_api(response), response->timed_out && !response->unsent);
+	/* A connection that could not be made in time says nothing of the server's load; the head of a refusal says more. */
+	kubernetes_answered(k, ctx, &answer, answer_lacks_api(response),
+	                    response->timed_out && !response->unsent && answer.status == 0);
 }
 
 static void on_warning(void *owner, const char *message)

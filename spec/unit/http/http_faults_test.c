@@ -77,6 +77,29 @@ static void test_what_has_come_of_an_answer_is_told(void **state)
 	check_cut(TURN_REPLY, NULL, 5, 0, false);
 }
 
+/* A server that refuses a request may close the connection before the answer's body has gone out. */
+static void test_retry_after_of_a_cut_answer_is_told(void **state)
+{
+	const struct http_turn turns[] = {
+		{ TURN_REPLY, "HTTP/1.1 503 Unavailable\r\nRetry-After: 7\r\nContent-Length: 1000\r\n\r\nshort" },
+		{ TURN_REPLY, CUT },
+		{ TURN_REPLY, NULL },
+	};
+	struct http_fixture f;
+
+	(void)state;
+	http_fixture_open(&f, turns, 3);
+	http_fixture_exchange(&f);
+	check_failure(&f, false);
+	assert_int_equal(f.response.cut_status, 503);
+	assert_int_equal(f.response.retry_after, 7 * EVREC_SECOND);
+	for (int i = 0; i < 2; i++) {
+		http_fixture_exchange(&f);
+		assert_int_equal(f.response.retry_after, 0);
+	}
+	http_fixture_close(&f);
+}
+
 static void test_refused_connection_means_unsent(void **state)
 {
 	struct http_fixture f;
@@ -141,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_incomplete_answer_is_none),
 		cmocka_unit_test(test_what_has_come_of_an_answer_is_told),
+		cmocka_unit_test(test_retry_after_of_a_cut_answer_is_told),
 		cmocka_unit_test(test_refused_connection_means_unsent),
 		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
 		cmocka_unit_test(test_folded_first_header_is_harmless),

@@ -305,6 +305,31 @@ static void test_cut_body_is_not_parsed(void **state)
 	assert_string_equal(READ(.status = 500, .body = EVREC_STR("{\"mess"), .body_cut = true).message, "{\"mess");
 }
 
+/* The head of a refusal says all; of any other answer that was cut, the body would count. */
+static void test_cut_refusal_is_an_answer(void **state)
+{
+	static const int refusals[] = { 429, 503 }, others[] = { 0, 200, 401, 409, 500 };
+	evrec_answer a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		a = READ(.cut_status = refusals[i], .retry_after = EVREC_SECOND, .message = "partial file",
+		         .body = EVREC_STR("slow"));
+		assert_int_equal(a.status, refusals[i]);
+		assert_int_equal(a.retry_after, EVREC_SECOND);
+		assert_string_equal(a.message, "slow");
+		assert_false(a.maybe_late);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		a = READ(.cut_status = others[i], .message = "partial file", .body = EVREC_STR("{"));
+		assert_int_equal(a.status, 0);
+		assert_string_equal(a.message, "partial file");
+		assert_true(a.maybe_late);
+	}
+	assert_int_equal(READ(.cut_status = 429, .sent_again = true).status, 0);
+	assert_int_equal(READ(.cut_status = 429, .unauthorized = true).status, 401);
+}
+
 static void test_retry_after_of_the_header_comes_first(void **state)
 {
 	evrec_answer a = READ(.status = 429, .retry_after = 7 * EVREC_SECOND,
@@ -359,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_conflict_of_a_second_sending_is_in_doubt),
 		cmocka_unit_test(test_request_cut_off_by_a_401_is_unauthorized),
 		cmocka_unit_test(test_cut_body_is_not_parsed),
+		cmocka_unit_test(test_cut_refusal_is_an_answer),
 		cmocka_unit_test(test_retry_after_of_the_header_comes_first),
 		cmocka_unit_test(test_missing_api_is_told_from_a_missing_object),
 	};

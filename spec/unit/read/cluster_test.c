@@ -166,6 +166,9 @@ static void test_a_server_that_stays_busy_is_given_up(void **state)
 	check_error(&w, "500: told why");
 	assert_int_equal(http_server_requests(&w.server), 4);
 	close_world(&w);
+	open_query(&w, TURNS({ TURN_REPLY, "HTTP/1.1 429 Slow\r\nContent-Length: 1000\r\n\r\nslow" }));
+	check_error(&w, "429: slow");
+	close_world(&w);
 }
 
 static void test_credentials_are_tried_twice(void **state)
