@@ -125,17 +125,27 @@ static void add_hints(const struct otlp *o, struct otlp_answer *answer)
 	}
 }
 
+/* Of an answer that was cut: the head of a refusal is enough, and so is a text that says that the body is too large. */
+static bool says_enough(const struct otlp_answer *cut)
+{
+	return cut->status == 429 || cut->status == 503 || otlp_says_too_large(cut);
+}
+
 /* Reads an answer whose status is set, and returns true; if that is 0, one that was cut, if enough of it has come. */
 static bool read_answer(const struct otlp *o, const struct http_response *response, struct otlp_answer *answer)
 {
-	struct otlp_answer cut = { .status = response->cut_status, .cut_early = response->cut_early };
+	struct otlp_answer cut = {
+		.status = response->cut_status,
+		.cut_early = response->cut_early,
+		.retry_after = response->retry_after,
+	};
 
 	if (answer->status != 0) {
 		otlp_answer_read(answer, o->encoding, response->content_type, response->body);
 		return true;
 	}
 	otlp_answer_read(&cut, o->encoding, response->content_type, response->body);
-	if (otlp_says_too_large(&cut)) {
+	if (says_enough(&cut)) {
 		*answer = cut;
 	}
 	return answer->status != 0;

@@ -229,6 +229,16 @@ static void test_an_answer_that_is_cut_may_say_too_large(void **state)
 	check_retried(CUT("200 OK", "text/plain", "too large"), TURN_REPLY, "transport", 0);
 }
 
+/* The head of a refusal is enough. */
+static void test_a_refusal_that_is_cut_slows_the_sink_down(void **state)
+{
+	(void)state;
+	check_retried("HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\nno", TURN_REPLY, "throttled",
+	              7 * S);
+	check_retried("HTTP/1.1 503 Away\r\nRetry-After: 9\r\nContent-Length: 100\r\n\r\n", TURN_REPLY, "server",
+	              9 * S);
+}
+
 /* As a server does that knows nothing of OTLP. */
 static void test_a_web_page_is_told_once(void **state)
 {
@@ -268,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_a_404_without_a_path_asks_for_the_path),
 		cmocka_unit_test(test_an_answer_that_is_no_http_asks_for_the_port),
 		cmocka_unit_test(test_an_answer_that_is_cut_may_say_too_large),
+		cmocka_unit_test(test_a_refusal_that_is_cut_slows_the_sink_down),
 		cmocka_unit_test(test_a_web_page_is_told_once),
 	};
 
