@@ -63,7 +63,8 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 	}
 	response->unsent = t->starts == 0;
 	response->timed_out = t->result == CURLE_OPERATION_TIMEDOUT;
-	if (t->received > RECEIVED_MAX) {
+	response->too_long = t->received > RECEIVED_MAX;
+	if (response->too_long) {
 		set_message(response, "the answer is longer than 4 MiB");
 	} else if (t->breaks != client->guard.breaks) {
 		set_message(response, "the server sends frames without end that have nothing in them");

@@ -53,6 +53,7 @@ struct http_response {
 	int status;     /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
 	bool unsent;    /* status 0, and the server has surely not received the request */
 	bool timed_out; /* status 0 */
+	bool too_long;  /* status 0: the answer was cut, as its body is longer than 4 MiB */
 	int cut_status; /* status 0: that of an answer that was cut, with what had come of its body; 0: none had come */
 	bool cut_early; /* that came before the request's body was sent to its end: the server has surely not got it all */
 	bool unauthorized;      /* status 0: the connection broke after another request on it was answered by 401 */

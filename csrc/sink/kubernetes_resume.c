@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#define PAGE_LIMIT 500
+
 struct resume *resume_new(const evrec_kubernetes_options *options)
 {
 	const evrec_series_options *series = &options->common.series;
@@ -67,6 +69,7 @@ static struct listing *add_listing(struct resume *r, const evrec_fields *event, 
 		               .instance = str_dup(event->instance),
 		               .api = api,
 		               .falls_back = falls_back,
+		               .limit = PAGE_LIMIT,
 		               .due = now,
 		               .deadline = now + GIVE_UP_AFTER };
 	if (l->controller == NULL || l->instance == NULL) {

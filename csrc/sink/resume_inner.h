@@ -31,6 +31,7 @@ struct listing {
 	bool falls_back;       /* to core/v1 */
 	bool restarted;        /* after a token that had expired */
 	struct buf token;      /* of the next page */
+	unsigned limit;        /* of events in a page */
 	int64_t due, deadline; /* monotonic */
 	unsigned tries;        /* failed, since the last answer that was none */
 	char problem[160];     /* of the last failure */

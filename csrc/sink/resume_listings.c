@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 
-#define PAGE_LIMIT 500
 #define PAGE_BYTES ((size_t)4 * 1024 * 1024)
 #define RETRY_FIRST (EVREC_SECOND / 4)
 #define RETRY_MAX (2 * EVREC_SECOND)
@@ -114,8 +113,8 @@ static bool is_final(int status)
 
 static void read_page(struct listing *l, const struct http_response *response, int64_t now)
 {
-	if (response->body_cut || !event_list_from_json(response->body, l->api, on_event, l, &l->token, NULL)) {
-		give_up(l, response->body_cut ? "the page is longer than 4 MiB" : "no list of events, or no memory");
+	if (!event_list_from_json(response->body, l->api, on_event, l, &l->token, NULL)) {
+		give_up(l, "no list of events, or no memory");
 	} else if (l->token.len == 0) {
 		finish(l);
 	} else {
@@ -123,6 +122,18 @@ static void read_page(struct listing *l, const struct http_response *response, i
 		l->due = now;
 		l->tries = 0;
 	}
+}
+
+/* The page was longer than the client takes: the same request would meet that again, one for fewer events may not. */
+static void shorten_page(struct listing *l, int64_t now)
+{
+	if (l->limit == 1) {
+		give_up(l, "a page of 1 event is longer than 4 MiB");
+		return;
+	}
+	l->limit = l->limit < 4 ? 1 : l->limit / 4;
+	l->state = LISTING_DUE;
+	l->due = now;
 }
 
 void resume_answered(struct resume *r, void *ctx, const struct http_response *response, const evrec_answer *answer,
@@ -138,6 +149,8 @@ void resume_answered(struct resume *r, void *ctx, const struct http_response *re
 	describe(l, answer);
 	if (kubernetes_is_success(answer->status)) {
 		read_page(l, response, now);
+	} else if (response->too_long && kubernetes_is_success(response->cut_status)) {
+		shorten_page(l, now);
 	} else if (answer->status == 410 && !l->restarted) {
 		l->restarted = true;
 		start_over(l, now);
@@ -170,7 +183,7 @@ static char *make_path(struct listing *l)
 {
 	const char *field = l->api == EVREC_CORE_V1 ? "reportingComponent" : "reportingController";
 	struct buf selector = { 0 };
-	struct event_list list = { .api = l->api, .limit = PAGE_LIMIT, .token = buf_str(&l->token) };
+	struct event_list list = { .api = l->api, .limit = l->limit, .token = buf_str(&l->token) };
 	char *path = NULL;
 
 	buf_printf(&selector, "%s=%s", field, l->controller);

@@ -20,6 +20,7 @@ static void fail_with(enum turn_kind kind, const char *reply, const char *messag
 	http_fixture_open(&f, &turn, 1);
 	http_fixture_exchange(&f);
 	check_failure(&f, false);
+	assert_int_equal(f.response.too_long, kind == TURN_FLOOD);
 	http_fixture_check_message(&f, message);
 	http_fixture_close(&f);
 }

@@ -271,6 +271,53 @@ static void test_long_page_is_read_whole(void **state)
 	http_server_check_saw(&f->server, 1, PATCH("web.499"));
 }
 
+/* An answer that is longer than the client takes. */
+static void reply_too_long(struct resume_fixture *f)
+{
+	struct buf *text = &f->replies[f->turns_len];
+
+	buf_printf(text, HTTP_REPLY("200 OK", "", "{\"kind\":\"EventList\",\"metadata\":{},\"items\":[\""));
+	http_reply_pad(text, (size_t)5 * 1024 * 1024);
+	buf_printf(text, "\"]}");
+	resume_reply(f, TURN_REPLY, buf_cstr(text));
+}
+
+static void test_page_that_is_too_long_is_asked_for_in_parts(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	resume_item(f, "web.older", "me", 5, 90);
+	resume_page(f, "token");
+	reply_too_long(f);
+	resume_item(f, "web.old", "me", 7, 60);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_start(f);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	http_server_check_saw(&f->server, 1, LIST "&continue=token HTTP/1.1\r\n");
+	http_server_check_saw(&f->server, 2, "GET /apis/events.k8s.io/v1/events?limit=125&");
+	http_server_check_saw(&f->server, 2, "&continue=token HTTP/1.1\r\n");
+	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+	assert_string_equal(f->errors, "");
+}
+
+static void test_event_that_is_too_long_ends_the_listing(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	for (int i = 0; i < 5; i++) {
+		reply_too_long(f);
+	}
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_start(f);
+	resume_record(f, "web");
+	assert_int_equal(resume_flush(f).created, 1);
+	http_server_check_saw(&f->server, 4, "GET /apis/events.k8s.io/v1/events?limit=1&");
+	http_server_check_saw(&f->server, 5, POST);
+	unit_check_contains(f->errors, "the events of ctl were not listed (a page of 1 event is longer than 4 MiB)");
+}
+
 static void check_refused(evrec_kubernetes_options *options, const char *message)
 {
 	evrec_error err = { 0 };
@@ -322,6 +369,8 @@ int main(void)
 		RESUME_TEST(test_failure_is_tried_again),
 		RESUME_TEST(test_answer_that_is_no_list_is_told),
 		RESUME_TEST(test_long_page_is_read_whole),
+		RESUME_TEST(test_page_that_is_too_long_is_asked_for_in_parts),
+		RESUME_TEST(test_event_that_is_too_long_ends_the_listing),
 		cmocka_unit_test(test_options_are_checked),
 	};
 
