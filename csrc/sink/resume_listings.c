@@ -113,6 +113,7 @@ static bool is_final(int status)
 
 static void read_page(struct listing *l, const struct http_response *response, int64_t now)
 {
+	l->problem[0] = '\0';
 	if (!event_list_from_json(response->body, l->api, on_event, l, &l->token, NULL)) {
 		give_up(l, "no list of events, or no memory");
 	} else if (l->token.len == 0) {
@@ -146,10 +147,12 @@ void resume_answered(struct resume *r, void *ctx, const struct http_response *re
 	if (l->state != LISTING_ASKED) {
 		return;
 	}
-	describe(l, answer);
 	if (kubernetes_is_success(answer->status)) {
 		read_page(l, response, now);
-	} else if (response->too_long && kubernetes_is_success(response->cut_status)) {
+		return;
+	}
+	describe(l, answer);
+	if (response->too_long && kubernetes_is_success(response->cut_status)) {
 		shorten_page(l, now);
 	} else if (answer->status == 410 && !l->restarted) {
 		l->restarted = true;
@@ -222,6 +225,15 @@ static void ask(struct listing *l, struct http_client *client, int64_t now)
 	}
 }
 
+/* Why the time of a listing was not enough. */
+static const char *delay_of(const struct listing *l)
+{
+	if (l->problem[0] != '\0') {
+		return l->problem;
+	}
+	return l->token.len != 0 ? "it takes longer than 10 s" : "no answer within 10 s";
+}
+
 void resume_step(struct resume *r, struct http_client *client, bool ready)
 {
 	for (size_t i = 0; i < r->listings_len; i++) {
@@ -232,7 +244,7 @@ void resume_step(struct resume *r, struct http_client *client, bool ready)
 			continue;
 		}
 		if (now >= l->deadline) {
-			give_up(l, l->problem[0] != '\0' ? l->problem : "no answer within 10 s");
+			give_up(l, delay_of(l));
 		} else if (l->state == LISTING_DUE && ready && now >= l->due &&
 		           !outbox_awaits_rows(sender_outbox(r->sender))) {
 			ask(l, client, now);

@@ -1,14 +1,29 @@
 /* The Kubernetes sink with `resume`: creates that are held until a listing is over, and when one begins. */
+#define _GNU_SOURCE
+
 #include "resume_fixture.h"
 
 #include "tmpdir.h"
 
+/* Each is a list and an event as well. */
 #define ANY_ANSWER HTTP_REPLY("201 Created", "", "{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\"},\"items\":[]}")
+#define MORE HTTP_REPLY("201 Created", "", "{\"metadata\":{\"name\":\"stored\",\"continue\":\"t\"},\"items\":[]}")
 
 static void poll_until_requests(struct resume_fixture *f, size_t n)
 {
 	while (http_server_requests(&f->server) < n) {
 		checked_poll(f->b);
+	}
+}
+
+/* The clock runs no faster than the machine's. */
+static void run_clock_until_requests(struct resume_fixture *f, size_t n)
+{
+	while (http_server_requests(&f->server) < n) {
+		checked_poll(f->b);
+		(void)usleep(1000);
+		evrec_clock_set(f->clock, evrec_clock_now(f->clock) + EVREC_SECOND / 1000);
+		assert_true(evrec_clock_now(f->clock) < 10 * EVREC_SECOND);
 	}
 }
 
@@ -40,6 +55,22 @@ static void test_listing_is_given_up_after_10_s(void **state)
 	assert_int_equal(resume_flush(f).created, 3);
 	unit_check_contains(f->errors, "resume: kubernetes: resume: the events of ctl were not listed (");
 	assert_string_equal(strchr(f->errors, '\n'), "\n");
+}
+
+/* A failure that a page has followed is not the reason. */
+static void test_listing_of_many_pages_is_given_up_after_10_s(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	f->clock = evrec_clock_fake(0);
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
+	resume_reply(f, TURN_REPLY, MORE);
+	resume_start(f);
+	resume_record(f, "web");
+	run_clock_until_requests(f, 3);
+	evrec_clock_set(f->clock, 10 * EVREC_SECOND);
+	assert_int_equal(resume_flush(f).created, 1);
+	unit_check_contains(f->errors, "were not listed (it takes longer than 10 s); its series begin anew");
 }
 
 /* The server's count is the last one only once the writes of the spool were answered. */
@@ -163,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RESUME_TEST(test_listing_is_given_up_after_10_s),
+		RESUME_TEST(test_listing_of_many_pages_is_given_up_after_10_s),
 		RESUME_TEST(test_spool_is_taken_up_before_the_list),
 		RESUME_TEST(test_16_pairs_are_listed),
 		RESUME_TEST(test_end_while_a_create_is_held),
