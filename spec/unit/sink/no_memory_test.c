@@ -30,7 +30,7 @@
 /* Shared by all tests of the group; global, because a scenario has no argument. */
 static struct {
 	void *dir; /* *state of tmpdir */
-	char file[512], store[512], token[512], certificate[512], key[512], spool[512];
+	char file[512], store[512], token[512], pair[512], spool[512];
 	char account[512]; /* the folder of the token and ca.crt */
 	char named[96];    /* the server's URL, by its name */
 	struct http_server server;
@@ -218,8 +218,7 @@ static void write_to_server(void)
 	options.resolve_early = true;
 	options.token_file = str_from(group.token);
 	options.ca = EVREC_STR(PEM_CERTIFICATE);
-	options.client_certificate_file = str_from(group.certificate);
-	options.client_key_file = str_from(group.key);
+	options.client_certificate_file = options.client_key_file = str_from(group.pair);
 	options.common.spool = str_from(group.spool);
 	options.common.limits.max_age = 0;
 	options.timeout = SOON;
@@ -403,10 +402,8 @@ static int group_setup(void **state)
 	(void)snprintf(group.spool, sizeof(group.spool), "%s", tmpdir_path(group.dir, "spool"));
 	(void)snprintf(group.token, sizeof(group.token), "%s", tmpdir_path(group.dir, "token"));
 	tmpdir_write_file(group.token, "token\n");
-	(void)snprintf(group.certificate, sizeof(group.certificate), "%s", tmpdir_path(group.dir, "tls.crt"));
-	tmpdir_write_file(group.certificate, PEM_CERTIFICATE);
-	(void)snprintf(group.key, sizeof(group.key), "%s", tmpdir_path(group.dir, "tls.key"));
-	tmpdir_write_file(group.key, PEM_KEY);
+	(void)snprintf(group.pair, sizeof(group.pair), "%s", tmpdir_path(group.dir, "pair.pem"));
+	tmpdir_write_file(group.pair, PEM_CERTIFICATE PEM_KEY);
 	tmpdir_write_file(tmpdir_path(group.dir, "ca.crt"), PEM_CERTIFICATE);
 	(void)snprintf(group.account, sizeof(group.account), "%.*s", (int)(strlen(group.token) - strlen("/token")),
 	               group.token);
