@@ -18,6 +18,7 @@ local LONGEST = 1 -- seconds that the state file is kept while lines come
 function record_session.new(arguments, make, options)
 	return setmetatable({
 		make = make, options = options, timeout = arguments.timeout, clock = evrec.clock(),
+		has_named_state = arguments.state_file ~= nil, -- else the state file has its default path
 		told = {}, lost = false, lost_count = 0, -- occurrences
 		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
 		source = { component = arguments.component, host = arguments.host },
@@ -26,9 +27,10 @@ end
 
 -- ---- messages ----
 
--- A damaged state file needs no advice, as the next write mends it.
-local function with_advice(message)
-	return (message:gsub("is not a state file of evrec$", "%0; delete it, and counts begin anew"))
+-- A damaged state file needs no advice, as the next write mends it. A file that the user named may be anything.
+local function with_advice(message, is_named)
+	return (message:gsub("is not a state file of evrec$", is_named and "%0; name another file by --state-file"
+		or "%0; delete it, and counts begin anew"))
 end
 
 -- Refused calls were told one by one.
@@ -41,7 +43,7 @@ function record_session:tell()
 	while self.told[1] do
 		local report = table.remove(self.told, 1)
 		if not is_refusal(report.message) then
-			terminal.tell(with_advice(report.message))
+			terminal.tell(with_advice(report.message, self.has_named_state))
 			self.reported = self.reported or report.name ~= "state" -- of a state file, which loses no event
 		end
 	end

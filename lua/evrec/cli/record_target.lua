@@ -14,6 +14,15 @@ local function quoted(text)
 	return "'" .. text:gsub("'", [['\'']]) .. "'"
 end
 
+-- Tells whether the shell's test of files holds.
+local function holds(condition, ...)
+	for i = 1, select("#", ...) do
+		condition = condition .. " " .. quoted((select(i, ...)))
+	end
+	local status = os.execute(condition .. " 2>/dev/null")
+	return status == true or status == 0 -- a number in Lua 5.1
+end
+
 -- The folder of state files, which is made if need be. XDG Base Directory Specification.
 local function state_folder()
 	local base = os.getenv "XDG_STATE_HOME"
@@ -118,10 +127,29 @@ local function check_store(path, state_file)
 	end
 end
 
+-- ---- the state file ----
+
+-- The path of the folder, and the name of the file in it.
+local function split(path)
+	local folder, name = path:match "^(.*/)([^/]*)$"
+	return folder or "./", name or path
+end
+
+-- Tells whether two paths name one file, also if it does not exist yet.
+local function is_same(path, other)
+	local folder, name = split(path)
+	local other_folder, other_name = split(other)
+	local shell_test = [[same() { [ "$1" -ef "$2" ] || { [ "$4" = "$6" ] && [ "$3" -ef "$5" ]; }; }; same]]
+	return path == other or holds(shell_test, path, other, folder, name, other_folder, other_name)
+end
+
 -- ---- choosing ----
 
 local function of_file(arguments, path)
 	local options = { path = path, state_file = arguments.state_file or path ~= "-" and path .. ".state" or nil }
+	if path ~= "-" and arguments.state_file and is_same(path, arguments.state_file) then
+		terminal.fail(2, "--state-file: names the same file as " .. (arguments.store and "--store" or "--lines"))
+	end
 	if path ~= "-" and check_file(path, arguments) and arguments.store then
 		check_store(path, options.state_file)
 	end

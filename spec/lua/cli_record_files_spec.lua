@@ -1,0 +1,62 @@
+-- The files that `evrec record` writes to, and those that it makes beside them.
+local command = require "command"
+local tmpfiles = require "tmpfiles"
+
+describe("evrec record and its files", function()
+	local prefix, write, remove
+
+	before_each(function()
+		prefix, write, remove = tmpfiles.new()
+	end)
+
+	after_each(function()
+		remove()
+		os.execute(("rm -rf %s.*"):format(prefix))
+	end)
+
+	-- Runs the command in the folder of the test's files. Returns its status, and its standard error.
+	local function record(...)
+		local words = { ... }
+		for _, word in ipairs { "Pod/a", "Normal", "R", "m" } do
+			words[#words + 1] = word
+		end
+		local status, _, told = command.evrec("record", (table.unpack or unpack)(words)) -- luacheck: ignore 143
+		return status, told
+	end
+
+	local function exists(path)
+		local file = io.open(path, "rb")
+		return file ~= nil and file:close() ~= nil
+	end
+
+	it("refuses a state file that is also the file of the events", function()
+		local folder, name = prefix:match "^(.*)/([^/]+)$"
+		for _, option in ipairs { "--store", "--lines" } do
+			local path = prefix .. option
+			local refusal = { 2, ("evrec: --state-file: names the same file as %s\n"):format(option) }
+			for _, same in ipairs { path, ("%s/./%s%s"):format(folder, name, option) } do
+				assert.same(refusal, { record(option, path, "--state-file", same) })
+				assert.is_false(exists(path))
+			end
+			assert.equal(0, (record(option, path)))
+			assert.equal(0, (command.shell('ln -s "$1" "$1.link"', path)))
+			local before = tmpfiles.read(path)
+			for _, same in ipairs { path, path .. ".link" } do
+				assert.same(refusal, { record(option, path, "--state-file", same) })
+			end
+			assert.equal(before, tmpfiles.read(path))
+			os.execute(("rm -f %s--*"):format(prefix))
+		end
+	end)
+
+	local NOT_KEPT = "evrec: file: counts are not kept for the next process: %s is not a state file of evrec; "
+
+	it("advises to delete no file that the user has named as the state file", function()
+		local lines, other = prefix .. ".json", write("other", ("notes "):rep(20))
+		assert.same({ 0, NOT_KEPT:format(other) .. "name another file by --state-file\n" },
+			{ record("--lines", lines, "--state-file", other) })
+		write("json.state", ("notes "):rep(20))
+		assert.same({ 0, NOT_KEPT:format(lines .. ".state") .. "delete it, and counts begin anew\n" },
+			{ record("--lines", lines) })
+	end)
+end)
