@@ -54,16 +54,27 @@ end
 
 -- In March 1973. A lesser number is more likely a duration without its unit than seconds since 1970.
 local EARLIEST = 1e8
+local LATEST = 9223372036 -- in 2262; the nanoseconds of a later time do not fit into 64 bits
+
+-- Tells if a text is a timestamp of any year.
+local function is_timestamp(text)
+	local behind_year = text:match "^%d%d%d%d(%-.*)$"
+	return behind_year ~= nil and times.parse("2000" .. behind_year) ~= nil
+end
 
 local function time(option)
 	return function(text)
 		local number = tonumber(text)
 		local seconds = times.parse(number or text)
-		if seconds and not (number and number < EARLIEST) then
+		if number and (number ~= number or number < EARLIEST) or not (seconds or is_timestamp(text)) then
+			return nil, ("%s: expected a duration such as 90m or 7d, a timestamp such as 2026-11-23T06:00:00Z, or seconds "
+				.. "since 1970, got '%s'"):format(option, text)
+		elseif seconds and seconds >= 0 and seconds <= LATEST then
 			return seconds
+		elseif times.duration(text) then
+			return nil, ("%s: %s ago is before 1970"):format(option, text)
 		end
-		return nil, ("%s: expected a duration such as 90m or 7d, a timestamp such as 2026-11-23T06:00:00Z, or seconds since "
-			.. "1970, got '%s'"):format(option, text)
+		return nil, ("%s: '%s' is not between 1970 and 2262"):format(option, text)
 	end
 end
 
