@@ -101,6 +101,23 @@ describe("an object that fell silent", function()
 			.. "may be among those that the store lacks\n"):format(store), told)
 	end)
 
+	it("is not explained by a damaged store, which is told without names of Lua", function()
+		local PAGE = 4096
+		assert.equal(0, (command.evrec("record", "--store", store, "pod/a", "Normal", "R", "m")))
+		local whole, damaged, malformed = tmpfiles.read(store), prefix .. ".damaged", 0
+		for start = PAGE + 1, #whole, PAGE do
+			write("damaged", whole:sub(1, start - 1) .. ("\7"):rep(PAGE) .. whole:sub(start + PAGE))
+			local status, _, told = command.evrec("explain", "pod/a", "--store", damaged)
+			assert.equal(1, status)
+			assert.matches("^evrec: " .. damaged:gsub("%p", "%%%0") .. "[: ][^\n]+\n$", told)
+			malformed = malformed + (told:find("malformed", 1, true) and 1 or 0)
+			local _, _, of_page = command.evrec("events", "--store", damaged, "-o", "html")
+			assert.is_nil(of_page:find(".lua:", 1, true), of_page)
+		end
+		assert.is_true(malformed > 2)
+		os.execute(("rm -f %s-* %s.*"):format(damaged, store))
+	end)
+
 	it("is explained by a store with the key that a callback chose", function()
 		local broadcaster = evrec.broadcaster {
 			clock = evrec.fake_clock(1700000000), on_error = false,

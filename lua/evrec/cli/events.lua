@@ -216,7 +216,7 @@ local function suppressed_spans(source, query)
 	if not ok or not notes then
 		failed(1, ok and message or notes)
 	end
-	return require "evrec.cli.html.items".of_suppressions(notes, function(note)
+	return require "evrec.cli.html.items".of_suppressions(sources.guarded(notes), function(note)
 		return (not query.namespace or query.namespace == note.object.namespace)
 			and (not query.reason or query.reason == note.reason) and (not types or types[note.type] == true)
 	end)

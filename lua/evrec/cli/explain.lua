@@ -259,7 +259,7 @@ local function read_events(source, arguments)
 	if not ok then
 		terminal.fail(2, (sources.reworded(iterate):gsub("^%-%-for", "KIND/NAME")))
 	end
-	return iterate or terminal.fail(1, message)
+	return iterate and sources.guarded(iterate) or terminal.fail(1, message)
 end
 
 -- The groups of the events that the store has of the object, one for each reason and type: they take tokens, too.
@@ -336,7 +336,7 @@ local function explain_store(arguments)
 	if not suppressions then
 		terminal.fail(1, message)
 	end
-	local sums, lost = sums_of(suppressions, matcher(arguments))
+	local sums, lost = sums_of(sources.guarded(suppressions), matcher(arguments))
 	local rows = { { "STAGE", "CAUSE", "COUNT", "REASON", "TYPE", "FIRST", "LAST", "MESSAGE" } }
 	local now = evrec.clock():now()
 	for i, sum in ipairs(sums) do

@@ -69,6 +69,20 @@ function sources.reworded(message)
 	return (message:gsub("option '([%l_]+)'", flag))
 end
 
+--- Returns an iterator that ends the command if the given one of a source raises, as it does if a disk fails.
+---@generic T
+---@param iterate T an iterator of events or suppressions
+---@return T
+function sources.guarded(iterate)
+	return function()
+		local ok, first, second = pcall(iterate)
+		if not ok then
+			terminal.fail(1, sources.reworded(first))
+		end
+		return first, second
+	end
+end
+
 -- Calls a constructor, whose failure ends the command.
 local function made(constructor, options)
 	local ok, source, message = pcall(constructor, options)
