@@ -311,6 +311,11 @@ describe("replaying", function()
 		local _, told, status = run("replay", "--silent-after", "1x", TRACES .. "list.json")
 		assert.equal(2, status)
 		assert.truthy(told:find("--silent-after: expected a duration such as 90s, 15m, 2h or 7d, got '1x'", 1, true), told)
+		for _, option in ipairs { "--silent-after", "--max-interval" } do
+			_, told, status = run("replay", option, "99999999999999999999d", TRACES .. "list.json")
+			assert.same({ 2, ("evrec: %s: '99999999999999999999d' is more than 1000000000 seconds (see evrec replay --help)\n")
+				:format(option) }, { status, told })
+		end
 	end)
 
 	it("tells what a file is that holds no trace", function()

@@ -51,17 +51,22 @@ end
 
 -- ---- open and closed ----
 
+-- Calls a constructor, which raises if an argument of the command is out of range.
+local function made(constructor, ...)
+	local ok, result, message = pcall(constructor, ...)
+	if not ok or not result then
+		terminal.fail(ok and 1 or 2, sources.reworded(ok and message or result))
+	end
+	return result
+end
+
 local function new_broadcaster(self)
 	local told = {}
-	local broadcaster = evrec.broadcaster {
+	local broadcaster = made(evrec.broadcaster, {
 		correlator = self.correlator,
 		on_error = function(message, name) told[#told + 1] = { message = message, name = name } end,
-	}
-	local ok, sink = pcall(self.make, self.options)
-	if not ok then
-		terminal.fail(2, sources.reworded(sink))
-	end
-	broadcaster:start_recording_to_sink(sink)
+	})
+	made(broadcaster.start_recording_to_sink, broadcaster, made(self.make, self.options))
 	broadcaster:poll()
 	return broadcaster, told
 end
@@ -75,7 +80,7 @@ local function open(self)
 		local busy = last and last.name == "state" and last.message:find("in use", 1, true)
 		if not busy or self.clock:now() >= deadline then
 			self.broadcaster, self.told, self.reported = broadcaster, told, false
-			self.recorder = broadcaster:new_recorder(self.source)
+			self.recorder = made(broadcaster.new_recorder, broadcaster, self.source)
 			self.opened = self.clock:now()
 		else
 			broadcaster:shutdown(0)

@@ -60,7 +60,8 @@ local NO_SERVER = "^no API server: not inside a cluster, and cannot read the kub
 ---@param message any
 ---@return string
 function sources.reworded(message)
-	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^evrec%.[%a_.]+: ", ""):gsub("^source:%a+: ", "")
+	message = tostring(message):gsub("^[^%s:]+%.lua:%d+: ", ""):gsub("^evrec%.[%a_.]+: ", "")
+	message = message:gsub("^source:%a+: ", ""):gsub("^broadcaster:[%a_]+: ", "")
 	message = message:gsub(NO_SERVER,
 		"no API server: not inside a cluster, and no %1; give --store PATH, --lines PATH or --kubeconfig PATH")
 	message = message:gsub("the options 'server' or 'kubeconfig' name one", "--kubeconfig names one")

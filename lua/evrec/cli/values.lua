@@ -23,12 +23,17 @@ function values.number(option, least, whole)
 	end
 end
 
+local LONGEST = 1e9 -- seconds, as the module's options have it
+
 --- Returns a function that reads a duration, such as 90, 90s, 15m, 2h or 7d.
 ---@param option string
 ---@return fun(text: string): number?, string?
 function values.duration(option)
 	return function(text)
 		local seconds = text:find "^%d+%.?%d*$" and tonumber(text) or times.duration(text)
+		if seconds and seconds > LONGEST then
+			return nil, ("%s: '%s' is more than %d seconds"):format(option, text, LONGEST)
+		end
 		return seconds, not seconds
 			and ("%s: expected a duration such as 90s, 15m, 2h or 7d, got '%s'"):format(option, text) or nil
 	end

@@ -1,0 +1,34 @@
+-- The arguments of `evrec record` that a constructor or a recorder refuses.
+local command = require "command"
+local tmpfiles = require "tmpfiles"
+
+describe("evrec record", function()
+	local prefix, remove, lines
+
+	before_each(function()
+		local _
+		prefix, _, remove = tmpfiles.new()
+		lines = prefix .. ".json"
+	end)
+
+	after_each(function()
+		remove()
+		os.execute(("rm -rf %s.*"):format(prefix))
+	end)
+
+	-- Runs the command with the text as its input. Returns its status, and its standard error.
+	local function record(input, ...)
+		local status, _, told = command.shell('input=$1; shift; printf "$input" | "$@"', input, command.interpreter,
+			"lua/bin/evrec", "record", "--lines", lines, ...)
+		return status, told
+	end
+
+	it("names the flag of a field that is too long, and no file of Lua", function()
+		for _, flag in ipairs { "--component", "--host" } do
+			for _, message in ipairs { "m", "-" } do
+				assert.same({ 2, ("evrec: %s: 3000 bytes, more than 1024\n"):format(flag) },
+					{ record("one\\n", flag, ("x"):rep(3000), "Pod/a", "Normal", "R", message) })
+			end
+		end
+	end)
+end)
