@@ -10,6 +10,11 @@ record_session.__index = record_session
 local PAUSE = "sleep 0.02" -- between two tries to get the state file
 local TURN = "sleep 0.05" -- longer than the pause, so that a process that waits gets its turn
 local LONGEST = 1 -- seconds that the state file is kept while lines come
+local PATIENCE = 3 -- seconds of trouble after which one who sends lines hears of it, though evrec still tries
+
+-- The names of errors that lose no event, and of those after which the sink tries again.
+local HARMLESS = { state = true, notes = true, cardinality = true, warning = true }
+local RETRIED = { transport = true, server = true, throttled = true, unauthorized = true, store = true }
 
 --- Makes a session, which is not open yet.
 ---@param arguments table of `evrec record`
@@ -19,7 +24,9 @@ function record_session.new(arguments, make, options)
 	return setmetatable({
 		make = make, options = options, timeout = arguments.timeout, clock = evrec.clock(),
 		has_named_state = arguments.state_file ~= nil, -- else the state file has its default path
-		told = {}, lost = false, lost_count = 0, -- occurrences
+		told = {}, -- what the broadcaster reported since the last look
+		troubles = {}, -- messages of errors that may yet end well, and are not printed
+		lost = false, lost_count = 0, -- occurrences
 		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
 		source = { component = arguments.component, host = arguments.host },
 	}, record_session)
@@ -38,13 +45,46 @@ local function is_refusal(message)
 	return message:find "^%d+ recording calls? w%a+ refused" ~= nil
 end
 
---- Prints the errors that the broadcaster reported since the last call.
-function record_session:tell()
+local function print_troubles(self)
+	for _, message in ipairs(self.troubles) do
+		terminal.tell(message)
+		self.reported = true
+	end
+	self.troubles = {}
+end
+
+-- Prints what the broadcaster reported since the last call, but for errors after which it tries again: these wait.
+local function print_reports(self)
 	while self.told[1] do
 		local report = table.remove(self.told, 1)
-		if not is_refusal(report.message) then
+		if RETRIED[report.name] then
+			self.troubles[#self.troubles + 1] = report.message
+			self.trouble_began = self.troubles[2] and self.trouble_began or self.clock:now()
+		elseif not is_refusal(report.message) then
 			terminal.tell(with_advice(report.message, self.has_named_state))
-			self.reported = self.reported or report.name ~= "state" -- of a state file, which loses no event
+			self.reported = self.reported or not HARMLESS[report.name]
+		end
+	end
+end
+
+local function count_dropped(stats)
+	local sum = 0
+	for _, count in pairs(stats.dropped) do
+		sum = sum + count
+	end
+	return sum
+end
+
+--- Prints the errors that the broadcaster reported since the last call. An error after which it tries again is printed
+--- once it has lasted for a while, or an event was lost; and not at all if all events were written before.
+function record_session:tell()
+	print_reports(self)
+	if self.troubles[1] and self.broadcaster then
+		local stats = self.broadcaster:stats()
+		if count_dropped(stats) > 0 or self.clock:now() - self.trouble_began >= PATIENCE then
+			print_troubles(self)
+		elseif stats.pending == 0 then
+			self.troubles = {}
 		end
 	end
 end
@@ -89,19 +129,38 @@ local function open(self)
 	end
 end
 
+-- Writes the waiting events, and ends the broadcaster. Results as of broadcaster:shutdown.
+local function shut_down(self, lines_may_come)
+	local broadcaster, timeout, why = self.broadcaster, self.timeout, nil
+	if lines_may_come and timeout > PATIENCE then
+		local written, stats
+		written, stats, why = broadcaster:flush(PATIENCE)
+		print_reports(self)
+		if not written and stats.pending > 0 then
+			print_troubles(self)
+		end
+		timeout = timeout - PATIENCE
+	end
+	local written, stats, why_at_end = broadcaster:shutdown(timeout)
+	if written and count_dropped(stats) > 0 then
+		return false, stats, why -- the flush has told of the loss
+	end
+	return written, stats, why_at_end
+end
+
 --- Writes the waiting events, and lets the state file go. The next event opens the session again.
-function record_session:close()
+---@param lines_may_come? boolean whether somebody may still send lines, who is told of trouble while it lasts
+function record_session:close(lines_may_come)
 	if not self.broadcaster then
 		return
 	end
-	local written, stats, why = self.broadcaster:shutdown(self.timeout)
+	local written, stats, why = shut_down(self, lines_may_come)
 	self.broadcaster, self.recorder = nil, nil
-	for _, count in pairs(stats.dropped) do
-		self.lost_count = self.lost_count + count
-	end
-	self:tell()
+	self.lost_count = self.lost_count + count_dropped(stats)
+	print_reports(self)
 	if not written and not is_refusal(why) then
 		self.lost = true
+		print_troubles(self)
 		if not self.reported then
 			if (stats.dropped.closed or 0) ~= 0 then
 				why = ("not written within %g s (--timeout): %s"):format(self.timeout, why)
@@ -109,6 +168,7 @@ function record_session:close()
 			terminal.tell(why)
 		end
 	end
+	self.troubles = {}
 	return stats
 end
 
@@ -116,7 +176,10 @@ end
 --- that the session stays open.
 function record_session:rest()
 	if self.options.state_file then
-		self:close()
+		self:close(true)
+	elseif self.broadcaster then
+		self.broadcaster:poll()
+		self:tell()
 	end
 end
 
@@ -125,7 +188,7 @@ end
 ---@return boolean? ok, string? message, string? name as of recorder:emit
 function record_session:emit(event)
 	if self.broadcaster and self.options.state_file and self.clock:now() - self.opened > LONGEST then
-		self:close()
+		self:close(true)
 		os.execute(TURN)
 	end
 	open(self)
