@@ -285,7 +285,9 @@ describe("replaying", function()
 			write(text)
 			for _, subcommand in ipairs { "lint", "replay" } do
 				local _, told, status = run(subcommand, path)
-				assert.same({ ("evrec: %s: there is no event in it\n"):format(path), 0 }, { told, status },
+				local unread = subcommand == "lint" and text:sub(1, #header) == header
+					and ("evrec: %s: 1 line cannot be read\n"):format(path) or "" -- replay says so on standard output
+				assert.same({ unread .. ("evrec: %s: there is no event in it\n"):format(path), 0 }, { told, status },
 					subcommand .. " " .. text)
 			end
 		end
@@ -316,6 +318,23 @@ describe("replaying", function()
 			assert.same({ 2, ("evrec: %s: '99999999999999999999d' is more than 1000000000 seconds (see evrec replay --help)\n")
 				:format(option) }, { status, told })
 		end
+	end)
+
+	it("is checked by lint as far as it can be read, and refused alike in a newer version", function()
+		local file = assert(io.open(TRACES .. "recorded.trace"))
+		local text = file:read "*a"
+		file:close()
+		local header, rest = text:gsub('"reason":"%w+"', '"reason":"no camel"', 1):match "^([^\n]*\n)(.*)$"
+		write(header .. rest)
+		local findings = run("lint", path)
+		write(header .. '{"event":{"cut off\n' .. rest .. '[1,2\n')
+		assert.truthy(findings:find("the reason is not in CamelCase", 1, true))
+		assert.same({ findings, ("evrec: %s: 2 lines cannot be read\n"):format(path), 1 }, { run("lint", path) })
+		assert.truthy(run("replay", path):find("not exact: 2 lines cannot be read", 1, true))
+		write((header:gsub('"evrec_trace":1', '"evrec_trace":99')) .. rest)
+		local message = ("evrec: %s: trace: has version 99, and this evrec reads version 1\n"):format(path)
+		assert.same({ "", message, 1 }, { run("lint", path) })
+		assert.same({ "", message, 1 }, { run("replay", path) })
 	end)
 
 	it("tells what a file is that holds no trace", function()

@@ -1,4 +1,5 @@
 -- evrec lint: finds problems of recorded events that make them hard to read, to count or to write.
+local plural = require "evrec.cli.plural"
 local stored_event = require "evrec.cli.stored_event"
 local terminal = require "evrec.cli.terminal"
 local trace = require "evrec.cli.trace"
@@ -160,6 +161,9 @@ function lint.run(arguments)
 		look_at(findings, event)
 	end)
 	findings:end_fields()
+	if (source.malformed or 0) > 0 then
+		terminal.tell(("%s: %s cannot be read"):format(source.name, plural.counted(source.malformed, "line")))
+	end
 	if not any then
 		trace.tell_empty(source.name)
 	end

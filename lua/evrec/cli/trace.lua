@@ -265,24 +265,32 @@ function trace:feed(replay)
 	self.reconstructed, self.left_out = found.reconstructed, found.left_out
 end
 
--- The events that a trace defines; the lines of their further occurrences are short, and end with a digit.
+-- Calls `func` for the events that a trace defines; the lines of their further occurrences are short, and end with a
+-- digit. A replay checks the header, and counts the lines that cannot be read.
 local function each_defined(self, func)
-	local rest = ""
+	local rest, checker = "", evrec.replay { {} }
 	for chunk in next_chunk, self do
+		local ok, message = checker:feed(chunk)
+		if not ok then
+			fail(self, message)
+		end
 		chunk = rest .. chunk
 		local last = 0
 		for line, behind in chunk:gmatch "([^\n]*)\n()" do
 			last = behind - 1
-			local event = line:find('"event":', 1, true) and decode(self, line).event
-			if type(event) == "table" then
-				func(stored_event.to_core(event))
+			local read, object = pcall(cjson.decode, line:find('"event":', 1, true) and line or "{}")
+			if read and type(object) == "table" and type(object.event) == "table" then
+				func(stored_event.to_core(object.event))
 			end
 		end
 		rest = chunk:sub(last + 1)
 	end
+	local result, message = checker:finish()
+	self.malformed = result and result.trace.malformed or fail(self, message)
 end
 
---- Calls `func` for each different event, as decoded from JSON.
+--- Calls `func` for each different event, as decoded from JSON. Of a trace the field `malformed` is then the number of
+--- lines that cannot be read.
 ---@param func fun(event: table) of core/v1
 function trace:each_event(func)
 	if self.form == "trace" then
