@@ -134,6 +134,47 @@ describe("an object that fell silent", function()
 			.. "No other reason is known to take tokens from its bucket (key of Pulled).", 1, true))
 	end)
 
+	-- Two components record three times about pods of one name in two namespaces, with a burst of one.
+	local function record_in_two_namespaces(sink, trace)
+		local broadcaster = evrec.broadcaster {
+			clock = evrec.fake_clock(1700000000), on_error = false, correlator = { burst_size = 1, qps = 0 },
+		}
+		assert(not trace or broadcaster:start_trace(trace))
+		broadcaster:start_recording_to_sink(sink)
+		for _, component in ipairs { "kubelet", "proxy" } do
+			local recorder = broadcaster:new_recorder { component = component }
+			for _ = 1, 3 do
+				recorder:event({ kind = "Pod", namespace = "a", name = "p" }, "Normal", "Started", "m")
+				recorder:event({ kind = "Pod", namespace = "b", name = "p" }, "Normal", "Started", "m")
+			end
+		end
+		broadcaster:shutdown(5)
+	end
+
+	it("is told from its namesakes in other namespaces", function()
+		record_in_two_namespaces(evrec.sink.store { path = store, suppressions = true })
+		local _, output = command.evrec("explain", "pod/p", "--store", store)
+		assert.matches("\nNAMESPACE +STAGE +CAUSE ", output)
+		assert.matches("\na +rate limited +4 +Started ", output)
+		assert.matches("\nb +rate limited +4 +Started ", output)
+		_, output = command.evrec("explain", "pod/p", "-n", "a", "--store", store)
+		assert.matches("\nSTAGE +CAUSE ", output)
+
+		local trace = write("trace", "")
+		record_in_two_namespaces(evrec.sink.file { path = "/dev/null" }, trace)
+		_, output = command.evrec("explain", "pod/p", "--trace", trace)
+		assert.matches("\nNAMESPACE +COMPONENT +REASON +TYPE ", output)
+		for _, namespace in ipairs { "a", "b" } do
+			for _, component in ipairs { "kubelet", "proxy" } do
+				assert.matches(("\n%s +%s +Started +Normal +3 +1 "):format(namespace, component), output)
+			end
+		end
+		_, output = command.evrec("explain", "pod/p", "-n", "a", "--trace", trace)
+		assert.matches("\nCOMPONENT +REASON +TYPE ", output)
+		assert.same({ 1, "", "evrec: no event of pod/p in the namespace nope was recorded\n" },
+			{ command.evrec("explain", "pod/p", "-n", "nope", "--trace", trace) })
+	end)
+
 	it("is explained by the owner of a share", function()
 		local file = write("lua", ([[
 			local evrec = require "evrec"
@@ -150,6 +191,14 @@ describe("an object that fell silent", function()
 				r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Normal", "Started", "m" .. i)
 			end
 			r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Normal", "Pulled", "m")
+			for _, component in ipairs { "test", "proxy" } do
+				for _ = 1, 3 do
+					b:new_recorder({ component = component }):event(
+						{ kind = "Pod", namespace = "test", name = "web-2" }, "Normal", "Started", "m")
+					b:new_recorder({ component = component }):event(
+						{ kind = "Pod", namespace = "spec", name = "web-2" }, "Normal", "Started", "m")
+				end
+			end
 			b:poll()
 			io.stdout:write "ready\n"
 			io.stdout:flush()
@@ -162,6 +211,8 @@ describe("an object that fell silent", function()
 		assert.equal("ready", owner:read "*l")
 		local status, output, told = command.evrec("explain", "po/web-0", "--share", file)
 		local other = { command.evrec("explain", "po/web-1", "--share", file) }
+		local nope = { command.evrec("explain", "po/web-0", "-n", "nope", "--share", file) }
+		local several = { command.evrec("explain", "po/web-2", "--share", file) }
 		write("end", "")
 		owner:close()
 		assert.equal(0, status, told)
@@ -172,5 +223,12 @@ describe("an object that fell silent", function()
 		assert.equal(1, other[1])
 		assert.equal("", other[2])
 		assert.truthy(other[3]:find "no event of po/web%-1 was suppressed lately")
+		assert.same({ 1, "", "evrec: no event of po/web-0 in the namespace nope was suppressed lately\n" }, nope)
+		assert.matches("\nNAMESPACE +COMPONENT +SINK +STAGE ", several[2])
+		for _, namespace in ipairs { "spec", "test" } do
+			for _, component in ipairs { "proxy", "test" } do
+				assert.matches(("\n%s +%s +file +rate limited +2 +Started "):format(namespace, component), several[2])
+			end
+		end
 	end)
 end)
