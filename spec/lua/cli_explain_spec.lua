@@ -151,6 +151,16 @@ describe("an object that fell silent", function()
 		broadcaster:shutdown(5)
 	end
 
+	it("is explained without an empty line at the end if nothing was rate limited", function()
+		for i = 1, 11 do
+			assert.equal(0, (command.evrec("record", "--store", store, "pod/a", "Normal", "R", "m" .. i)))
+		end
+		local status, output = command.evrec("explain", "pod/a", "--store", store)
+		assert.equal(0, status)
+		assert.matches("\ncombined [^\n]+\n$", output)
+		os.execute(("rm -f %s.*"):format(store))
+	end)
+
 	it("is told from its namesakes in other namespaces", function()
 		record_in_two_namespaces(evrec.sink.store { path = store, suppressions = true })
 		local _, output = command.evrec("explain", "pod/p", "--store", store)
