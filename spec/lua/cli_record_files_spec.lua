@@ -59,4 +59,32 @@ describe("evrec record and its files", function()
 		assert.same({ 0, NOT_KEPT:format(lines .. ".state") .. "delete it, and counts begin anew\n" },
 			{ record("--lines", lines) })
 	end)
+
+	-- The names of the files that begin with the test's prefix, without it.
+	local function files()
+		local _, output = command.shell('cd "${1%/*}" && ls | sed -n "s/^${1##*/}\\.//p"', prefix)
+		return (output:gsub("\n", " "))
+	end
+
+	it("makes no state file beside a file that is not a regular one", function()
+		local in_folder = [[cd "$1" && ln -s /dev/null "$2.null" && mkfifo "$2.pipe" && cat "$2.pipe" >"$2.read" &
+			sleep 0.1; wait_for() { while ! [ -e "$1" ]; do sleep 0.02; done; }; wait_for "$2.read"]]
+		assert.equal(0, (command.shell(in_folder, prefix:match "^(.*)/[^/]*$", prefix)))
+		assert.same({ 0, "" }, { record("--lines", prefix .. ".null") })
+		assert.same({ 0, "" }, { record("--lines", prefix .. ".pipe") })
+		assert.equal("null pipe read ", files())
+		assert.truthy(tmpfiles.read(prefix .. ".read"):find('"reason":"R"', 1, true))
+		local piped = [[p=$2.pipe; cat "$p" >"$p.read" & "$1" lua/bin/evrec record --lines "$p" --state-file "$p.counts" \
+			pod/a Normal R m && wait && grep -c '"reason":"R"' "$p.read" && rm "$p".*]]
+		assert.same({ 0, "1\n", "" }, { command.shell(piped, command.interpreter, prefix) })
+		local stdout = [["$1" lua/bin/evrec record --lines /dev/stdout pod/a Normal R m >"$2"; ls /dev/*.state]]
+		local _, output = command.shell(stdout, command.interpreter, prefix .. ".out")
+		os.execute "rm -f /dev/stdout.state*"
+		assert.equal("", output)
+		assert.truthy(tmpfiles.read(prefix .. ".out"):find('"reason":"R"', 1, true))
+		assert.same({ 0, "" }, { record("--lines", prefix .. ".json") })
+		write("empty", "")
+		assert.same({ 0, "" }, { record("--lines", prefix .. ".empty") })
+		assert.equal("empty empty.state empty.state.lock json json.state json.state.lock null out pipe read ", files())
+	end)
 end)

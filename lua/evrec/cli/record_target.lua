@@ -143,14 +143,28 @@ local function is_same(path, other)
 	return path == other or holds(shell_test, path, other, folder, name, other_folder, other_name)
 end
 
+-- Tells whether the path is a device, a pipe or a socket, or one of the names of standard output. Nobody looks for a
+-- state file beside it, and the folder may be /dev.
+local function is_special(path)
+	local shell_test = [[special() { [ -p "$1" ] || [ -c "$1" ] || [ -b "$1" ] || [ -S "$1" ]; }; special]]
+	return path:find "^/dev/std" ~= nil or path:find "^/dev/fd/" ~= nil or path:find "^/proc/" ~= nil
+		or holds(shell_test, path)
+end
+
 -- ---- choosing ----
 
 local function of_file(arguments, path)
-	local options = { path = path, state_file = arguments.state_file or path ~= "-" and path .. ".state" or nil }
+	local special = path ~= "-" and is_special(path)
+	local options = { path = path, state_file = arguments.state_file }
+	if path ~= "-" and not special then
+		options.state_file = options.state_file or path .. ".state"
+	end
 	if path ~= "-" and arguments.state_file and is_same(path, arguments.state_file) then
 		terminal.fail(2, "--state-file: names the same file as " .. (arguments.store and "--store" or "--lines"))
 	end
-	if path ~= "-" and check_file(path, arguments) and arguments.store then
+	-- Somebody who reads a pipe would take its closing for the end.
+	local is_pipe = special and holds("[ -p", path, "]")
+	if path ~= "-" and not is_pipe and check_file(path, arguments) and options.state_file and arguments.store then
 		check_store(path, options.state_file)
 	end
 	if arguments.store and path ~= "-" then
