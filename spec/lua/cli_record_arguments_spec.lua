@@ -31,4 +31,18 @@ describe("evrec record", function()
 			end
 		end
 	end)
+
+	it("checks what all lines have in common once, before the first line", function()
+		local common = { ["type: expected \"Normal\" or \"Warning\", got \"Nrmal\""] = { "Pod/a", "Nrmal", "X", "-" },
+			["reason: must not be empty"] = { "Pod/a", "Normal", "", "-" },
+			["action: 3000 bytes, more than 1024"] = { "--action", ("x"):rep(3000), "Pod/a", "Normal", "X", "-" },
+			["related.name: 3000 bytes, more than 1024"] = { "--related", "pod/" .. ("x"):rep(3000), "-" } }
+		for told, arguments in pairs(common) do
+			for _, input in ipairs { "", "Pod/a Normal R 1\\nPod/a Normal R 2\\n" } do
+				assert.same({ 2, ("evrec: %s\n"):format(told) },
+					{ record(input, (table.unpack or unpack)(arguments)) }) -- luacheck: ignore 143
+			end
+		end
+		assert.is_nil(io.open(lines))
+	end)
 end)

@@ -5,6 +5,7 @@
 local core = require "evrec.core"
 local kinds = require "evrec.kinds"
 local options = require "evrec.options"
+local testing = require "evrec.testing"
 
 local plural = require "evrec.cli.plural"
 local record_session = require "evrec.cli.record_session"
@@ -228,6 +229,21 @@ local function check(_, message)
 	end
 end
 
+-- Ends the command if all lines would be refused for what they have in common. A recorder that writes nowhere tells.
+local function check_common(arguments)
+	local made, recorder = pcall(testing.recorder, {
+		component = arguments.component, host = arguments.host, broadcaster = { on_error = false },
+	})
+	if not made then
+		terminal.fail(2, sources.reworded(recorder))
+	end
+	local each_has_all = arguments.object == "-"
+	check(emit(recorder, arguments, {
+		object = each_has_all and "pod/a" or arguments.object, type = each_has_all and "Normal" or arguments.type,
+		reason = each_has_all and "Checked" or arguments.reason, message = "a line",
+	}))
+end
+
 --- Runs it. Returns the command's status.
 ---@param arguments table as argparse made it
 ---@return integer
@@ -247,6 +263,9 @@ function record.run(arguments)
 	check(related_object(arguments))
 	local make, sink_options
 	make, sink_options, arguments.default_namespace = record_target.choose(arguments)
+	if from_lines then
+		check_common(arguments)
+	end
 	local session = record_session.new(arguments, make, sink_options)
 	return (from_lines and record_lines or record_one)(session, arguments)
 end
