@@ -372,6 +372,13 @@ describe("evrec events", function()
 		assert.truthy(piped:find("A\\tB\\nC", 1, true))
 	end)
 
+	it("refuses options of a cluster for a file", function()
+		write {}
+		for _, given in ipairs { { "--kubeconfig", "x" }, { "--context", "c" }, { "--allow-exec", "aws" } } do
+			assert.same({ 2, "", ("evrec: --lines: not together with %s\n"):format(given[1]) }, { run(given[1], given[2]) })
+		end
+	end)
+
 	it("takes times from 1970 to 2262, and says which ones are not", function()
 		write { plain("a", 30) }
 		for text, told in pairs {

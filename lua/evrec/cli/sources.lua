@@ -41,6 +41,7 @@ local function check(arguments)
 		named[#named + 1] = arguments[name] and "--" .. name
 	end
 	local of_cluster = arguments.kubeconfig and "--kubeconfig" or arguments.context and "--context"
+		or (arguments.allow_exec or {})[1] and "--allow-exec"
 	if of_cluster and #named > 0 then
 		named[#named + 1] = of_cluster
 	end
