@@ -299,7 +299,7 @@ describe("evrec events", function()
 			{ "-o", "xml" }, { "--types", "Odd" }, { "--for", "pod" }, { "--mentions", "a/b/c" }, { "--limit", "-1" },
 			{ "--sort-by", "a[*]" }, { "--since", "soon" }, { "--field-selector", "a" }, { "--group", "-w" },
 			{ "--group", "x" }, { "--group", "-o", "json" }, { "--group", "--sort-by", ".a" }, { "--store", "x" },
-			{ "--store", "" }, { "--context", "c" }, { "more" }, { "--unknown" }, { "--since", "5" },
+			{ "--store", "" }, { "--kubeconfig", "" }, { "--context", "c" }, { "more" }, { "--unknown" }, { "--since", "5" },
 			{ "--before", "-5m" },
 		} do
 			local status, output, complaints = run((table.unpack or unpack)(arguments)) -- luacheck: ignore 143

@@ -67,6 +67,8 @@ describe("an object that fell silent", function()
 			.. "Other writers leave no notes\n$", told)
 		status, output, told = command.evrec("explain", ".x/hello", "--store", store)
 		assert.same({ 2, "", "evrec: KIND/NAME: unknown kind '.x'\n" }, { status, output, told })
+		assert.same({ 1, "", ("evrec: %s has no event of jbo/backup\nevrec: no built-in kind is called 'jbo': did you mean "
+			.. "'job'?\n"):format(store) }, { command.evrec("explain", "jbo/backup", "--store", store) })
 	end)
 
 	-- Makes a store that lacks notes of the kind that the options name, as a pod had more events than find room.
@@ -191,6 +193,13 @@ describe("an object that fell silent", function()
 			local b = evrec.broadcaster { share = "@%s", drive = "poll", correlator = { burst_size = 1, qps = 0 } }
 			b:start_recording_to_sink(evrec.sink.file { path = "/dev/null" })
 			return b]]):format(prefix))
+		local broken = write("broken.lua", ([[
+			local evrec = require "evrec"
+			local b = evrec.broadcaster { share = "/nowhere/%s", on_error = false }
+			b:start_recording_to_sink(evrec.sink.file { path = "/dev/null" })
+			return b]]):format("socket"))
+		assert.same({ 1, "", "evrec: no process that writes for this share was found within 5 s\n" },
+			{ command.evrec("explain", "po/web-0", "--share", broken) })
 		local nobody = { command.evrec("explain", "po/web-0", "--share", file) }
 		assert.equal(1, nobody[1])
 		assert.truthy(nobody[3]:find "no process writes the events of this share")

@@ -32,6 +32,21 @@ describe("evrec record", function()
 		end
 	end)
 
+	it("refuses an empty path of a kubeconfig", function()
+		for _, subcommand in ipairs { { "record", "Pod/a", "Normal", "R", "m" }, { "events" } } do
+			subcommand[#subcommand + 1] = "--kubeconfig="
+			local status, _, told = command.evrec((table.unpack or unpack)(subcommand)) -- luacheck: ignore 143
+			assert.same({ 2, "evrec: --kubeconfig: expected a path\n" }, { status, told })
+		end
+	end)
+
+	it("calls standard output by its name", function()
+		local script = [[("$@"; echo $? >&2) | true]]
+		local _, _, told = command.shell(script, command.interpreter, "lua/bin/evrec", "record", "--lines", "-", "--timeout",
+			"0.5", "Pod/a", "Normal", "R", "m")
+		assert.equal("evrec: standard output: Broken pipe\nevrec: the event was not written\n1\n", told)
+	end)
+
 	it("checks what all lines have in common once, before the first line", function()
 		local common = { ["type: expected \"Normal\" or \"Warning\", got \"Nrmal\""] = { "Pod/a", "Nrmal", "X", "-" },
 			["reason: must not be empty"] = { "Pod/a", "Normal", "", "-" },

@@ -180,7 +180,7 @@ describe("evrec record", function()
 			"0.3", "Pod/a", "Normal", "R", "m")
 		assert.equal(1, status)
 		assert.matches("^evrec: [^\n]*state file[^\n]*\nevrec: not written within 0%.3 s %(%-%-timeout%): "
-			.. "1 event was not written: closed[^\n]*\n$", told)
+			.. "1 event was not written; [^\n]*\n$", told)
 	end)
 
 	it("takes a message that begins with -, behind --", function()

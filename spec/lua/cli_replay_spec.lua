@@ -293,6 +293,15 @@ describe("replaying", function()
 		end
 	end)
 
+	it("says that no event has a time", function()
+		local event = { metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" } }
+		for _, text in ipairs { cjson.encode { items = { event } }, cjson.encode(event) } do
+			write(text)
+			local _, told, status = run("replay", path)
+			assert.same({ ("evrec: %s: no event in it has a time\n"):format(path), 0 }, { told, status })
+		end
+	end)
+
 	it("counts in the singular, too", function()
 		write(cjson.encode { items = { {
 			metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" }, type = "Normal",

@@ -15,6 +15,8 @@ local explain = {}
 
 local SILENT_AFTER = 600 -- seconds, unless --silent-after says otherwise
 
+local ANSWER = 5 -- seconds in which the owner of a share is to be found, and to answer
+
 -- The default key of the spam filter, and the reason.
 local BY_REASON = "source.component,source.host,involvedObject.kind,involvedObject.namespace,involvedObject.name,"
 	.. "involvedObject.uid,involvedObject.apiVersion,type,reason"
@@ -103,7 +105,7 @@ local function explain_trace(arguments)
 		"--store PATH in place of --trace")
 	local found, any = select(result.groups, explained.matcher(arguments)), false
 	if #found == 0 then
-		terminal.tell(("no event of %s was recorded"):format(explained.object(arguments)))
+		explained.tell_nothing(("no event of %s was recorded"):format(explained.object(arguments)), arguments)
 		return 1
 	end
 	terminal.write_prose(("By %s, %s: %s."):format(result.trace.source, result.trace.description,
@@ -155,11 +157,12 @@ local function explain_share(arguments)
 		terminal.fail(2, message)
 	end
 	local sinks
-	sinks, message = broadcaster:explain(nil, 5)
+	sinks, message = broadcaster:explain(nil, ANSWER)
 	local role = broadcaster:stats().share
 	broadcaster:shutdown(0)
 	if not sinks then
-		terminal.fail(1, message)
+		terminal.fail(1, (message:gsub("^share: no owner was found within %d+ ms$",
+			("no process that writes for this share was found within %d s"):format(ANSWER))))
 	elseif role ~= "worker" then
 		terminal.fail(1, ("%s: no process writes the events of this share"):format(arguments.share))
 	end
@@ -178,7 +181,7 @@ local function explain_share(arguments)
 		by_sink[i] = explained_groups(found)
 	end
 	if #rows == 0 then
-		terminal.tell(("no event of %s was suppressed lately"):format(explained.object(arguments)))
+		explained.tell_nothing(("no event of %s was suppressed lately"):format(explained.object(arguments)), arguments)
 		return 1
 	end
 	terminal.write(terminal.cell(("By the process that writes for %s."):format(arguments.share)) .. "\n\n")

@@ -103,7 +103,7 @@ local function tell_nothing(source, arguments, lacks_notes)
 	end
 	local object = explained.object(arguments)
 	if count == 0 then
-		terminal.tell(("%s has no event of %s"):format(arguments.store, object))
+		explained.tell_nothing(("%s has no event of %s"):format(arguments.store, object), arguments)
 		return
 	end
 	terminal.tell(("%s has %s of %s, and no note that one was combined or held back. %s"):format(arguments.store,

@@ -6,6 +6,7 @@ local plural = require "evrec.cli.plural"
 local replay_table = require "evrec.cli.replay_table"
 local stages = require "evrec.cli.stages"
 local terminal = require "evrec.cli.terminal"
+local values = require "evrec.cli.values"
 
 local explained = {}
 
@@ -29,6 +30,17 @@ end
 ---@return string
 function explained.object(arguments)
 	return arguments.object .. (arguments.namespace and " in the namespace " .. arguments.namespace or "")
+end
+
+--- Says that nothing is known of the object, and that its kind may be misspelt.
+---@param message string
+---@param arguments { object: string }
+function explained.tell_nothing(message, arguments)
+	terminal.tell(message)
+	local misspelt = values.misspelt_kind((options.kind_and_name(arguments.object)))
+	if misspelt then
+		terminal.tell(misspelt)
+	end
 end
 
 -- ---- rows ----

@@ -165,7 +165,7 @@ function lint.run(arguments)
 		terminal.tell(("%s: %s cannot be read"):format(source.name, plural.counted(source.malformed, "line")))
 	end
 	if not any then
-		trace.tell_empty(source.name)
+		source:tell_empty()
 	end
 	if #findings.list == 0 then
 		return 0

@@ -40,6 +40,11 @@ local function with_advice(message, is_named)
 		or "%0; delete it, and counts begin anew"))
 end
 
+-- Names standard output as a shell does, not as a sink's path.
+local function with_stream(message)
+	return (message:gsub("^file: %-: ", "standard output: "))
+end
+
 -- Refused calls were told one by one.
 local function is_refusal(message)
 	return message:find "^%d+ recording calls? w%a+ refused" ~= nil
@@ -58,10 +63,10 @@ local function print_reports(self)
 	while self.told[1] do
 		local report = table.remove(self.told, 1)
 		if RETRIED[report.name] then
-			self.troubles[#self.troubles + 1] = report.message
+			self.troubles[#self.troubles + 1] = with_stream(report.message)
 			self.trouble_began = self.troubles[2] and self.trouble_began or self.clock:now()
 		elseif not is_refusal(report.message) then
-			terminal.tell(with_advice(report.message, self.has_named_state))
+			terminal.tell(with_advice(with_stream(report.message), self.has_named_state))
 			self.reported = self.reported or not HARMLESS[report.name]
 		end
 	end
@@ -163,7 +168,8 @@ function record_session:close(lines_may_come)
 		print_troubles(self)
 		if not self.reported then
 			if (stats.dropped.closed or 0) ~= 0 then
-				why = ("not written within %g s (--timeout): %s"):format(self.timeout, why)
+				-- The name of the drop's cause says less than the flag does.
+				why = ("not written within %g s (--timeout): %s"):format(self.timeout, (why:gsub(": closed%f[;%z]", "")))
 			end
 			terminal.tell(why)
 		end

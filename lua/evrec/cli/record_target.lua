@@ -192,14 +192,11 @@ end
 ---@return table options with a state_file, but for lines on standard output
 ---@return string namespace of the objects that are recorded without -n
 function record_target.choose(arguments)
+	sources.check_paths(arguments, { "store", "lines", "state_file", "kubeconfig" })
 	local path = arguments.store or arguments.lines
 	local make, options, namespace
 	if arguments.store and arguments.lines then
 		terminal.fail(2, "--store: not together with --lines")
-	elseif path == "" then
-		terminal.fail(2, (arguments.store and "--store" or "--lines") .. ": expected a path")
-	elseif arguments.state_file == "" then
-		terminal.fail(2, "--state-file: expected a path")
 	end
 	if path and (arguments.kubeconfig or arguments.context or #arguments.allow_exec > 0) then
 		terminal.fail(2, "--kubeconfig, --context and --allow-exec: not together with --store and --lines")

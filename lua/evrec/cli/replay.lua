@@ -104,6 +104,7 @@ end
 ---@param silent_after number seconds
 ---@param advice? string as of trace.open
 ---@return table result
+---@return table source of trace.open
 function replay.results(path, given, silent_after, advice)
 	local source = trace.open(path, advice or ADVICE)
 	local wanted, options = variants.of(source.header and source.header.correlator, given), {}
@@ -133,7 +134,7 @@ function replay.results(path, given, silent_after, advice)
 	told.reconstructed, told.left_out, told.unknown = source.reconstructed, source.left_out, source.unknown
 	sum_up(result, silent_after)
 	result.lost = find_lost(result.groups, silent_after)
-	return result
+	return result, source
 end
 
 -- Lost groups as places in the list of groups, which holds them.
@@ -169,10 +170,10 @@ function replay.run(arguments)
 	if misuse then
 		terminal.fail(2, misuse)
 	end
-	local result = replay.results(arguments.trace, arguments.given, arguments.silent_after)
+	local result, source = replay.results(arguments.trace, arguments.given, arguments.silent_after)
 	local told = result.trace
 	if told.occurrences == 0 then
-		trace.tell_empty(told.source)
+		source:tell_empty()
 	end
 	if arguments.output == "json" then
 		terminal.write(json.encode(with_places(result), "") .. "\n")

@@ -32,12 +32,21 @@ function sources.cluster_options(arguments)
 	}
 end
 
+--- Ends the command if one of the arguments is an empty path.
+---@param arguments table
+---@param names string[]
+function sources.check_paths(arguments, names)
+	for _, name in ipairs(names) do
+		if arguments[name] == "" then
+			terminal.fail(2, ("--%s: expected a path"):format((name:gsub("_", "-"))))
+		end
+	end
+end
+
 local function check(arguments)
 	local named = {}
+	sources.check_paths(arguments, { "store", "lines", "kubeconfig" })
 	for _, name in ipairs { "store", "lines" } do
-		if arguments[name] == "" then
-			terminal.fail(2, ("--%s: expected a path"):format(name))
-		end
 		named[#named + 1] = arguments[name] and "--" .. name
 	end
 	local of_cluster = arguments.kubeconfig and "--kubeconfig" or arguments.context and "--context"

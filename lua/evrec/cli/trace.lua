@@ -141,10 +141,9 @@ function trace.open(path, advice)
 		.. "events, or lines of an audit log")
 end
 
---- Says on standard error that a file has no event.
----@param name string
-function trace.tell_empty(name)
-	terminal.tell(name .. ": there is no event in it")
+--- Says on standard error that the file has no event, or that no event has a time.
+function trace:tell_empty()
+	terminal.tell(self.name .. (self.timeless and ": no event in it has a time" or ": there is no event in it"))
 end
 
 --- Returns the file's form in words.
@@ -169,12 +168,13 @@ local function items_of(list)
 	return type(list.items) == "table" and list.items or {}
 end
 
-local function observe(found, object)
+local function observe(self, found, object)
 	local event = event_of(object)
 	if not event then
 		return
 	end
 	local count, first, last = occurrences.times(event)
+	self.timeless = self.timeless or not last
 	if last then
 		found:observe(occurrences.fields(event), count, first, last)
 	end
@@ -201,7 +201,7 @@ local readers = {}
 function readers.watch(self, found)
 	each_object(self, function(line)
 		if line.type ~= "DELETED" then
-			observe(found, line.object)
+			observe(self, found, line.object)
 		end
 	end)
 end
@@ -209,13 +209,13 @@ end
 function readers.list(self, found)
 	each_object(self, function(list)
 		for _, object in ipairs(items_of(list)) do
-			observe(found, object)
+			observe(self, found, object)
 		end
 	end)
 end
 
 function readers.lines(self, found)
-	each_object(self, function(object) observe(found, object) end)
+	each_object(self, function(object) observe(self, found, object) end)
 end
 
 function readers.audit(self, found)
