@@ -7,8 +7,8 @@ local trace = require "evrec.cli.trace"
 local lint = {}
 
 local DESCRIPTION = "Check recorded events: reasons that are not in CamelCase; reasons, actions and components with "
-	.. "more than 100 different values, by which no event is ever counted; messages that were cut; and events that "
-	.. "events.k8s.io/v1 refuses. Exits with 0 if it finds nothing; 1 if it finds something, or reading failed; 2 on "
+	.. "more than 100 different values, by which no event is ever counted; messages that were cut; and types and lengths "
+	.. "that events.k8s.io/v1 refuses. Exits with 0 if it finds nothing; 1 if it finds something, or reading failed; 2 on "
 	.. "misuse."
 
 local EPILOG = [[
