@@ -114,11 +114,14 @@ local function check_file(path, arguments)
 	return size > 0
 end
 
+local function exists(path)
+	local file = io.open(path, "rb")
+	return file ~= nil and file:close()
+end
+
 -- Ends the command if a file of SQLite is no store: once, as a state file beside it says that it was one.
 local function check_store(path, state_file)
-	local known = io.open(state_file, "rb")
-	if known then
-		known:close()
+	if exists(state_file) then
 		return
 	end
 	local iterate, message = evrec.store({ path = path }):query { limit = 1 }
@@ -154,7 +157,8 @@ end
 -- ---- choosing ----
 
 local function of_file(arguments, path)
-	local special = path ~= "-" and is_special(path)
+	-- The state file of an earlier call says that it is none, which spares the later ones a shell.
+	local special = path ~= "-" and not exists(path .. ".state") and is_special(path)
 	local options = { path = path, state_file = arguments.state_file }
 	if path ~= "-" and not special then
 		options.state_file = options.state_file or path .. ".state"

@@ -57,7 +57,12 @@ local function next_chunk(self)
 		self.looked_at = nil
 		return chunk
 	end
-	return (read_chunk(self))
+	local message
+	chunk, message = read_chunk(self)
+	if message then
+		fail(self, message)
+	end
+	return chunk
 end
 
 local function decode(self, text)
