@@ -84,15 +84,14 @@ void lines_close(int fd)
 	}
 }
 
-/*
- * Tells events from other objects of Kubernetes, which have a name and a namespace, too. The kind may be empty: an API server
- * takes such an event.
- */
-static bool has_object(const evrec_event *event)
+/* Tells events from other objects of Kubernetes, which have a name and a namespace, too, but neither of these. */
+static bool is_about_something(const evrec_event *event)
 {
-	const evrec_reference *object = &evrec_event_fields(event)->regarding;
+	const evrec_fields *e = evrec_event_fields(event);
+	const evrec_reference *object = &e->regarding;
 
-	return object->kind.len != 0 || object->ns.len != 0 || object->name.len != 0 || object->uid.len != 0;
+	return e->reason.len != 0 || object->kind.len != 0 || object->ns.len != 0 || object->name.len != 0 ||
+	       object->uid.len != 0;
 }
 
 int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_event **event, evrec_error *err)
@@ -101,7 +100,7 @@ int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_ev
 
 	path = is_stdin(path) ? "standard input" : path;
 	*event = line.len == 0 ? NULL : event_from_json_or_fault(line, &fault);
-	if (*event != NULL && !has_object(*event)) {
+	if (*event != NULL && !is_about_something(*event)) {
 		evrec_event_release(*event);
 		*event = NULL;
 		fault = JSON_NO_EVENT;

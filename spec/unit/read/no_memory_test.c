@@ -11,12 +11,16 @@ static void read_all(evrec_reader *reader)
 {
 	evrec_error err = { 0 };
 	evrec_found found;
+	char *json = NULL;
 	unsigned n = 0;
 	int result;
 
 	while ((result = evrec_reader_next(reader, EVREC_FOREVER, &found, &err)) == EVREC_READ_EVENT) {
 		n++;
+		json = n == 1 ? evrec_reader_take_json(reader) : json;
 	}
+	assert_true(n == 0 || strlen(json) > 20);
+	evrec_free(json);
 	alloc_failure_check_error(result == EVREC_READ_END, &err);
 	assert_true(result < 0 || n == 2);
 }
