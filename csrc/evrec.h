@@ -371,9 +371,9 @@ typedef struct evrec_series_stats {
 /* ---- sinks ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A place that events are written to: a configuration. Nothing but a token file is opened before the first write.
+ * A place that events are written to: a configuration. Only files of credentials are opened before the first write.
  * Counted. Any thread. The functions that make one copy their options, and return NULL, with *err set: EVREC_EINVALID
- * (an option, or a token file that cannot be read), EVREC_ENOMEM, or EVREC_ESYSTEM: libcurl, or SQLite, which sinks
+ * (an option, or one of these files that cannot be read), EVREC_ENOMEM, or EVREC_ESYSTEM: libcurl, or SQLite, which sinks
  * with a spool and evrec_sink_store need, cannot be loaded. The first sink that needs one of them loads it. `options`
  * may be NULL for the defaults, but not those of Kubernetes, for the server has no default.
  */
@@ -591,7 +591,7 @@ evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_optio
 /*
  * Appends one JSON event a line to the file `path`; "-" is standard output, whose file status flags are not changed.
  * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks. If the file was renamed or removed, as
- * log files are rotated, the next line makes it anew.
+ * log files are rotated, the next line makes it anew; a renamed one that cannot be made anew is written on.
  */
 evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err);
 
@@ -1013,7 +1013,7 @@ typedef struct evrec_sink_stats {
 	uint64_t pending_writes;        /* requests still to be made or under way */
 	uint64_t pending_bytes;         /* the memory that they take */
 	uint64_t errors_lost;           /* messages that on_error did not get, its queue being full */
-	uint64_t notes_lost;            /* of occurrences and suppressions, which the store has not */
+	uint64_t notes_lost;            /* notes of occurrences and suppressions that were lost */
 	evrec_throttle_stats throttle;
 	evrec_correlator_stats correlator; /* of EVREC_CORRELATE_RECORD */
 	evrec_series_stats series;         /* of EVREC_CORRELATE_SERIES */

@@ -172,7 +172,7 @@ int evrec_reader_begin(evrec_reader *reader, int64_t timeout, evrec_error *err);
 int evrec_reader_next(evrec_reader *reader, int64_t timeout, evrec_found *found, evrec_error *err);
 /*
  * Gives the JSON that evrec_reader_next has found last to the caller, who frees it with evrec_free: it then stays valid
- * after the reader's next call, and after its end. To be called once for each event.
+ * after the reader's next call, and after its end. NULL if it was taken before.
  */
 char *evrec_reader_take_json(evrec_reader *reader);
 void evrec_reader_free(evrec_reader *reader); /* NULL is fine */

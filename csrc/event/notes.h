@@ -70,7 +70,7 @@ bool notes_next(struct notes *notes, struct note *note);
 void notes_written(struct notes *notes);
 /* These notes are not written: notes_next gives them again. */
 void notes_rewind(struct notes *notes);
-/* The same, and nobody may write them any more: they count as lost, unless they are written all the same. */
+/* As notes_rewind. Until they are written after all, all waiting notes count as lost. */
 void notes_give_up(struct notes *notes);
 
 #pragma GCC visibility pop

@@ -84,7 +84,7 @@ void lines_close(int fd)
 	}
 }
 
-/* Tells events from other objects of Kubernetes, which have a name and a namespace, too, but neither of these. */
+/* An event has a reason or an object. Other objects of Kubernetes have a name and a namespace, but neither of the two. */
 static bool is_about_something(const evrec_event *event)
 {
 	const evrec_fields *e = evrec_event_fields(event);

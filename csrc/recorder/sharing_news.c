@@ -257,9 +257,10 @@ static void on_error(void *ctx, const char *message, const char *name)
 /* The kind of an error, which is static; those of sinks alone come from an owner. */
 static const char *kind_of(evrec_str problem)
 {
-	static const char *const kinds[] = { "transport", "throttled", "unauthorized", "forbidden", "not_found",
-		                             "conflict",  "rejected",  "unfit",        "spool",     "state",
-		                             "memory",    "warning",   "store",        "notes" };
+	static const char *const kinds[] = { "transport", "throttled", "unauthorized", "forbidden",
+		                             "not_found", "conflict",  "rejected",     "unfit",
+		                             "spool",     "state",     "memory",       "warning",
+		                             "store",     "notes",     "resume",       "thread" };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (str_eq(problem, str_from(kinds[i]))) {

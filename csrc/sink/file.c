@@ -65,7 +65,7 @@ static bool ends_in_fragment(const struct file *file)
 	return last != '\n';
 }
 
-/* Whether the open file has its path no more: it was renamed, as log files are rotated, or removed. */
+/* True if the path no longer names the open file: it was renamed, as log files are rotated, or removed. */
 static bool was_moved(const struct file *file)
 {
 	struct stat named, open;
@@ -76,14 +76,24 @@ static bool was_moved(const struct file *file)
 	return fstat(file->fd, &open) == 0 && (named.st_dev != open.st_dev || named.st_ino != open.st_ino);
 }
 
-/* 0 or an errno. A file that was moved stays open if its path cannot be opened, as after chroot. */
+/* True if no path names the open file: what is written there is nowhere. */
+static bool was_removed(const struct file *file)
+{
+	struct stat open;
+
+	return fstat(file->fd, &open) == 0 && S_ISREG(open.st_mode) && open.st_nlink == 0;
+}
+
+/* 0 or an errno. A file that was renamed stays open if its path cannot be opened, as after chroot. */
 static int open_path(struct file *file)
 {
 	/* Non-blocking: opening a pipe that nobody reads would hang. */
 	const int fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
 
 	if (fd < 0) {
-		return file->fd >= 0 ? 0 : errno;
+		const int error = errno;
+
+		return file->fd >= 0 && !was_removed(file) ? 0 : error;
 	}
 	if (file->fd >= 0) {
 		(void)close(file->fd);

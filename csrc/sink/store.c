@@ -198,10 +198,11 @@ static void store_finish(struct protocol *t, struct sender *s)
 	while (has_notes(p)) {
 		if (!write_all(p, NULL, 0, &err)) {
 			notes_give_up(p->notes);
-			outbox_report(sender_outbox(s), "store", err.message);
 			outbox_report(sender_outbox(s), "notes",
 			              "the last notes of occurrences or suppressions could not be written; notes_lost "
 			              "counts them");
+			/* The last error is the one that flush and shutdown tell. */
+			outbox_report(sender_outbox(s), "store", err.message);
 			return;
 		}
 	}

@@ -157,8 +157,7 @@ end
 -- ---- choosing ----
 
 local function of_file(arguments, path)
-	-- The state file of an earlier call says that it is none, which spares the later ones a shell.
-	local special = path ~= "-" and not exists(path .. ".state") and is_special(path)
+	local special = path ~= "-" and is_special(path)
 	local options = { path = path, state_file = arguments.state_file }
 	if path ~= "-" and not special then
 		options.state_file = options.state_file or path .. ".state"

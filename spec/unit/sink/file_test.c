@@ -210,6 +210,25 @@ static void test_renamed_file_is_made_anew(void **state)
 	unlink(rotated);
 }
 
+/* Nothing may count as written that is nowhere. */
+static void test_removed_file_that_cannot_be_made_anew_is_an_error(void **state)
+{
+	const char *folder = tmpdir_path(*state, "logs"), *path = tmpdir_path(*state, "logs/log");
+	struct file_fixture f;
+
+	assert_int_equal(mkdir(folder, 0700), 0);
+	f = file_fixture_open(path);
+	fake_write_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+	fake_write_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	assert_message(&f, "No such file or directory");
+	assert_int_equal(pending(&f), 1);
+	file_fixture_close(&f);
+}
+
 /* As after chroot, or if the process may enter the folder no more. */
 static void test_file_that_cannot_be_made_anew_stays_open(void **state)
 {
@@ -379,6 +398,7 @@ int main(void)
 		FILE_TEST(test_fragment_of_a_full_disk_ends_its_line),
 		FILE_TEST(test_fragment_that_is_there_ends_its_line),
 		FILE_TEST(test_renamed_file_is_made_anew),
+		FILE_TEST(test_removed_file_that_cannot_be_made_anew_is_an_error),
 		FILE_TEST(test_file_that_cannot_be_made_anew_stays_open),
 		FILE_TEST(test_file_is_opened_anew_after_an_error),
 		FILE_TEST(test_pipe_without_a_reader_is_retried),

@@ -15,8 +15,9 @@
  *           (no allocation fails any more)
  *   }
  *
- * A scenario frees all that it allocates: a leak fails the test. So does a closed standard input. The state is global, because libcurl's and jansson's
- * allocation functions have no context. Any thread may allocate; the functions below are for the test's thread.
+ * A scenario frees all that it allocates: a leak fails the test. So does a closed standard input. The state is global,
+ * because libcurl's and jansson's allocation functions have no context. Any thread may allocate; the functions below are
+ * for the test's thread.
  */
 #ifndef EVREC_UNIT_ALLOC_FAILURE_H
 #define EVREC_UNIT_ALLOC_FAILURE_H
