@@ -37,6 +37,7 @@ build = {
 		["evrec.cli.columns"] = "lua/evrec/cli/columns.lua",
 		["evrec.cli.command"] = "lua/evrec/cli/command.lua",
 		["evrec.cli.controls"] = "lua/evrec/cli/controls.lua",
+		["evrec.cli.drops"] = "lua/evrec/cli/drops.lua",
 		["evrec.cli.event_arguments"] = "lua/evrec/cli/event_arguments.lua",
 		["evrec.cli.event_output"] = "lua/evrec/cli/event_output.lua",
 		["evrec.cli.event_table"] = "lua/evrec/cli/event_table.lua",

@@ -72,6 +72,8 @@ bool rfc3339_parse_clamped(evrec_str text, int64_t *ns);
 
 /* A NUL-terminated copy, freed with mem_free. NULL: no memory. */
 char *str_dup(evrec_str s);
+/* Sets *to to such a copy, or to NULL if the string is unset. False: no memory. */
+bool str_copy(char **to, evrec_str s);
 /*
  * Copies the strings into one block, each NUL-terminated, and makes them point there. The block is freed with mem_free. NULL:
  * no memory.

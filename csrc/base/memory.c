@@ -81,6 +81,12 @@ char *str_dup(evrec_str s)
 	return copy;
 }
 
+bool str_copy(char **to, evrec_str s)
+{
+	*to = s.len == 0 ? NULL : str_dup(s);
+	return s.len == 0 || *to != NULL;
+}
+
 static evrec_str put_string(char **to, evrec_str s)
 {
 	const evrec_str copy = { *to, s.len };

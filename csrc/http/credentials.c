@@ -118,18 +118,12 @@ char *token_file_read(const char *path, evrec_error *err)
 	return read_token(path, -1, err);
 }
 
-static bool copy(char **to, evrec_str s)
-{
-	*to = s.len == 0 ? NULL : str_dup(s);
-	return s.len == 0 || *to != NULL;
-}
-
 bool credentials_init(struct credentials *c, const struct credentials_options *options)
 {
 	*c = (struct credentials){ .looked = INT64_MIN, .folder = -1 };
 	c->version = options->token.len != 0 || options->certificate.len != 0;
-	return copy(&c->token, options->token) && copy(&c->file, options->file) &&
-	       copy(&c->certificate, options->certificate) && copy(&c->key, options->key) &&
+	return str_copy(&c->token, options->token) && str_copy(&c->file, options->file) &&
+	       str_copy(&c->certificate, options->certificate) && str_copy(&c->key, options->key) &&
 	       key_files_init(&c->files, options->certificate_file, options->key_file);
 }
 

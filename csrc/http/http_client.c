@@ -53,12 +53,12 @@ static struct transfer *take_idle(struct http_client *client)
 }
 
 /* A connection tells the server of the certificate once, so a new certificate needs new connections. */
-static void refresh_certificate(struct http_client *client)
+static void refresh_certificate(struct http_client *client, int64_t now)
 {
 	evrec_error err;
 	bool changed;
 
-	if (credentials_refresh_pair(&client->credentials, clock_monotonic(evrec_clock_real()), &changed, &err) != 0) {
+	if (credentials_refresh_pair(&client->credentials, now, &changed, &err) != 0) {
 		client->events.warn(client->owner, err.message);
 	}
 	client->stale = client->stale || changed;
@@ -67,10 +67,11 @@ static void refresh_certificate(struct http_client *client)
 /* False, and why: there is no token. */
 static bool ready_credentials(struct http_client *client, struct http_response *response)
 {
+	const int64_t now = clock_monotonic(evrec_clock_real());
 	evrec_error err;
 
-	refresh_certificate(client);
-	if (credentials_refresh(&client->credentials, clock_monotonic(evrec_clock_real()), &err) == 0) {
+	refresh_certificate(client, now);
+	if (credentials_refresh(&client->credentials, now, &err) == 0) {
 		return true;
 	}
 	if (client->credentials.token != NULL) {
@@ -324,12 +325,6 @@ void http_client_free(struct http_client *client)
 	fork_lock_leave();
 }
 
-static bool copy(char **to, evrec_str s)
-{
-	*to = s.len == 0 ? NULL : str_dup(s);
-	return s.len == 0 || *to != NULL;
-}
-
 static bool copy_options(struct http_client *client, const struct http_options *options)
 {
 	const struct credentials_options credentials = { options->token,
@@ -358,9 +353,9 @@ static bool copy_options(struct http_client *client, const struct http_options *
 	client->headers_block = map_dup(&options->headers, &client->headers);
 	/* The credentials come first: credentials_free would close descriptor 0 as the folder of a zeroed struct. */
 	copied = credentials_init(&client->credentials, &credentials) && !accept.failed && !encoding.failed &&
-	         client->headers_block != NULL && copy(&client->server, server) &&
-	         copy(&client->accept, buf_str(&accept)) && copy(&client->encoding, buf_str(&encoding)) &&
-	         copy(&client->ca, options->ca);
+	         client->headers_block != NULL && str_copy(&client->server, server) &&
+	         str_copy(&client->accept, buf_str(&accept)) && str_copy(&client->encoding, buf_str(&encoding)) &&
+	         str_copy(&client->ca, options->ca);
 	buf_free(&accept);
 	buf_free(&encoding);
 	return copied;

@@ -10,16 +10,10 @@
 #define FILE_MAX ((size_t)1024 * 1024)
 #define LOOK_EVERY EVREC_SECOND
 
-static bool copy(char **to, evrec_str s)
-{
-	*to = s.len == 0 ? NULL : str_dup(s);
-	return s.len == 0 || *to != NULL;
-}
-
 bool key_files_init(struct key_files *f, evrec_str certificate, evrec_str key)
 {
 	*f = (struct key_files){ .look_at = INT64_MIN };
-	return copy(&f->certificate, certificate) && copy(&f->key, key);
+	return str_copy(&f->certificate, certificate) && str_copy(&f->key, key);
 }
 
 void key_files_free(struct key_files *f)
@@ -56,14 +50,14 @@ static int read_pem(const char *option, const char *path, const char *(*fault_of
 	return code;
 }
 
-int key_files_read(const struct key_files *f, struct key_pair *pair, evrec_error *err)
+int key_pair_read(const char *certificate, const char *key, struct key_pair *pair, evrec_error *err)
 {
 	int code;
 
 	*pair = (struct key_pair){ NULL, NULL };
-	code = read_pem("client_certificate_file", f->certificate, pem_certificate_fault, &pair->certificate, err);
+	code = read_pem("client_certificate_file", certificate, pem_certificate_fault, &pair->certificate, err);
 	if (code == 0) {
-		code = read_pem("client_key_file", f->key, pem_key_fault, &pair->key, err);
+		code = read_pem("client_key_file", key, pem_key_fault, &pair->key, err);
 	}
 	if (code != 0) {
 		key_pair_free(pair);
@@ -95,7 +89,7 @@ int key_files_refresh(struct key_files *f, int64_t now, struct key_pair *pair, e
 	if (!reload && (!are_there || (is_same(&seen[0], &f->seen[0]) && is_same(&seen[1], &f->seen[1])))) {
 		return 0;
 	}
-	code = key_files_read(f, pair, err);
+	code = key_pair_read(f->certificate, f->key, pair, err);
 	if (code != 0) {
 		return reload ? code : 0;
 	}

@@ -29,10 +29,10 @@ bool key_files_init(struct key_files *f, evrec_str certificate, evrec_str key);
 /* Forgets the files. */
 void key_files_free(struct key_files *f);
 /*
- * Reads both files. EVREC_EINVALID: one cannot be read, or is not in PEM form, and the message begins with
+ * Reads the files at both paths. EVREC_EINVALID: one cannot be read, or is not in PEM form, and the message begins with
  * "client_certificate_file: " or "client_key_file: "; EVREC_ENOMEM. After an error there is nothing to free.
  */
-int key_files_read(const struct key_files *f, struct key_pair *pair, evrec_error *err);
+int key_pair_read(const char *certificate, const char *key, struct key_pair *pair, evrec_error *err);
 /*
  * Reads the files if a reload was asked for, or one of them has changed, which is looked for once a second at most. `now`
  * is monotonic. `pair` is all NULL if they were not read. An error as above, only after a reload: files that have changed

@@ -245,8 +245,8 @@ static int status_of(const struct http_response *response)
 	return cut == 429 || cut == 503 ? cut : response->status;
 }
 
-/* So answer a gateway, and an API server that ran out of time, about a request that may still be under way behind them. */
-static bool no_longer_waits(int status)
+/* A gateway, or an API server whose time ran out, answers so while the request may still be carried out behind it. */
+static bool may_go_on_behind(int status)
 {
 	return status > 500 && status != 503;
 }
@@ -254,7 +254,7 @@ static bool no_longer_waits(int status)
 /* A request that was sent may be carried out after its failure is known: its server, or one behind it, may just hang. */
 static bool may_be_late(const struct http_response *response, int status)
 {
-	return status == 0 ? !response->unsent : response->sent_again || no_longer_waits(status);
+	return status == 0 ? !response->unsent : response->sent_again || may_go_on_behind(status);
 }
 
 /* The first of two sendings may have met with success, which these answers to the second say nothing of. */

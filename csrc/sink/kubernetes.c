@@ -161,19 +161,20 @@ static char *read_token(evrec_str file, evrec_error *err)
 /* The certificate and key in the files, unless they are given; false: an error. */
 static bool read_pair(const evrec_kubernetes_options *options, struct key_pair *pair, evrec_error *err)
 {
-	struct key_files files;
+	char *certificate = NULL, *key = NULL;
 	bool ok;
 
 	if (options->client_certificate_file.len == 0 || options->client_certificate.len != 0) {
 		return true;
 	}
-	ok = key_files_init(&files, options->client_certificate_file, options->client_key_file);
-	if (ok) {
-		ok = key_files_read(&files, pair, err) == 0;
+	if (str_copy(&certificate, options->client_certificate_file) && str_copy(&key, options->client_key_file)) {
+		ok = key_pair_read(certificate, key, pair, err) == 0;
 	} else {
+		ok = false;
 		error_set(err, EVREC_ENOMEM, "no memory");
 	}
-	key_files_free(&files);
+	mem_free(certificate);
+	mem_free(key);
 	return ok;
 }
 

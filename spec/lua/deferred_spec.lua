@@ -1,26 +1,19 @@
 -- Events that a callback records wait until the call is done in which it runs. None of them is lost in silence.
+local command = require "command"
 local fixtures = require "fixtures"
-local interpreter = require("command").interpreter
 
 --- Runs a script in a process of its own. `broadcaster` and `recorder` are there, and `record(name)`. Returns what it
 --- wrote on standard output and standard error.
 local function run(script)
-	local path = os.tmpname()
-	local file = assert(io.open(path, "w"))
-	file:write([[
+	local _, output, complaints = command.script([[
 		local evrec = require "evrec"
 		local broadcaster = evrec.broadcaster {}
 		local recorder = broadcaster:new_recorder { component = "deferred" }
 		local function record(name)
 			assert(recorder:event({ kind = "Pod", namespace = "shop", name = name }, "Normal", "Seen", "m"))
 		end
-	]], script)
-	file:close()
-	local pipe = assert(io.popen(("%s %s 2>&1"):format(interpreter, path)))
-	local output = pipe:read "*a"
-	pipe:close()
-	os.remove(path)
-	return output
+	]] .. script)
+	return output .. complaints
 end
 
 describe("an event that a callback records", function()

@@ -44,6 +44,17 @@ function command.evrec(...)
 	return command.shell('exec "$@"', command.interpreter, "lua/bin/evrec", ...)
 end
 
+--- Runs a script of Lua in an interpreter of its own. Results as of `shell`.
+function command.script(text)
+	local path = os.tmpname()
+	local file = assert(io.open(path, "w"))
+	file:write(text)
+	file:close()
+	local status, output, complaints = command.shell('exec "$@"', command.interpreter, path)
+	os.remove(path)
+	return status, output, complaints
+end
+
 --- Ends the test as skipped if commands can have no terminal of their own, by script (util-linux).
 ---@param pending fun(reason: string) busted's, which ends the test
 function command.need_terminal(pending)

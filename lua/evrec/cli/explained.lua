@@ -1,4 +1,4 @@
--- What the three sources of `evrec explain` have in common: the object, its rows, and its buckets of tokens.
+-- The parts of `evrec explain` that its three sources share: the object, its rows, and its buckets of tokens.
 local kinds = require "evrec.kinds"
 local options = require "evrec.options"
 

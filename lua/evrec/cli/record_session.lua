@@ -1,6 +1,7 @@
 -- The broadcaster of `evrec record`. While it is open the state file is its own, and other processes wait for it.
 local evrec = require "evrec"
 
+local drops = require "evrec.cli.drops"
 local sources = require "evrec.cli.sources"
 local terminal = require "evrec.cli.terminal"
 
@@ -72,21 +73,13 @@ local function print_reports(self)
 	end
 end
 
-local function count_dropped(stats)
-	local sum = 0
-	for _, count in pairs(stats.dropped) do
-		sum = sum + count
-	end
-	return sum
-end
-
 --- Prints the errors that the broadcaster reported since the last call. An error after which it tries again is printed
 --- once it has lasted for a while, or an event was lost; and not at all if all events were written before.
 function record_session:tell()
 	print_reports(self)
 	if self.troubles[1] and self.broadcaster then
 		local stats = self.broadcaster:stats()
-		if count_dropped(stats) > 0 or self.clock:now() - self.trouble_began >= PATIENCE then
+		if drops.count(stats) > 0 or self.clock:now() - self.trouble_began >= PATIENCE then
 			print_troubles(self)
 		elseif stats.pending == 0 then
 			self.troubles = {}
@@ -147,7 +140,7 @@ local function shut_down(self, lines_may_come)
 		timeout = timeout - PATIENCE
 	end
 	local written, stats, why_at_end = broadcaster:shutdown(timeout)
-	if written and count_dropped(stats) > 0 then
+	if written and drops.count(stats) > 0 then
 		return false, stats, why -- the flush has told of the loss
 	end
 	return written, stats, why_at_end
@@ -161,7 +154,7 @@ function record_session:close(lines_may_come)
 	end
 	local written, stats, why = shut_down(self, lines_may_come)
 	self.broadcaster, self.recorder = nil, nil
-	self.lost_count = self.lost_count + count_dropped(stats)
+	self.lost_count = self.lost_count + drops.count(stats)
 	print_reports(self)
 	if not written and not is_refusal(why) then
 		self.lost = true

@@ -1,6 +1,7 @@
 -- evrec serve FILE: a process that does nothing but write the events of all processes of a host that name its `share`.
 local core = require "evrec.core"
 
+local drops = require "evrec.cli.drops"
 local terminal = require "evrec.cli.terminal"
 local values = require "evrec.cli.values"
 
@@ -62,14 +63,6 @@ local function drive(broadcaster, file)
 	until core.wait_for_signal(math.min(core.poll_delay(broadcaster) or longest, longest))
 end
 
-local function count_dropped(stats)
-	local sum = 0
-	for _, n in pairs(stats.dropped) do
-		sum = sum + n
-	end
-	return sum
-end
-
 --- Runs it. Returns the command's status.
 ---@param arguments { file: string, timeout: number }
 ---@return integer
@@ -81,7 +74,7 @@ function serve.run(arguments)
 	end
 	drive(broadcaster, arguments.file)
 	local written, stats, why = broadcaster:shutdown(arguments.timeout)
-	if written or count_dropped(stats) == 0 then
+	if written or drops.count(stats) == 0 then
 		return 0
 	end
 	terminal.tell(arguments.file .. ": " .. why)

@@ -166,43 +166,36 @@ static void test_a_credential_is_renewed_before_it_runs_out(void **state)
 	close_plugin(&f);
 }
 
-static void test_a_credential_is_not_used_when_it_has_run_out(void **state)
+/* A plugin whose credential is used for `time` ns. */
+static void check_used_for(void *dir, const char *credential, int64_t time)
 {
 	struct fixture f;
 
-	open_plugin(&f, *state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"2023-11-14T22:15:00Z\""));
+	open_plugin(&f, dir, credential);
 	fetch(&f);
-	set_time(&f, 100 * EVREC_SECOND - 1);
+	set_time(&f, time - 1);
 	assert_true(plugin_ready(f.plugin));
-	set_time(&f, 100 * EVREC_SECOND);
+	set_time(&f, time);
 	assert_false(plugin_ready(f.plugin));
 	close_plugin(&f);
+}
+
+static void test_a_credential_is_not_used_when_it_has_run_out(void **state)
+{
+	check_used_for(*state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"2023-11-14T22:15:00Z\""),
+	               100 * EVREC_SECOND);
 }
 
 static void test_a_credential_that_comes_too_late_is_used_for_30_s(void **state)
 {
-	struct fixture f;
-
-	open_plugin(&f, *state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"2023-11-14T22:00:00Z\""));
-	fetch(&f);
-	set_time(&f, 30 * EVREC_SECOND - 1);
-	assert_true(plugin_ready(f.plugin));
-	set_time(&f, 30 * EVREC_SECOND);
-	assert_false(plugin_ready(f.plugin));
-	close_plugin(&f);
+	check_used_for(*state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"2023-11-14T22:00:00Z\""),
+	               30 * EVREC_SECOND);
 }
 
 static void test_a_credential_of_long_ago_is_used_for_30_s_too(void **state)
 {
-	struct fixture f;
-
-	open_plugin(&f, *state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"1600-01-01T00:00:00Z\""));
-	fetch(&f);
-	set_time(&f, 30 * EVREC_SECOND - 1);
-	assert_true(plugin_ready(f.plugin));
-	set_time(&f, 30 * EVREC_SECOND);
-	assert_false(plugin_ready(f.plugin));
-	close_plugin(&f);
+	check_used_for(*state, CREDENTIAL("\"token\":\"one\",\"expirationTimestamp\":\"1600-01-01T00:00:00Z\""),
+	               30 * EVREC_SECOND);
 }
 
 static void test_a_credential_until_the_year_9999_does_not_run_out(void **state)
