@@ -3,13 +3,26 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define LOST "lost"    /* the stage of a note that says how many were lost */
-#define KEPT NOTES_MIN /* bytes of an empty buffer's memory; a larger one is freed */
+#define LOST "lost"               /* the stage of a note that says how many were lost */
+#define BLOCK ((size_t)32 * 1024) /* bytes of a block */
 
 /* Lost notes of one kind that no note in the queue tells yet. */
 struct lost {
 	uint64_t count;
 	int64_t time; /* of the last one */
+};
+
+/* Notes, one after the other. A longer queue has more blocks: a recording call never copies the notes that wait. */
+struct block {
+	struct block *next; /* NULL: it is the last one of its queue */
+	size_t len, room;   /* of `bytes` */
+	char bytes[];
+};
+
+/* Between two notes. */
+struct place {
+	struct block *block; /* NULL: there are no notes */
+	size_t at;
 };
 
 struct notes {
@@ -21,15 +34,16 @@ struct notes {
 	atomic_uint_fast64_t given_up;
 	pthread_mutex_t lock;
 	/* With the lock held: */
-	struct buf queued;
-	size_t taken_len;
+	struct block *queued, *last;  /* the blocks that are filled, and the last of them */
+	size_t queued_len, taken_len; /* bytes of the notes in `queued`, and of those that were in `taken` at first */
+	uint64_t queued_count;        /* of the notes in `queued` */
 	struct lost occurrences_lost, suppressions_lost;
 	/* Of the thread that writes: */
-	struct buf taken;
-	size_t written, next; /* offsets in `taken` */
+	struct block *taken; /* the blocks that are written, from that of `written` on */
+	struct place written, next;
 };
 
-/* A note in a buffer, followed by the bytes of its texts. */
+/* A note in a block, followed by the bytes of its texts. */
 struct head {
 	int64_t time;
 	uint64_t count;
@@ -54,12 +68,23 @@ struct notes *notes_new(bool occurrences, bool suppressions, size_t max)
 	return notes;
 }
 
+/* Frees the blocks before `end`. */
+static void free_blocks(struct block *first, const struct block *end)
+{
+	while (first != end) {
+		struct block *next = first->next;
+
+		mem_free(first);
+		first = next;
+	}
+}
+
 void notes_free(struct notes *notes)
 {
 	if (notes != NULL) {
 		(void)pthread_mutex_destroy(&notes->lock);
-		buf_free(&notes->queued);
-		buf_free(&notes->taken);
+		free_blocks(notes->queued, NULL);
+		free_blocks(notes->taken, NULL);
 		mem_free(notes);
 	}
 }
@@ -84,13 +109,36 @@ static size_t size_of(const struct note *note)
 	return size;
 }
 
-/* False: no memory; then the buffer is as it was. */
-static bool put(struct buf *b, const struct note *note)
+/* The last block of the queue, with room for `size` more bytes. NULL: no memory. */
+static struct block *block_with_room(struct notes *notes, size_t size)
 {
-	struct head head;
+	const size_t room = size > BLOCK ? size : BLOCK;
+	struct block *block = notes->last;
 
-	if (!buf_reserve(b, size_of(note))) {
-		b->failed = false;
+	if (block != NULL && size <= block->room - block->len) {
+		return block;
+	}
+	block = mem_alloc(sizeof(*block) + room);
+	if (block == NULL) {
+		return NULL;
+	}
+	block->next = NULL;
+	block->len = 0;
+	block->room = room;
+	*(notes->last == NULL ? &notes->queued : &notes->last->next) = block;
+	notes->last = block;
+	return block;
+}
+
+/* With the lock held. False: no memory; then the queue is as it was. */
+static bool put(struct notes *notes, const struct note *note)
+{
+	const size_t size = size_of(note);
+	struct block *block = block_with_room(notes, size);
+	struct head head;
+	char *p;
+
+	if (block == NULL) {
 		return false;
 	}
 	memset(&head, 0, sizeof(head));
@@ -100,10 +148,18 @@ static bool put(struct buf *b, const struct note *note)
 	for (size_t i = 0; i < NOTE_TEXTS; i++) {
 		head.lens[i] = (uint32_t)note->texts[i].len;
 	}
-	buf_put(b, &head, sizeof(head));
+	p = block->bytes + block->len;
+	memcpy(p, &head, sizeof(head));
+	p += sizeof(head);
 	for (size_t i = 0; i < NOTE_TEXTS; i++) {
-		buf_put_str(b, note->texts[i]);
+		if (note->texts[i].len != 0) {
+			memcpy(p, note->texts[i].data, note->texts[i].len);
+		}
+		p += note->texts[i].len;
 	}
+	block->len += size;
+	notes->queued_len += size;
+	notes->queued_count += note->count;
 	return true;
 }
 
@@ -115,8 +171,8 @@ bool notes_add(struct notes *notes, const struct note *note)
 
 	(void)pthread_mutex_lock(&notes->lock);
 	/* The note of lost ones may exceed the bound. */
-	waiting = notes->taken_len + notes->queued.len;
-	if (waiting > notes->max || size > notes->max - waiting || !put(&notes->queued, note)) {
+	waiting = notes->taken_len + notes->queued_len;
+	if (waiting > notes->max || size > notes->max - waiting || !put(notes, note)) {
 		if (lost->count == 0) {
 			atomic_store(&notes->alarm, true);
 		}
@@ -143,7 +199,7 @@ bool notes_take_alarm(struct notes *notes)
 }
 
 /* Without memory they are told with later notes. */
-static void put_lost(struct buf *b, struct lost *lost, evrec_str kind)
+static void put_lost(struct notes *notes, struct lost *lost, evrec_str kind)
 {
 	const struct note note = {
 		.suppressed = true,
@@ -152,37 +208,38 @@ static void put_lost(struct buf *b, struct lost *lost, evrec_str kind)
 		.texts = { [NOTE_STAGE] = EVREC_STR(LOST), [NOTE_CAUSE] = kind },
 	};
 
-	if (lost->count != 0 && put(b, &note)) {
+	if (lost->count != 0 && put(notes, &note)) {
 		lost->count = 0;
 	}
 }
 
 /* All that was taken is written: takes what has been queued since. */
-static void swap(struct notes *notes)
+static void take(struct notes *notes)
 {
-	struct buf empty = notes->taken;
-
-	buf_clear(&empty);
-	if (empty.cap > KEPT) {
-		buf_free(&empty);
-	}
-	notes->written = notes->next = 0;
+	free_blocks(notes->taken, NULL);
 	(void)pthread_mutex_lock(&notes->lock);
-	put_lost(&notes->queued, &notes->occurrences_lost, EVREC_STR("occurrence"));
-	put_lost(&notes->queued, &notes->suppressions_lost, EVREC_STR("suppression"));
+	put_lost(notes, &notes->occurrences_lost, EVREC_STR("occurrence"));
+	put_lost(notes, &notes->suppressions_lost, EVREC_STR("suppression"));
 	notes->taken = notes->queued;
-	notes->taken_len = notes->taken.len;
-	notes->queued = empty;
-	atomic_store(&notes->waiting, notes->taken.len != 0);
+	notes->taken_len = notes->queued_len;
+	notes->queued = notes->last = NULL;
+	notes->queued_len = 0;
+	notes->queued_count = 0;
+	atomic_store(&notes->waiting, notes->taken != NULL);
 	(void)pthread_mutex_unlock(&notes->lock);
+	notes->written = notes->next = (struct place){ notes->taken, 0 };
 }
 
-/* Reads the note at an offset. Returns the next one's. */
-static size_t read_note(const struct buf *b, size_t at, struct note *note)
+/* Reads the note at a place before the end. Returns the place behind the note. */
+static struct place read_note(struct place from, struct note *note)
 {
-	const char *p = b->data + at;
 	struct head head;
+	const char *p;
 
+	if (from.at == from.block->len) {
+		from = (struct place){ from.block->next, 0 };
+	}
+	p = from.block->bytes + from.at;
 	memcpy(&head, p, sizeof(head));
 	p += sizeof(head);
 	*note = (struct note){ .suppressed = head.suppressed, .time = head.time, .count = head.count };
@@ -190,30 +247,38 @@ static size_t read_note(const struct buf *b, size_t at, struct note *note)
 		note->texts[i] = (evrec_str){ p, head.lens[i] };
 		p += head.lens[i];
 	}
-	return (size_t)(p - b->data);
+	from.at = (size_t)(p - from.block->bytes);
+	return from;
+}
+
+static bool is_end(struct place place)
+{
+	return place.block == NULL || (place.at == place.block->len && place.block->next == NULL);
 }
 
 bool notes_next(struct notes *notes, struct note *note)
 {
-	if (notes->written == notes->taken.len) {
+	if (is_end(notes->written)) {
 		if (!notes_wait(notes)) {
 			return false;
 		}
-		swap(notes);
+		take(notes);
 	}
-	if (notes->next == notes->taken.len) {
+	if (is_end(notes->next)) {
 		return false;
 	}
-	notes->next = read_note(&notes->taken, notes->next, note);
+	notes->next = read_note(notes->next, note);
 	return true;
 }
 
 void notes_written(struct notes *notes)
 {
+	free_blocks(notes->taken, notes->next.block);
+	notes->taken = notes->next.block;
 	notes->written = notes->next;
 	atomic_store(&notes->given_up, 0);
-	if (notes->written == notes->taken.len) {
-		swap(notes);
+	if (is_end(notes->written)) {
+		take(notes);
 	}
 }
 
@@ -222,14 +287,14 @@ void notes_rewind(struct notes *notes)
 	notes->next = notes->written;
 }
 
-/* The number of notes from an offset on, without those that say how many were lost before. */
-static uint64_t count_from(const struct buf *b, size_t at)
+/* The number of notes from a place on, without those that say how many were lost before. */
+static uint64_t count_from(struct place place)
 {
 	uint64_t count = 0;
 	struct note note;
 
-	while (at < b->len) {
-		at = read_note(b, at, &note);
+	while (!is_end(place)) {
+		place = read_note(place, &note);
 		count += str_eq(note.texts[NOTE_STAGE], EVREC_STR(LOST)) ? 0 : note.count;
 	}
 	return count;
@@ -240,9 +305,9 @@ void notes_give_up(struct notes *notes)
 	uint64_t count;
 
 	notes_rewind(notes);
-	count = count_from(&notes->taken, notes->written);
+	count = count_from(notes->written);
 	(void)pthread_mutex_lock(&notes->lock);
-	count += count_from(&notes->queued, 0);
+	count += notes->queued_count;
 	(void)pthread_mutex_unlock(&notes->lock);
 	atomic_store(&notes->given_up, count);
 }

@@ -2,8 +2,9 @@
  * notes.h - the notes that a sink may keep beside events: when each occurrence of an event happened, and which occurrences
  * were suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
  *
- * The queue is two buffers of bytes: one that is filled, and one that is written. Their sum is bounded, and they are
- * swapped once the second one is written. So a recording call costs a short lock and some copied bytes, and no I/O.
+ * The queue is two lists of blocks: one that is filled, and one that is written. The sum of their bytes is bounded, and the
+ * second list takes over the first one's blocks once its own are written. So a recording call costs a short lock and some
+ * copied bytes, however many notes wait, and no I/O.
  */
 #ifndef EVREC_EVENT_NOTES_H
 #define EVREC_EVENT_NOTES_H

@@ -180,6 +180,63 @@ static void test_notes_that_are_given_up_are_lost_unless_they_are_written(void *
 	notes_free(notes);
 }
 
+/* ctx: size_t, the largest size that was asked for. */
+static void *note_size(void *ctx, void *block, size_t size)
+{
+	size_t *largest = ctx;
+
+	*largest = size > *largest ? size : *largest;
+	if (size == 0) {
+		free(block);
+		return NULL;
+	}
+	return realloc(block, size);
+}
+
+static void test_a_recording_call_copies_no_more_if_many_notes_wait(void **state)
+{
+	struct notes *notes;
+	size_t largest = 0;
+	struct note note;
+
+	(void)state;
+	evrec_set_allocator(note_size, &largest);
+	notes = notes_new(true, true, 8 * NOTES_MIN);
+	(void)fill(notes);
+	assert_in_range(largest, 1, 64 * 1024);
+	while (notes_next(notes, &note)) {
+	}
+	notes_written(notes);
+	notes_free(notes);
+	evrec_set_allocator(NULL, NULL);
+}
+
+static void test_a_long_note_lies_between_short_ones(void **state)
+{
+	static char text[100 * 1024];
+	const evrec_str key = { text, sizeof(text) };
+	struct notes *notes = notes_new(true, true, NOTES_MIN);
+	const struct note one = note_of_occurrence("a.1", T0);
+	struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+
+	(void)state;
+	memset(text, 'k', sizeof(text));
+	note.texts[NOTE_KEY] = key;
+	(void)notes_add(notes, &one);
+	(void)notes_add(notes, &note);
+	(void)notes_add(notes, &one);
+	assert_true(notes_next(notes, &note) && notes_next(notes, &note));
+	assert_true(str_eq(note.texts[NOTE_KEY], key));
+	notes_written(notes);
+	for (int tries = 0; tries < 2; tries++) {
+		assert_true(notes_next(notes, &note));
+		assert_true(str_eq(note.texts[NOTE_NAME], EVREC_STR("a.1")));
+		assert_false(notes_next(notes, &note));
+		notes_rewind(notes);
+	}
+	notes_free(notes);
+}
+
 #define OF_A_THREAD 20000
 
 static void *add_many(void *ctx)
@@ -227,6 +284,8 @@ int main(void)
 		cmocka_unit_test(test_lost_notes_are_counted_by_their_kind),
 		cmocka_unit_test(test_people_are_told_once_of_each_time_that_the_queue_is_full),
 		cmocka_unit_test(test_notes_that_are_given_up_are_lost_unless_they_are_written),
+		cmocka_unit_test(test_a_recording_call_copies_no_more_if_many_notes_wait),
+		cmocka_unit_test(test_a_long_note_lies_between_short_ones),
 		cmocka_unit_test(test_threads_may_add_while_one_writes),
 	};
 
