@@ -248,6 +248,7 @@ build = {
 				"csrc/read/line_reader.c",
 				"csrc/read/lines.c",
 				"csrc/read/lines_query.c",
+				"csrc/read/lines_source.c",
 				"csrc/read/lines_watch.c",
 				"csrc/read/note_reader.c",
 				"csrc/read/ranking.c",

@@ -1,6 +1,6 @@
 /*
- * lines.h - shared by the query (lines_query.c) and the watch (lines_watch.c) of a file of events. For one thread
- * at a time.
+ * lines.h - a file of events, a line each: its source (lines_source.c), which opens the query (lines_query.c) and the watch
+ * (lines_watch.c), and what both of these need (lines.c). For one thread at a time.
  */
 #ifndef EVREC_READ_LINES_H
 #define EVREC_READ_LINES_H
@@ -27,6 +27,7 @@ int lines_failed(const char *path, int code, evrec_error *err);
  */
 int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_event **event, evrec_error *err);
 
+/* NULL and *err: EVREC_EINVALID, EVREC_ENOMEM, EVREC_ESYSTEM. `filter` lives longer than the reader. */
 evrec_reader *lines_query_open(const char *path, const struct filter *filter, evrec_error *err);
 evrec_reader *lines_watch_open(const char *path, const struct filter *filter, evrec_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * source.h - shared by the kinds of sources. lines.c, cluster.c and store_source.c each have a kind, whose struct
+ * source.h - shared by the kinds of sources. lines_source.c, cluster.c and store_source.c each have a kind, whose struct
  * begins with an evrec_source, and whose readers' structs begin with an evrec_reader.
  */
 #ifndef EVREC_READ_SOURCE_H
