@@ -4,14 +4,17 @@
  *   write.c, expire.c      the writer: puts events; deletes old ones
  *   write_notes.c          the same for notes
  *   fork.c                 closes the writers before a fork, and the readers in the child
+ *   transaction.c          the writer's connection and transactions
+ *   statements.c           the writer's SQL
  *   ids.c                  the numbers of words, facets and objects, found or made
  *   query.c                a reader: pages of a query, or of a watch
  *   read_notes.c           a reader of notes
  *   plan.c                 chooses the streams that a query merges
  *   streams.c              some ordered streams of events, merged into one
  *   filter.c               the filters of a query as numbers, and whether an event passes them
+ *   store_open.c           opens the file, or makes it
  *   schema.c               the tables, and their versions
- *   store_db.c             a connection to the file
+ *   store_db.c             a connection to the file, and its statements
  *
  * The functions of store.h and query.h enter SQLite's guard (spool/sqlite_guard.h); those below are called inside.
  */
@@ -31,8 +34,6 @@
 
 #define STORE_FOREIGN " is not an event store of evrec" /* of store_db_refuse: the file is another's */
 
-enum store_access { STORE_READ, STORE_WRITE };
-
 struct store_db {
 	char *path;  /* as it was given */
 	char *full;  /* absolute, without links in its folder; NULL: it was not opened yet */
@@ -44,12 +45,10 @@ struct store_db {
 
 bool store_db_init(struct store_db *d, evrec_str path); /* false: no memory */
 void store_db_fini(struct store_db *d);
-/* A writer makes the file if there is none. False: see *err, and it is closed. */
-bool store_db_open(struct store_db *d, enum store_access access, evrec_error *err);
 /* All statements must be finalized. */
 void store_db_close(struct store_db *d);
-/* The path names the open file still. */
-bool store_db_is_current(const struct store_db *d);
+/* Sets *err to SQLite's message; false. */
+bool store_db_failed(struct store_db *d, evrec_error *err);
 /* Sets *err to the path and `reason`; false. */
 bool store_db_refuse(const struct store_db *d, const char *reason, evrec_error *err);
 /* Runs SQL without rows as its answer, or whose rows nobody needs. */
@@ -67,6 +66,14 @@ void store_bind_str(sqlite3_stmt *statement, int at, evrec_str s); /* borrowed u
 bool store_db_finish(struct store_db *d, sqlite3_stmt *statement, evrec_error *err);
 /* Steps a statement that may have a row: 1 if it has, 0 if not, -1 and *err. The caller resets it. */
 int store_db_step(struct store_db *d, sqlite3_stmt *statement, evrec_error *err);
+
+/* ---- store_open.c ---- */
+
+enum store_access { STORE_READ, STORE_WRITE };
+/* A writer makes the file if there is none. False: see *err, and it is closed. */
+bool store_db_open(struct store_db *d, enum store_access access, evrec_error *err);
+/* The path names the open file still. */
+bool store_db_is_current(const struct store_db *d);
 
 /* ---- schema.c ---- */
 
@@ -135,7 +142,7 @@ bool ids_of_event(struct ids *ids, struct store_db *d, const evrec_fields *event
 bool ids_release_facet(struct ids *ids, struct store_db *d, int64_t facet, evrec_error *err);
 bool ids_release_object(struct ids *ids, struct store_db *d, int64_t object, evrec_error *err);
 
-/* ---- write.c ---- */
+/* ---- statements.c ---- */
 
 enum note_statement {
 	NOTE_PUT_OCCURRENCE,
@@ -157,6 +164,9 @@ enum store_statement {
 	STORE_COMMIT,
 	STORE_STATEMENTS
 };
+extern const char *const store_sources[STORE_STATEMENTS];
+
+/* ---- write.c ---- */
 
 struct store {
 	struct store_db db; /* its first member */
@@ -170,22 +180,25 @@ struct store {
 	bool forking;         /* held by a fork */
 };
 
+/* Deletes a row, whose facet and objects may then be unused: store_release removes those. */
+bool store_delete(struct store *store, int64_t rv, evrec_error *err);
+bool store_release(struct store *store, const struct store_keys *keys, evrec_error *err);
+
 /* ---- fork.c ---- */
 
 /* From now on no fork finds the store open. Makes and destroys its lock. */
 void store_list_add(struct store *store);
 void store_list_remove(struct store *store);
 
-/* As those of store.h, inside the guard, with the lock. */
-void store_close_inside(struct store *store);
+/* ---- transaction.c ---- */
+
 void store_enter(struct store *store); /* takes the lock, unless a transaction has it, and enters the guard */
 void store_leave(struct store *store); /* leaves the guard, and the lock, unless a transaction keeps it */
+/* As those of store.h, inside the guard, with the lock. */
+void store_close_inside(struct store *store);
 bool store_begin_inside(struct store *store, evrec_error *err);
 bool store_commit_inside(struct store *store, evrec_error *err);
 void store_rollback_inside(struct store *store);
-/* Deletes a row, whose facet and objects may then be unused: store_release removes those. */
-bool store_delete(struct store *store, int64_t rv, evrec_error *err);
-bool store_release(struct store *store, const struct store_keys *keys, evrec_error *err);
 
 /* ---- write_notes.c ---- */
 

@@ -6,24 +6,6 @@
 
 #define SPAN (60 * EVREC_SECOND) /* suppressions of an object that differ in time alone are one row for so long */
 
-const char *const note_sources[NOTE_STATEMENTS] = {
-	[NOTE_PUT_OCCURRENCE] = "INSERT INTO occurrences (ns, name, time, count) VALUES (?1, ?2, ?3, ?4) "
-				"ON CONFLICT (name, ns, time) DO UPDATE SET count = count + excluded.count",
-	[NOTE_PUT_SUPPRESSION] =
-		"INSERT INTO suppressions (ns, name, kind, api_version, uid, type, reason, stage, cause, key, message, "
-		"span, "
-		"first, last, count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?14) "
-		"ON CONFLICT (span, name, ns, kind, api_version, uid, type, reason, stage, cause, key) DO UPDATE SET "
-		"count = count + excluded.count, first = min(first, excluded.first), last = max(last, excluded.last), "
-		"message = excluded.message",
-	[NOTE_OLD_OCCURRENCE] = "SELECT 1 FROM occurrences WHERE time < ?1 LIMIT 1",
-	[NOTE_OLD_SUPPRESSION] = "SELECT 1 FROM suppressions WHERE last < ?1 LIMIT 1",
-	[NOTE_EXPIRE_OCCURRENCES] = "DELETE FROM occurrences WHERE id IN "
-				    "(SELECT id FROM occurrences WHERE time < ?1 ORDER BY time LIMIT ?2)",
-	[NOTE_EXPIRE_SUPPRESSIONS] = "DELETE FROM suppressions WHERE id IN "
-				     "(SELECT id FROM suppressions WHERE last < ?1 ORDER BY last LIMIT ?2)",
-};
-
 static bool put_occurrence(struct store *store, const struct note *note, evrec_error *err)
 {
 	sqlite3_stmt *statement = store->note_statements[NOTE_PUT_OCCURRENCE];
