@@ -1,11 +1,12 @@
 #define CURL_WITHOUT_NAMES /* the list of functions is to be that of libcurl's names */
-#include "http/openssl.h"
+#include "http/curl.h"
 
 #include "base/library.h"
 
 #include <stdatomic.h>
 
 struct curl_functions curl_functions;
+struct openssl_functions openssl_functions;
 
 #define ENTRY(name) { #name, (void **)(void *)&curl_functions.name, false },
 #define OPENSSL_ENTRY(name) { #name, (void **)(void *)&openssl_functions.name, true },

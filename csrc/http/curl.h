@@ -32,6 +32,22 @@ struct curl_functions {
 };
 extern struct curl_functions curl_functions;
 
+/* Functions of OpenSSL, for openssl.h, by their names; NULL: no library that libcurl needs has them. */
+struct openssl_functions {
+	const char *(*OpenSSL_version)(int type);
+	long (*SSL_CTX_ctrl)(void *context, int command, long number, void *pointer);
+	void (*SSL_CTX_set_msg_callback)(void *context,
+	                                 void (*callback)(int is_written, int version, int type, const void *data,
+	                                                  size_t len, void *connection, void *ctx));
+	void (*SSL_get0_alpn_selected)(const void *connection, const unsigned char **name, unsigned *len);
+};
+extern struct openssl_functions openssl_functions;
+
+/* clang-format off */
+#define OPENSSL_FUNCTIONS(f) \
+	f(OpenSSL_version) f(SSL_CTX_ctrl) f(SSL_CTX_set_msg_callback) f(SSL_get0_alpn_selected)
+/* clang-format on */
+
 #ifndef CURL_WITHOUT_NAMES
 #define curl_easy_cleanup curl_functions.curl_easy_cleanup
 #define curl_easy_duphandle curl_functions.curl_easy_duphandle
@@ -60,7 +76,7 @@ extern struct curl_functions curl_functions;
 #define curl_version_info curl_functions.curl_version_info
 #endif
 
-/* Before the first call of another function. Idempotent; any thread. False: EVREC_ESYSTEM. */
+/* Sets the functions of both. Before the first call of another function. Idempotent; any thread. False: EVREC_ESYSTEM. */
 bool curl_load(evrec_error *err);
 
 /* The version, as 0x075801 for 7.88.1. After curl_load; any thread. Asks libcurl once, which takes 1,300 instructions. */

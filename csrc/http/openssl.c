@@ -2,8 +2,6 @@
 
 #include <stdatomic.h>
 
-struct openssl_functions openssl_functions;
-
 bool openssl_versions_agree(const char *libcurls, const char *own)
 {
 	static const char prefix[] = "OpenSSL/", own_prefix[] = "OpenSSL ";
