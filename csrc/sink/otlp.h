@@ -1,6 +1,6 @@
 /*
- * otlp.h - the sink for OpenTelemetry: otlp.c has its configuration, otlp_protocol.c its protocol, otlp_parts.c the order in
- * which the records of a batch are sent, otlp_size.c the size of its parts.
+ * otlp.h - the sink for OpenTelemetry: otlp.c has its configuration, otlp_options.c the checks of that, otlp_protocol.c its
+ * protocol, otlp_parts.c the order in which the records of a batch are sent, otlp_size.c the size of its parts.
  */
 #ifndef EVREC_SINK_OTLP_H
 #define EVREC_SINK_OTLP_H

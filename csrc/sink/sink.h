@@ -2,7 +2,8 @@
  * sink.h - a sink: what it is configured to be. A pipeline opens a protocol of it, and another one in a forked child.
  *
  * kubernetes.c, otlp.c, file.c, store.c and callback.c each have a kind of sink, whose struct begins with an evrec_sink. The
- * last three have its protocol, too; those of the first two are in kubernetes_protocol.c and otlp_protocol.c.
+ * last three have its protocol, too; those of the first two are in kubernetes_protocol.c and otlp_protocol.c, and the checks
+ * of their options in kubernetes_options.c and otlp_options.c.
  */
 #ifndef EVREC_SINK_H
 #define EVREC_SINK_H
