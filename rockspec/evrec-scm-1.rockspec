@@ -179,6 +179,7 @@ build = {
 				"csrc/spool/spool_file.c",
 				"csrc/spool/spool_folder.c",
 				"csrc/spool/spool_lock.c",
+				"csrc/spool/spool_sql.c",
 				"csrc/spool/spooler.c",
 				"csrc/spool/spooler_tools.c",
 				"csrc/spool/sqlite.c",

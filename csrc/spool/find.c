@@ -183,18 +183,13 @@ void spooler_leave_found(struct spooler *sp)
 	spool_free(found);
 }
 
-void spooler_replace_own(struct spooler *sp, struct outbox *ob)
+void spooler_give_up_own(struct spooler *sp)
 {
-	if (sp->own == NULL || !spool_is_damaged(sp->own)) {
-		return;
-	}
-	spooler_drop_journal(sp, ob);
 	if (sp->own != sp->found) {
 		put_aside(sp, sp->own);
 		spool_free(sp->own);
 	}
 	sp->own = NULL;
-	outbox_own_rows_lost(ob);
 }
 
 /* If there is no own file yet, the one that was found becomes it, if it can. */

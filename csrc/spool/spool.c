@@ -1,26 +1,5 @@
 #include "spool/spool_inner.h"
 
-static const char *const sources[SPOOL_STATEMENTS] = {
-	[SPOOL_PUT] = "INSERT OR REPLACE INTO writes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-	[SPOOL_FORGET] = "DELETE FROM writes WHERE seq = ?1",
-	[SPOOL_READ] = "SELECT * FROM writes WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3",
-	[SPOOL_MARK] = "UPDATE writes SET arrived = count WHERE arrived = 0 AND seq > ?1 AND seq <= ?2",
-	[SPOOL_UNMARK] = "UPDATE writes SET arrived = 0 WHERE seq = ?1",
-};
-
-bool spool_prepare(struct spool *spool, evrec_error *err)
-{
-	int code = SQLITE_OK;
-
-	sqlite_guard_enter();
-	for (size_t i = 0; code == SQLITE_OK && i < SPOOL_STATEMENTS; i++) {
-		code = sqlite3_prepare_v3(spool->db, sources[i], -1, SQLITE_PREPARE_PERSISTENT, &spool->statements[i],
-		                          NULL);
-	}
-	sqlite_guard_leave();
-	return code == SQLITE_OK || spool_failed(spool, err);
-}
-
 static int step(sqlite3_stmt *statement)
 {
 	int code;
@@ -29,26 +8,6 @@ static int step(sqlite3_stmt *statement)
 	code = sqlite3_step(statement);
 	sqlite_guard_leave();
 	return code;
-}
-
-bool spool_begin(struct spool *spool, evrec_error *err)
-{
-	if (spool->damaged) {
-		(void)error_set(err, EVREC_ESYSTEM, "%.*s is damaged", spool->shown, spool->path);
-		return false;
-	}
-	return spool_run(spool, "BEGIN", err);
-}
-
-bool spool_commit(struct spool *spool, evrec_error *err)
-{
-	return spool_run(spool, "COMMIT", err);
-}
-
-void spool_rollback(struct spool *spool)
-{
-	/* After some failures SQLite has rolled back already. */
-	(void)spool_run(spool, "ROLLBACK", NULL);
 }
 
 /* Runs a statement that has no rows as its answer. */

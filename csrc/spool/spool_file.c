@@ -86,62 +86,14 @@ bool spool_is_open(const struct spool *spool)
 	return spool->db != NULL;
 }
 
-static bool fail_in_use(const struct spool *spool, evrec_error *err)
-{
-	(void)error_set(err, EVREC_ESYSTEM, "%.*s is in use by another process or sink", spool->shown, spool->path);
-	return false;
-}
-
-bool spool_failed(struct spool *spool, evrec_error *err)
-{
-	int code = spool->db == NULL ? SQLITE_NOMEM : sqlite3_errcode(spool->db);
-
-	spool->damaged = spool->damaged || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
-	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-		return fail_in_use(spool, err);
-	}
-	(void)error_set(err, EVREC_ESYSTEM, "%.*s: %s", spool->shown, spool->path,
-	                spool->db == NULL ? sqlite3_errstr(code) : sqlite3_errmsg(spool->db));
-	return false;
-}
-
-bool spool_run(struct spool *spool, const char *sql, evrec_error *err)
-{
-	int code;
-
-	sqlite_guard_enter();
-	code = sqlite3_exec(spool->db, sql, NULL, NULL, NULL);
-	sqlite_guard_leave();
-	return code == SQLITE_OK || spool_failed(spool, err);
-}
-
-/* Runs a query whose answer is one number. */
-static bool ask(struct spool *spool, const char *sql, int64_t *number, evrec_error *err)
-{
-	sqlite3_stmt *statement = NULL;
-	bool ok;
-
-	sqlite_guard_enter();
-	ok = sqlite3_prepare_v2(spool->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-	     sqlite3_step(statement) == SQLITE_ROW;
-	if (ok) {
-		*number = sqlite3_column_int64(statement, 0);
-	} else {
-		(void)spool_failed(spool, err);
-	}
-	(void)sqlite3_finalize(statement);
-	sqlite_guard_leave();
-	return ok;
-}
-
 /* Makes the tables of a new file, and brings a file of version 1 to this version; refuses another file. */
 static bool check_contents(struct spool *spool, evrec_error *err)
 {
 	int64_t application, version, tables;
 
-	if (!ask(spool, "PRAGMA application_id", &application, err) ||
-	    !ask(spool, "PRAGMA user_version", &version, err) ||
-	    !ask(spool, "SELECT count(*) FROM sqlite_schema", &tables, err)) {
+	if (!spool_ask(spool, "PRAGMA application_id", &application, err) ||
+	    !spool_ask(spool, "PRAGMA user_version", &version, err) ||
+	    !spool_ask(spool, "SELECT count(*) FROM sqlite_schema", &tables, err)) {
 		return false;
 	}
 	if (application == 0 && version == 0 && tables == 0) {
@@ -264,7 +216,7 @@ enum spool_claim spool_reserve(struct spool *spool, evrec_error *err)
 		claim = take_lock(spool, err);
 	}
 	if (claim == SPOOL_IN_USE) {
-		(void)fail_in_use(spool, err);
+		(void)spool_fail_in_use(spool, err);
 	}
 	return claim;
 }
@@ -339,7 +291,7 @@ enum spool_claim spool_claim(struct spool *spool, evrec_error *err)
 
 bool spool_last_seq(struct spool *spool, int64_t *seq, evrec_error *err)
 {
-	return ask(spool, "SELECT ifnull(max(seq), 0) FROM writes", seq, err);
+	return spool_ask(spool, "SELECT ifnull(max(seq), 0) FROM writes", seq, err);
 }
 
 bool spool_is_damaged(const struct spool *spool)
@@ -351,7 +303,7 @@ bool spool_is_empty(struct spool *spool)
 {
 	int64_t rows;
 
-	return ask(spool, "SELECT EXISTS (SELECT 1 FROM writes)", &rows, NULL) && rows == 0;
+	return spool_ask(spool, "SELECT EXISTS (SELECT 1 FROM writes)", &rows, NULL) && rows == 0;
 }
 
 void spool_close(struct spool *spool)

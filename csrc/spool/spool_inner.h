@@ -1,4 +1,7 @@
-/* spool_inner.h - the inside of one file of a spool: spool_file.c opens and removes it, spool.c has its rows. */
+/*
+ * spool_inner.h - the inside of one file of a spool: spool_file.c opens and removes it, spool.c has its rows, and both run
+ * SQL by spool_sql.c.
+ */
 #ifndef EVREC_SPOOL_INNER_H
 #define EVREC_SPOOL_INNER_H
 
@@ -21,10 +24,16 @@ struct spool {
 	sqlite3_stmt *statements[SPOOL_STATEMENTS];
 };
 
+/* ---- spool_sql.c ---- */
+
 /* Sets *err to what SQLite says; false. */
 bool spool_failed(struct spool *spool, evrec_error *err);
+/* Sets *err: another process or sink has the file; false. */
+bool spool_fail_in_use(const struct spool *spool, evrec_error *err);
 /* Runs SQL without rows as its answer, or whose rows nobody needs. */
 bool spool_run(struct spool *spool, const char *sql, evrec_error *err);
+/* Runs a query whose answer is one number. */
+bool spool_ask(struct spool *spool, const char *sql, int64_t *number, evrec_error *err);
 bool spool_prepare(struct spool *spool, evrec_error *err);
 
 #pragma GCC visibility pop

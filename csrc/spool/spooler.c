@@ -171,16 +171,13 @@ static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *cl
 	return true;
 }
 
-void spooler_set_quick(struct spooler *sp, bool quick)
+/* If the own file is damaged, the next row makes another one, which gets all rows anew. */
+static void replace_own(struct spooler *sp, struct outbox *ob)
 {
-	if (quick != sp->quick) {
-		sp->quick = quick;
-		if (sp->own != NULL && spool_is_open(sp->own)) {
-			(void)spool_set_mode(sp->own, spooler_mode(sp), NULL);
-		}
-		if (sp->found != NULL) {
-			(void)spool_set_mode(sp->found, spooler_mode(sp), NULL);
-		}
+	if (sp->own != NULL && spool_is_damaged(sp->own)) {
+		spooler_drop_journal(sp, ob);
+		spooler_give_up_own(sp);
+		outbox_own_rows_lost(ob);
 	}
 }
 
@@ -190,7 +187,7 @@ void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, boo
 	struct outbox_rows rows;
 
 	spooler_set_quick(sp, quick);
-	spooler_replace_own(sp, ob);
+	replace_own(sp, ob);
 	outbox_get_rows(ob, &rows);
 	if (should_forget(sp, &rows, now)) {
 		forget_answered(sp, ob, now, !quick);
@@ -284,7 +281,7 @@ void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 {
 	struct outbox_rows rows;
 
-	spooler_replace_own(sp, ob);
+	replace_own(sp, ob);
 	outbox_keep_all_for_spool(ob);
 	outbox_get_rows(ob, &rows);
 	if (rows.answered != 0) {

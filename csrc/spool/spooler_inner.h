@@ -6,7 +6,7 @@
  *   take_up.c        brings rows back into the outbox
  *   save.c           writes entries into the own file: those that are due, and at the end all
  *   keep_journal.c   the outbox's journal, beside the own file
- *   spooler_tools.c  messages, and the time that two processes share
+ *   spooler_tools.c  messages, how commits wait, and the time that two processes share
  */
 #ifndef EVREC_SPOOLER_INNER_H
 #define EVREC_SPOOLER_INNER_H
@@ -77,8 +77,8 @@ void spooler_set_quick(struct spooler *sp, bool quick);
 void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now);
 /* All rows of `found` that can be restored were answered and deleted: removes it, or puts it aside. */
 void spooler_leave_found(struct spooler *sp);
-/* If the own file is damaged, the next row makes another one, which gets all rows anew. */
-void spooler_replace_own(struct spooler *sp, struct outbox *ob);
+/* There is an own file, which is damaged. It has no journal any more: the next row makes another file. */
+void spooler_give_up_own(struct spooler *sp);
 /* Makes the outbox's journal if it lacks one, and enlarges it if it is half full. */
 void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Before the own file is given up: the outbox has no journal any more. */

@@ -45,3 +45,16 @@ size_t spooler_batch(const struct spooler *sp)
 {
 	return sp->quick ? SPOOL_BATCH_QUICK : SPOOL_BATCH;
 }
+
+void spooler_set_quick(struct spooler *sp, bool quick)
+{
+	if (quick != sp->quick) {
+		sp->quick = quick;
+		if (sp->own != NULL && spool_is_open(sp->own)) {
+			(void)spool_set_mode(sp->own, spooler_mode(sp), NULL);
+		}
+		if (sp->found != NULL) {
+			(void)spool_set_mode(sp->found, spooler_mode(sp), NULL);
+		}
+	}
+}

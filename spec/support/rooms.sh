@@ -80,7 +80,7 @@ tally_check "the core never calls Lua" calls core 'luaL?_.*' nobody
 # curl_functions and sqlite_functions have the addresses of the libraries' functions.
 tally_check "curl is called by http alone" calls core 'curl_functions' 'core/http/[a-z_]+\.o'
 tally_check "SQLite is called by spool and store alone" \
-	calls core 'sqlite_functions' 'core/(spool/spool(_file)?|store/[a-z_]+)\.o'
+	calls core 'sqlite_functions' 'core/(spool/spool(_file|_sql)?|store/[a-z_]+)\.o'
 tally_check "curl and SQLite are not linked" \
 	calls core 'curl_(easy|multi|slist|url|global|version|free).*|sqlite3_.*' nobody
 tally_check "libraries are loaded by base alone" calls core 'dl(m?open|v?sym|close)' 'core/base/library\.o'
