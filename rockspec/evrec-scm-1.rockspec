@@ -298,6 +298,7 @@ build = {
 				"csrc/share/ledger_end.c",
 				"csrc/share/ledger_full.c",
 				"csrc/share/ledger_node.c",
+				"csrc/share/ledger_waits.c",
 				"csrc/share/owner.c",
 				"csrc/share/owner_end.c",
 				"csrc/share/peer.c",

@@ -1,10 +1,11 @@
 /*
  * ledger_inner.h - the memory of a ledger, for the files that implement it.
  *
- *   ledger.c       recording, sending, the answers, counts
- *   ledger_end.c   how occurrences leave it without an acknowledgement
- *   ledger_node.c  nodes, their table and their slots
- *   ledger_full.c  what a full ledger drops
+ *   ledger.c        recording, sending, the answers, counts
+ *   ledger_end.c    how occurrences leave it without an acknowledgement
+ *   ledger_node.c   nodes, their table and their slots
+ *   ledger_full.c   what a full ledger drops
+ *   ledger_waits.c  nodes that may be dropped
  */
 #ifndef EVREC_LEDGER_INNER_H
 #define EVREC_LEDGER_INNER_H
@@ -102,13 +103,16 @@ void node_went(struct ledger *l, struct node *node, uint32_t n);
 
 /* ---- ledger_full.c ---- */
 
+/* Makes room for an event of so many bytes, if that is to be. False: there is none. */
+bool ledger_make_room(struct ledger *l, size_t len, bool important);
+
+/* ---- ledger_waits.c ---- */
+
 /* Nothing of the node was sent; it was sent, or is gone. */
 void node_begin_waiting(struct ledger *l, struct node *node);
 void node_end_waiting(struct ledger *l, struct node *node); /* idempotent */
 /* A node that waits has happened again. */
 void node_happened(struct ledger *l, struct node *node);
-/* Makes room for an event of so many bytes, if that is to be. False: there is none. */
-bool ledger_make_room(struct ledger *l, size_t len, bool important);
 
 /* ---- ledger_node.c ---- */
 
