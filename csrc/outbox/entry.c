@@ -73,3 +73,20 @@ struct entry *list_shift(struct entry_list *list)
 	}
 	return entry;
 }
+
+/*
+ * The entry may be sent after its row was written, so the row says that it may have been received. If a try may have
+ * arrived before, that try's count is the one that the server has at least.
+ */
+void entry_describe(const struct entry *entry, struct outbox_row *row)
+{
+	const struct entry *follow_up = entry->follow_up;
+
+	*row = (struct outbox_row){
+		.row = entry->row,
+		.verb = entry->verb,
+		.count = entry->count + (follow_up == NULL ? 0 : follow_up->count),
+		.maybe_received = entry->maybe_received != 0 ? entry->maybe_received : entry->count,
+		.last = follow_up == NULL ? entry->last : follow_up->last,
+	};
+}

@@ -4,6 +4,7 @@
 #ifndef EVREC_ENTRY_H
 #define EVREC_ENTRY_H
 
+#include "outbox/journal.h"
 #include "outbox/protocol.h"
 #include "outbox/receipt.h"
 
@@ -134,6 +135,8 @@ static inline const char *entry_resource_version(const struct entry *entry)
 	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
 }
 
+/* Sets the row of the entry and its follow-up, but for the item. */
+void entry_describe(const struct entry *entry, struct outbox_row *row);
 /* Moves the entry on. A debug build traps unless the step is legal. */
 void entry_enter(struct entry *entry, enum entry_state state);
 

@@ -30,7 +30,7 @@ void journal_note(struct outbox *ob, struct entry *entry, bool whole)
 	if (entry->row > 0 || entry->state == ENTRY_GIVEN_UP) {
 		return;
 	}
-	rows_describe(entry, &row);
+	entry_describe(entry, &row);
 	if (row.count == 0 || is_kept_by_others(entry)) {
 		journal_forget(ob, entry);
 		return;

@@ -274,8 +274,6 @@ static inline void rows_change(struct outbox *ob, struct entry *entry, int64_t n
 void rows_remove(struct outbox *ob, struct entry *entry);
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);
 void rows_prepend(struct outbox *ob, struct entry *entry, enum row_queue queue);
-/* Sets the row of the entry and its follow-up, but for the item. */
-void rows_describe(const struct entry *entry, struct outbox_row *row);
 /* When the first row is to be written; INT64_MAX: never. */
 int64_t rows_first_due(const struct outbox *ob);
 /* Room in rows_answered for one row more, as an answer cannot fail for want of memory. False: no memory. */

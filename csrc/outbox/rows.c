@@ -42,23 +42,6 @@ static void *copy_both(const struct outbox *ob, const struct entry *entry)
 	return copy;
 }
 
-/*
- * The entry may be sent after its row was written, so the row says that it may have been received. If a try may have
- * arrived before, that try's count is the one that the server has at least.
- */
-void rows_describe(const struct entry *entry, struct outbox_row *row)
-{
-	const struct entry *follow_up = entry->follow_up;
-
-	*row = (struct outbox_row){
-		.row = entry->row,
-		.verb = entry->verb,
-		.count = entry->count + (follow_up == NULL ? 0 : follow_up->count),
-		.maybe_received = entry->maybe_received != 0 ? entry->maybe_received : entry->count,
-		.last = follow_up == NULL ? entry->last : follow_up->last,
-	};
-}
-
 /* ---- occurrences of other processes, which need not keep them once a row has them ---- */
 
 /* The occurrences that the written row has come back in an entry of receipts alone; if there is no memory, with the next row. */
@@ -112,7 +95,7 @@ enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t nu
 		}
 		rows_remove(ob, entry);
 		rows_append(ob, entry, ROW_QUEUE_WRITING);
-		rows_describe(entry, row);
+		entry_describe(entry, row);
 		row->item = item;
 		/* Marks that are still there are of an earlier row, which is in the file, and the entry has changed since. */
 		settle_both(ob, entry);
