@@ -283,3 +283,12 @@ void senders_watch_exit(const struct protocol *p)
 		(void)atexit(end_at_exit);
 	}
 }
+
+void senders_add_guest(struct sender_guest *guest)
+{
+	senders_init();
+	senders_watch_exit(NULL);
+	(void)pthread_mutex_lock(&senders.lock);
+	senders_list_guest(guest);
+	(void)pthread_mutex_unlock(&senders.lock);
+}

@@ -109,6 +109,7 @@ void senders_init(void);
 /* With the lock held. Removing a sender that is not listed does nothing. */
 void senders_add(struct sender *s);
 void senders_remove(struct sender *s);
+void senders_list_guest(struct sender_guest *guest); /* the same for a guest, which is not listed */
 /* With the lock held, which it gives back meanwhile; the guest stays in the list. False: nothing is left. */
 bool senders_run_guest(struct sender_guest *guest);
 /*

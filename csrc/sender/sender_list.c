@@ -85,11 +85,8 @@ void senders_remove(struct sender *s)
 	s->listed = false;
 }
 
-void senders_add_guest(struct sender_guest *guest)
+void senders_list_guest(struct sender_guest *guest)
 {
-	senders_init();
-	senders_watch_exit(NULL);
-	(void)pthread_mutex_lock(&senders.lock);
 	guest->prev = NULL;
 	guest->next = senders.guests;
 	if (guest->next != NULL) {
@@ -97,7 +94,6 @@ void senders_add_guest(struct sender_guest *guest)
 	}
 	senders.guests = guest;
 	guest->listed = true;
-	(void)pthread_mutex_unlock(&senders.lock);
 }
 
 static void unlist_guest(struct sender_guest *guest)
