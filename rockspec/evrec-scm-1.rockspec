@@ -362,6 +362,7 @@ build = {
 				"csrc/lua/explain.c",
 				"csrc/lua/module.c",
 				"csrc/lua/options.c",
+				"csrc/lua/polling.c",
 				"csrc/lua/prepared.c",
 				"csrc/lua/read.c",
 				"csrc/lua/recorder.c",

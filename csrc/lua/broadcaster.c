@@ -1,7 +1,6 @@
 #include "lua/broadcaster.h"
 
 #include "lua/correlator.h"
-#include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/seconds.h"
 #include "lua/sink.h"
@@ -128,7 +127,7 @@ int broadcaster_new(lua_State *L)
 	compat_setuservalue(L, -2);
 	settings.options.on_error = functions_number(L, 2, 2, CALLBACK_ON_ERROR) ? on_error : NULL;
 	settings.options.on_drop = functions_number(L, 2, 2, CALLBACK_ON_DROP) ? on_drop : NULL;
-	/* The program may be a master, which must not write for its workers: drive_may_own. */
+	/* The program may be a master, which must not write for its workers: core.may_own. */
 	settings.options.share_client_only = b->poller == POLLER_WANTED;
 	settings.options.ctx = b;
 	settings.options.loud = b->loud = !settings.silent && settings.options.on_error == NULL;
@@ -173,8 +172,8 @@ HOT void broadcaster_leave(struct broadcaster *b, lua_State *outer)
 	if (b->loud && outer == NULL) {
 		telling_due(b, b->host.L);
 	}
-	if (b->poller == POLLER_WANTED && outer == NULL) {
-		drive_begin(b);
+	if (b->poller == POLLER_WANTED && outer == NULL && drive_ask(b->host.L, b)) {
+		b->poller = POLLER_HOST;
 	}
 	host_leave(&b->host, outer);
 	if (b->closing && outer == NULL) {

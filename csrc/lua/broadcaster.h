@@ -9,17 +9,11 @@
 #define EVREC_LUA_BROADCASTER_H
 
 #include "lua/callback.h"
+#include "lua/drive.h"
 
 #pragma GCC visibility push(hidden)
 
 extern const struct box_type broadcaster_type;
-
-/* Who polls a broadcaster. */
-enum poller {
-	POLLER_SCRIPT, /* the script, if it wants to */
-	POLLER_WANTED, /* the program that runs the script, once it takes the broadcaster over (drive.h) */
-	POLLER_HOST,   /* that program */
-};
 
 struct broadcaster {
 	struct host host;                    /* host.b: the broadcaster; NULL once it was closed by __close or __gc */

@@ -11,40 +11,6 @@ int drive_set_host(lua_State *L)
 	return 0;
 }
 
-int drive_let_go(lua_State *L)
-{
-	struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-
-	b->poller = POLLER_WANTED;
-	return 0;
-}
-
-int drive_may_own(lua_State *L)
-{
-	const struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-
-	if (broadcaster_is_open(b)) {
-		evrec_broadcaster_may_own(b->host.b);
-	}
-	return 0;
-}
-
-int drive_poll_delay(lua_State *L)
-{
-	const struct broadcaster *b = box_check(L, 1, &broadcaster_type);
-	const int64_t delay = broadcaster_is_open(b) ? evrec_broadcaster_poll_delay(b->host.b) : -1;
-
-	if (delay < 0) {
-		return 0;
-	}
-	if (delay == INT64_MAX) {
-		lua_pushboolean(L, 0);
-	} else {
-		lua_pushnumber(L, (lua_Number)delay / EVREC_SECOND);
-	}
-	return 1;
-}
-
 void drive_refuse_thread(lua_State *L, const char *function, const char *instead)
 {
 	if (!lua_istable(L, 1)) {
@@ -68,28 +34,32 @@ enum poller drive_poller(lua_State *L)
 	return has_host ? POLLER_WANTED : POLLER_SCRIPT;
 }
 
+struct question {
+	const void *owner;
+	bool yes; /* the program polls it from now on */
+};
+
 /* Runs protected. */
 static int ask(lua_State *L)
 {
-	struct broadcaster *b = lua_touserdata(L, 1);
+	struct question *question = lua_touserdata(L, 1);
 
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &host_key);
-	anchor_push(L, b);
+	anchor_push(L, question->owner);
 	if (lua_isuserdata(L, -1)) {
 		lua_call(L, 1, 1);
-		if (lua_toboolean(L, -1) != 0) {
-			b->poller = POLLER_HOST;
-		}
+		question->yes = lua_toboolean(L, -1) != 0;
 	}
 	return 0;
 }
 
-void drive_begin(struct broadcaster *b)
+bool drive_ask(lua_State *L, const void *broadcaster)
 {
-	lua_State *L = b->host.L;
+	struct question question = { .owner = broadcaster };
 
 	/* A function that the program does not allow in this place raises; then the next call asks again. */
-	if (lua_checkstack(L, LUA_MINSTACK) && !compat_cpcall(L, ask, b)) {
+	if (lua_checkstack(L, LUA_MINSTACK) && !compat_cpcall(L, ask, &question)) {
 		lua_pop(L, 1);
 	}
+	return question.yes;
 }

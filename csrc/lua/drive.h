@@ -9,29 +9,30 @@
 #ifndef EVREC_LUA_DRIVE_H
 #define EVREC_LUA_DRIVE_H
 
-#include "lua/broadcaster.h"
+#include "lua/box.h"
 
 #pragma GCC visibility push(hidden)
 
+/* Who polls a broadcaster. */
+enum poller {
+	POLLER_SCRIPT, /* the script, if it wants to */
+	POLLER_WANTED, /* the program that runs the script, once it takes the broadcaster over */
+	POLLER_HOST,   /* that program */
+};
+
 /* Lua: core.set_host(function(broadcaster) -> boolean): whether the program polls the broadcaster from now on */
 int drive_set_host(lua_State *L);
-/* Lua: core.let_go(broadcaster): the program polls it no more, until it is asked again */
-int drive_let_go(lua_State *L);
-/* Lua: core.may_own(broadcaster): this process has an event loop, so it may be the owner of a share */
-int drive_may_own(lua_State *L);
-/*
- * Lua: core.poll_delay(broadcaster) -> the seconds until its next poll; false: it has nothing to do; nil: it is to be
- * polled never again
- */
-int drive_poll_delay(lua_State *L);
 
 /* Raises if the options at stack index 1 have `thread`, as a sink's did in earlier versions. `instead` ends the message. */
 void drive_refuse_thread(lua_State *L, const char *function, const char *instead);
 
 /* Who polls a new broadcaster of this Lua state: the script, or the program, if that has a function for it. */
 enum poller drive_poller(lua_State *L);
-/* Asks the program to poll it: POLLER_WANTED. In a call of the core (host_enter). Never raises. */
-void drive_begin(struct broadcaster *b);
+/*
+ * Asks the program to poll a broadcaster, whose userdata has this address and is POLLER_WANTED. In a call of the core
+ * (host_enter), whose Lua state is L. Never raises. False: it does not poll it yet.
+ */
+bool drive_ask(lua_State *L, const void *broadcaster);
 
 #pragma GCC visibility pop
 

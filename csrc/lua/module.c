@@ -9,6 +9,7 @@
 #include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/explain.h"
+#include "lua/polling.h"
 #include "lua/prepared.h"
 #include "lua/read.h"
 #include "lua/recorder.h"
@@ -133,9 +134,9 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "parse_time", read_parse_time);
 	set_function(L, "set_logger", telling_set_logger);
 	set_function(L, "set_host", drive_set_host);
-	set_function(L, "let_go", drive_let_go);
-	set_function(L, "may_own", drive_may_own);
-	set_function(L, "poll_delay", drive_poll_delay);
+	set_function(L, "let_go", polling_let_go);
+	set_function(L, "may_own", polling_may_own);
+	set_function(L, "poll_delay", polling_poll_delay);
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_terminal", terminal_is);
 	set_function(L, "show_progress", terminal_show_progress);
