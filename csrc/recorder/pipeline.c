@@ -1,22 +1,5 @@
 #include "recorder/pipeline_inner.h"
 
-/* Polls of a pipeline whose sender has a thread, or nothing to do; and of one whose sender waits for polls. */
-#define SLOW_POLL EVREC_SECOND
-#define STEPPED_POLL (EVREC_SECOND / 10)
-
-void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
-                   int64_t now)
-{
-	evrec_fields event;
-
-	pipeline_suppress(pipeline, EVREC_STAGE_DROPPED, cause, keys, o, now);
-	if (pipeline->receipt == NULL) {
-		observed_fields(o, &event);
-		pipeline_tell_dropped(pipeline, &(struct pipeline_drop){ &event, cause, 1 });
-	}
-	pipeline_settle_now(pipeline, o->handle, SETTLED_DROPPED, cause);
-}
-
 /* The event, as it was observed, had no token. */
 HOT static void tell_limited(const struct pipeline *pipeline, const struct observed *o)
 {
@@ -38,18 +21,6 @@ static bool bound_note(struct pipeline *pipeline, struct observed *o)
 	buf_clear(&pipeline->note);
 	o->note = text_clean(o->note, pipeline->max_note, &pipeline->note);
 	return !pipeline->note.failed;
-}
-
-COLD void pipeline_drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
-                                   enum evrec_cause cause, int64_t now)
-{
-	struct observed observed;
-
-	pipeline->received++;
-	pipeline->dropped[cause]++;
-	observed_init(&observed, event);
-	observed.handle = 0;
-	pipeline_drop(pipeline, &observed, keys, cause, now);
 }
 
 static void get_event(const void *observed, evrec_fields *event)
@@ -250,131 +221,20 @@ HOT void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, s
 	}
 }
 
-bool pipeline_begin_poll(struct pipeline *pipeline)
+bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
+                         const struct receipt_id *receipt, const struct origin *origin, bool again)
 {
-	pipeline_finish_series(pipeline, evrec_clock_now(pipeline->clock), SIZE_MAX);
-	if (!pipeline_ready(pipeline)) {
+	if (pipeline->phase != PIPELINE_RUNNING) {
 		return false;
 	}
-	if (pipeline->phase == PIPELINE_RUNNING) {
-		pipeline_use_state(pipeline);
-	}
-	sender_begin(pipeline->sender);
-	return sender_needs_step(pipeline->sender);
-}
-
-void pipeline_step(struct pipeline *pipeline, int64_t deadline)
-{
-	sender_step_by(pipeline->sender, deadline);
-}
-
-void pipeline_poll(struct pipeline *pipeline, int64_t deadline)
-{
-	if (pipeline_begin_poll(pipeline)) {
-		pipeline_step(pipeline, deadline);
-	}
-	pipeline_drain(pipeline);
-}
-
-bool pipeline_lacks_thread(struct pipeline *pipeline)
-{
-	return pipeline_ready(pipeline) && sender_lacks_thread(pipeline->sender);
-}
-
-int64_t pipeline_poll_delay(struct pipeline *pipeline)
-{
-	evrec_series_stats series = { .ongoing = 0 };
-	int64_t delay = INT64_MAX;
-	bool busy;
-
-	if (pipeline->series != NULL) {
-		series_get_stats(pipeline->series, &series);
-	}
-	busy = series.ongoing != 0 || pipeline_has_notes(pipeline) || pipeline->phase == PIPELINE_STOPPED ||
-	       pipeline->phase == PIPELINE_ENDING;
-	if (!pipeline_ready(pipeline)) {
-		return busy ? SLOW_POLL : INT64_MAX;
-	}
-	if (sender_needs_step(pipeline->sender)) {
-		delay = sender_step_delay(pipeline->sender, STEPPED_POLL);
-	} else {
-		busy = busy || !outbox_at_rest(pipeline->outbox);
-	}
-	return busy && delay > SLOW_POLL ? SLOW_POLL : delay;
-}
-
-bool pipeline_empty(struct pipeline *pipeline)
-{
-	return !pipeline_ready(pipeline) || outbox_empty(pipeline->outbox);
-}
-
-bool pipeline_wait(struct pipeline *pipeline, int64_t deadline)
-{
-	const int64_t slice = sender_needs_step(pipeline->sender) ? EVREC_SECOND / 500 : EVREC_SECOND / 20;
-	int64_t now = clock_monotonic(evrec_clock_real());
-
-	if (sender_is_stalled(pipeline->sender)) {
-		return false;
-	}
-	(void)outbox_wait(pipeline->outbox, deadline - now > slice ? now + slice : deadline);
+	pipeline->receipt = receipt;
+	pipeline->origin = origin;
+	pipeline->again = again;
+	pipeline_record(pipeline, event, keys, now);
+	pipeline->receipt = NULL;
+	pipeline->origin = NULL;
+	pipeline->again = false;
 	return true;
-}
-
-void pipeline_stop(struct pipeline *pipeline)
-{
-	if (pipeline->phase == PIPELINE_RUNNING) {
-		pipeline_enter_phase(pipeline, PIPELINE_STOPPED);
-		pipeline_release(pipeline);
-	}
-}
-
-void pipeline_end(struct pipeline *pipeline)
-{
-	if (pipeline->phase == PIPELINE_RUNNING) {
-		pipeline_enter_phase(pipeline, PIPELINE_SHUT);
-	} else if (pipeline->phase == PIPELINE_STOPPED) {
-		pipeline_enter_phase(pipeline, PIPELINE_ENDING);
-	} else {
-		return;
-	}
-	if (pipeline_ready(pipeline)) {
-		sender_end(pipeline->sender);
-	}
-}
-
-bool pipeline_is_over(const struct pipeline *pipeline)
-{
-	return pipeline->phase == PIPELINE_OVER;
-}
-
-void pipeline_wait_for_end(struct pipeline *pipeline, int64_t deadline)
-{
-	if (pipeline->sender != NULL) {
-		(void)sender_join(pipeline->sender, deadline);
-	}
-}
-
-bool pipeline_can_close_state(const struct pipeline *pipeline)
-{
-	return pipeline->state != NULL && pipeline->sender != NULL &&
-	       pipeline->fork_generation == sender_fork_generation() &&
-	       (pipeline->phase == PIPELINE_ENDING || pipeline->phase == PIPELINE_SHUT) &&
-	       sender_has_ended(pipeline->sender);
-}
-
-void pipeline_close_state(struct pipeline *pipeline)
-{
-	(void)sender_join(pipeline->sender, 0);
-	sender_close_state(pipeline->sender);
-}
-
-void pipeline_join(struct pipeline *pipeline, int64_t deadline)
-{
-	if (pipeline_ready(pipeline)) {
-		pipeline_wait_for_end(pipeline, deadline);
-		pipeline_drain(pipeline);
-		sender_close_state(pipeline->sender);
-	}
 }
 
 bool pipeline_has_spool(const struct pipeline *pipeline)

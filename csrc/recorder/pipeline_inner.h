@@ -1,7 +1,10 @@
 /*
  * pipeline_inner.h - shared by the files of a pipeline:
  *
- *   pipeline.c          the way of an event; polls; the end
+ *   pipeline.c          the way of an event
+ *   pipeline_poll.c     polls
+ *   pipeline_end.c      the end
+ *   pipeline_drop.c     tells of occurrences that come no further than the pipeline
  *   pipeline_stats.c    counters, and what was suppressed
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_state.c    its state file
@@ -84,7 +87,7 @@ struct pipeline {
 /* Moves the pipeline on. A debug build traps unless the step is legal. */
 void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
 
-/* ---- pipeline.c ---- */
+/* ---- pipeline_drop.c ---- */
 
 /* Tells of an occurrence that the outbox did not take. */
 void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,

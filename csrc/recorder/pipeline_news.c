@@ -125,27 +125,3 @@ bool pipeline_take_all_news(struct pipeline *pipeline)
 	}
 	return has_sender;
 }
-
-void pipeline_begin_drain(struct pipeline *pipeline)
-{
-	const bool has_sender = pipeline_take_all_news(pipeline);
-
-	if (pipeline->phase == PIPELINE_STOPPED && (!has_sender || outbox_empty(pipeline->outbox))) {
-		pipeline_end(pipeline);
-	}
-}
-
-void pipeline_drain(struct pipeline *pipeline)
-{
-	const bool has_sender = pipeline_ready(pipeline);
-
-	pipeline_begin_drain(pipeline);
-	if (pipeline->phase == PIPELINE_ENDING && (!has_sender || sender_has_ended(pipeline->sender))) {
-		if (has_sender) {
-			/* The thread may have got answers since the first look. */
-			pipeline_take_news(pipeline, SIZE_MAX);
-			sender_close_state(pipeline->sender);
-		}
-		pipeline_enter_phase(pipeline, PIPELINE_OVER);
-	}
-}

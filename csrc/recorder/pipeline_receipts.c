@@ -27,22 +27,6 @@ void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *
 	}
 }
 
-bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
-                         const struct receipt_id *receipt, const struct origin *origin, bool again)
-{
-	if (pipeline->phase != PIPELINE_RUNNING) {
-		return false;
-	}
-	pipeline->receipt = receipt;
-	pipeline->origin = origin;
-	pipeline->again = again;
-	pipeline_record(pipeline, event, keys, now);
-	pipeline->receipt = NULL;
-	pipeline->origin = NULL;
-	pipeline->again = false;
-	return true;
-}
-
 uint64_t pipeline_unsure(const struct pipeline *pipeline)
 {
 	return pipeline->unsure;
