@@ -166,6 +166,7 @@ build = {
 				"csrc/outbox/row_queue.c",
 				"csrc/outbox/rows.c",
 				"csrc/outbox/settle.c",
+				"csrc/outbox/submit.c",
 				"csrc/outbox/take.c",
 				"csrc/outbox/throttle.c",
 				"csrc/outbox/waiting.c",

@@ -95,61 +95,6 @@ int64_t deferred_look(const struct outbox *ob)
 	return row < look ? row : look;
 }
 
-/* As outbox_admit, with the occurrence's receipt if it has one. */
-static struct entry *admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
-{
-	struct entry *target;
-
-	if (occurrence->receipt == NULL) {
-		return outbox_admit(ob, occurrence, cause);
-	}
-	/* Before all else: once it is admitted, there is no way back. */
-	if (ob->spare == NULL) {
-		ob->spare = mem_alloc(sizeof(*ob->spare));
-	}
-	if (ob->spare == NULL) {
-		*cause = EVREC_CAUSE_MEMORY;
-		return NULL;
-	}
-	target = outbox_admit(ob, occurrence, cause);
-	if (target != NULL && receipts_add(&target->receipts, *occurrence->receipt, ob->spare)) {
-		ob->spare = NULL;
-	}
-	return target;
-}
-
-bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
-{
-	const uint32_t n = !occurrence->silent;
-	struct entry *target;
-	bool wake, deferred, wanted;
-	size_t waited;
-	int64_t look;
-
-	(void)pthread_mutex_lock(&ob->lock);
-	ob->stats.submitted += n;
-	waited = ob->gather.len;
-	look = deferred_look(ob);
-	wanted = outbox_wants_memory(ob);
-	target = admit(ob, occurrence, cause);
-	deferred = target != NULL && target->deferred;
-	if (target != NULL) {
-		target->count += n;
-		target->has_own = target->has_own || (n != 0 && occurrence->receipt == NULL);
-		*(deferred ? &ob->stats.counted : &ob->stats.pending) += n;
-		journal_change(ob, target);
-	} else {
-		outbox_count_refused(ob, *cause, n);
-	}
-	wake = waiting_needs_driver(ob, waited) || (occurrence->due != 0 && deferred_look(ob) < look) ||
-	       outbox_wants_memory(ob) != wanted;
-	if (occurrence->due != 0 && occurrence->deferred != NULL) {
-		*occurrence->deferred = deferred;
-	}
-	outbox_unlock_and_wake(ob, wake);
-	return target != NULL;
-}
-
 /* Its time has come, or is said to have come. */
 static void on_time(struct outbox *ob, struct entry *entry, int64_t now)
 {

@@ -90,3 +90,8 @@ void entry_describe(const struct entry *entry, struct outbox_row *row)
 		.last = follow_up == NULL ? entry->last : follow_up->last,
 	};
 }
+
+bool outbox_is_restored(const struct entry *entry)
+{
+	return (entry->id & ENTRY_RESTORED) != 0;
+}

@@ -74,6 +74,9 @@ enum entry_state {
 	ENTRY_STATES
 };
 
+/* The ids of restored entries have this bit; those of the pipeline count up from 1 and never reach it. */
+#define ENTRY_RESTORED (UINT64_C(1) << 63)
+
 struct entry_list {
 	struct entry *head, *tail;
 };

@@ -3,7 +3,8 @@
  *
  *   memory.c   entries, their items and identities, from a pool
  *   life.c     made, closed, emptied, waited for, freed
- *   outbox.c   submit, collect, messages    \
+ *   outbox.c   collect, messages, counts
+ *   submit.c   makes an entry, or folds     \
  *   take.c     what is sent next             > limits.c  the bounds: who is dropped
  *   waiting.c  the entries that can be taken, and when a batch of them is due
  *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool
@@ -136,10 +137,7 @@ bool entry_identify(struct outbox *ob, struct entry *entry, const char *name, co
 
 /* ---- outbox.c ---- */
 
-/* Folds the occurrence into what waits under its id, or makes that; counts nothing. NULL: *cause says why. */
-struct entry *outbox_admit(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
-/* Counts occurrences that were not admitted. */
-void outbox_count_refused(struct outbox *ob, enum evrec_cause cause, uint32_t occurrences);
+void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
 
 /* Gives the lock back, and wakes the driver if it has something to do that it does not know of. */
 static inline void outbox_unlock_and_wake(struct outbox *ob, bool wake)
@@ -180,8 +178,8 @@ void waiting_remove(struct outbox *ob, struct entry *entry);
 struct entry *waiting_shift(struct outbox *ob); /* removes and returns the first; NULL: none waits */
 /* Those that wait now, and the follow-ups of those in flight, wait for no others. */
 void waiting_end(struct outbox *ob, int64_t now);
-/* When waiting and deferred entries can be taken: a time <= now if at once, INT64_MAX if never. */
-int64_t waiting_due(const struct outbox *ob, int64_t now);
+/* When waiting entries, and the first deferred one, due at `first`, can be taken: <= now: at once; INT64_MAX: never. */
+int64_t waiting_due(const struct outbox *ob, int64_t first, int64_t now);
 /*
  * The driver is to be woken, as something may have come to wait where there were `waited` entries: there was none, or all
  * are due now, and were not.
@@ -200,8 +198,6 @@ static inline bool outbox_wants_memory(const struct outbox *ob)
 
 /* ---- deferred.c ---- */
 
-/* outbox_submit, without the lock, of an occurrence that has a time or a receipt, or is silent. */
-bool outbox_submit_rare(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause);
 /* Room for one deferred entry more. False: no memory. */
 bool deferred_reserve(struct outbox *ob);
 /* The new entry is deferred: to be followed by deferred_follow or deferred_wait. Its count is the caller's affair. */
@@ -225,7 +221,6 @@ int64_t deferred_look(const struct outbox *ob);
 
 /* ---- settle.c ---- */
 
-void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
 /* The item takes this name, and the entry's base if it has one. */
 void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name);
 /*
@@ -233,6 +228,8 @@ void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name);
  * `entry` is deferred and `from` was a create that was dropped, and never received, `entry` is the create now.
  */
 void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from);
+/* Into the id table, in the place of `last`, an earlier row of the event, which is answered; or NULL. */
+void outbox_enter_table(struct outbox *ob, struct entry *entry, struct entry *last);
 /* Counts `occurrences` of a pending entry as written. */
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
 /* Counts a pending entry as dropped. */
@@ -252,11 +249,6 @@ static inline bool outbox_idle(const struct outbox *ob)
 {
 	return ob->stats.writes == ob->kept_len && !ob->more;
 }
-
-/* ---- restore.c ---- */
-
-/* The entry is answered: the first one of its `rows_behind`, of which there is one at least, is taken next. */
-void outbox_next_row_goes(struct outbox *ob, struct entry *entry);
 
 /* ---- row_queue.c: nothing happens without a spool ---- */
 

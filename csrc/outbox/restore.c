@@ -1,7 +1,5 @@
 #include "outbox/outbox_inner.h"
 
-/* The ids of restored entries have this bit; those of the pipeline count up from 1 and never reach it. */
-#define RESTORED (UINT64_C(1) << 63)
 #define ROWS_AT_ONCE 32
 
 void outbox_expect(struct outbox *ob, bool more)
@@ -41,21 +39,6 @@ bool outbox_sends_rows_first(struct outbox *ob)
 	return first;
 }
 
-bool outbox_is_restored(const struct entry *entry)
-{
-	return (entry->id & RESTORED) != 0;
-}
-
-/* In the place of `last`, an earlier row of the event, which is answered; or NULL. */
-static void enter_table(struct outbox *ob, struct entry *entry, struct entry *last)
-{
-	if (last != NULL) {
-		outbox_inherit(ob, entry, last);
-		id_table_remove(&ob->table, last);
-	}
-	id_table_insert(&ob->table, entry);
-}
-
 /* The entry waits to be taken, or queues behind an earlier row of its event. */
 static void line_up(struct outbox *ob, struct entry *entry)
 {
@@ -65,20 +48,9 @@ static void line_up(struct outbox *ob, struct entry *entry)
 		entry_enter(entry, ENTRY_QUEUED);
 		list_append(&first->rows_behind, entry);
 	} else {
-		enter_table(ob, entry, first);
+		outbox_enter_table(ob, entry, first);
 		waiting_append(ob, entry, INT64_MIN);
 	}
-}
-
-void outbox_next_row_goes(struct outbox *ob, struct entry *entry)
-{
-	struct entry *next = list_shift(&entry->rows_behind);
-
-	next->rows_behind = entry->rows_behind;
-	entry->rows_behind = (struct entry_list){ NULL, NULL };
-	enter_table(ob, next, entry);
-	entry_enter(next, ENTRY_WAITING);
-	waiting_prepend(ob, next);
 }
 
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
@@ -145,7 +117,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	if (entry == NULL) {
 		return false;
 	}
-	entry->id = RESTORED | (saved->event != 0 ? saved->event : (uint64_t)saved->row);
+	entry->id = ENTRY_RESTORED | (saved->event != 0 ? saved->event : (uint64_t)saved->row);
 	entry->verb = saved->verb;
 	entry->count = saved->count;
 	if (saved->verb == VERB_CREATE) {

@@ -1,11 +1,5 @@
 #include "outbox/outbox_inner.h"
 
-void outbox_queue_message(struct outbox *ob, const char *name, const char *message)
-{
-	messages_add(&ob->messages, name, message, ob->now);
-	atomic_store_explicit(&ob->news, true, memory_order_relaxed);
-}
-
 void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name)
 {
 	ob->ops.set_name(entry->item, name);
@@ -27,6 +21,15 @@ void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *
 	if (entry->deferred && from->dropped && from->verb == VERB_CREATE && from->maybe_received == 0) {
 		entry->verb = VERB_CREATE;
 	}
+}
+
+void outbox_enter_table(struct outbox *ob, struct entry *entry, struct entry *last)
+{
+	if (last != NULL) {
+		outbox_inherit(ob, entry, last);
+		id_table_remove(&ob->table, last);
+	}
+	id_table_insert(&ob->table, entry);
 }
 
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences)
@@ -97,9 +100,7 @@ static void hand_over_row(struct outbox *ob, struct entry *entry, struct entry *
 /* The follow-up takes the place of its answered entry. */
 static void succeed(struct outbox *ob, struct entry *entry, struct entry *follow_up)
 {
-	outbox_inherit(ob, follow_up, entry);
-	id_table_remove(&ob->table, entry);
-	id_table_insert(&ob->table, follow_up);
+	outbox_enter_table(ob, follow_up, entry);
 	follow_up->maybe_late = entry->maybe_late;
 	if (follow_up->deferred) {
 		deferred_wait(ob, follow_up);
@@ -110,6 +111,18 @@ static void succeed(struct outbox *ob, struct entry *entry, struct entry *follow
 	if (ob->journal != NULL) {
 		journal_note(ob, follow_up, true);
 	}
+}
+
+/* The entry is answered: the first one of its `rows_behind`, of which there is one at least, is taken next. */
+static void next_row_goes(struct outbox *ob, struct entry *entry)
+{
+	struct entry *next = list_shift(&entry->rows_behind);
+
+	next->rows_behind = entry->rows_behind;
+	entry->rows_behind = (struct entry_list){ NULL, NULL };
+	outbox_enter_table(ob, next, entry);
+	entry_enter(next, ENTRY_WAITING);
+	waiting_prepend(ob, next);
 }
 
 /* The entry was written, and that is all that there is to tell. */
@@ -140,7 +153,7 @@ void outbox_settle(struct outbox *ob, struct entry *entry)
 		succeed(ob, entry, follow_up);
 	}
 	if (entry->rows_behind.head != NULL) {
-		outbox_next_row_goes(ob, entry);
+		next_row_goes(ob, entry);
 	}
 	if (is_plain(ob, entry)) {
 		id_table_remove(&ob->table, entry);

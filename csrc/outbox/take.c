@@ -151,7 +151,7 @@ int64_t outbox_next_due(struct outbox *ob, int64_t now)
 	(void)pthread_mutex_lock(&ob->lock);
 	check_rows_first(ob, now);
 	due = backoff_due(&ob->backoff);
-	waiting = waiting_due(ob, now);
+	waiting = waiting_due(ob, deferred_due(ob), now);
 	if (waiting < due) {
 		due = waiting;
 	}

@@ -75,10 +75,8 @@ bool waiting_needs_driver(struct outbox *ob, size_t waited)
 	return ob->gather.len != 0 && (waited == 0 || (!told && ob->gather.told));
 }
 
-int64_t waiting_due(const struct outbox *ob, int64_t now)
+int64_t waiting_due(const struct outbox *ob, int64_t first, int64_t now)
 {
-	int64_t first = deferred_due(ob);
-
 	if (is_due(ob)) {
 		return now;
 	}
