@@ -88,7 +88,7 @@ static void warned(struct otlp_verdict *verdict, const struct otlp_answer *answe
 /* A receiver that reads no more than so many bytes of a body may say so by a 400, as Go's MaxBytesReader does. */
 bool otlp_says_too_large(const struct otlp_answer *answer)
 {
-	if (answer->status == 400 && answer->cut_early) {
+	if (answer->status == 400 && (answer->cut_early || answer->too_large)) {
 		return true;
 	}
 	return answer->status == 413 || (answer->status == 400 && (strcasestr(answer->message, "too large") != NULL ||

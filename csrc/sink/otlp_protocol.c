@@ -167,6 +167,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	}
 	answer.web_page = answer.web_page && !o->told_web_page;
 	o->told_web_page = o->told_web_page || answer.web_page;
+	answer.too_large = otlp_says_too_large(&answer);
 	http_client_hide_secrets(o->client, answer.message);
 	add_hints(o, &answer);
 	if (answered(o, sent, &answer)) {

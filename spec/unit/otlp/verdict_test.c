@@ -122,8 +122,11 @@ static void a_body_that_is_too_large_is_split_until_it_has_one_record(void **sta
 		{ .status = 400, .message = "Body Too Large" },
 		{ .status = 400, .message = "received message larger than max (5 vs. 4)" },
 		{ .status = 400, .cut_early = true },
+		{ .status = 400, .too_large = true, .message = "http: request body too *****" },
 	};
-	const struct otlp_answer other = { .status = 404, .message = "too large", .cut_early = true };
+	const struct otlp_answer other = {
+		.status = 404, .too_large = true, .message = "too large", .cut_early = true
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {

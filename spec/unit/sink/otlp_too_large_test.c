@@ -20,6 +20,28 @@ static void test_a_batch_that_is_too_large_is_sent_in_halves(void **state)
 	otlp_fixture_close(&f);
 }
 
+/* A header's value may be the beginning of the word at the end of the receiver's text. */
+static void test_a_hidden_value_of_a_header_hides_not_that_a_body_is_too_large(void **state)
+{
+	static const struct http_turn turns[] = {
+		{ TURN_REPLY, OTLP_ANSWER("400 Bad Request", "http: request body too large") },
+		{ TURN_KEEP, OTLP_TAKEN },
+	};
+	const evrec_pair header = { EVREC_STR("X-Scope-OrgID"), EVREC_STR("large-shop") };
+	struct otlp_fixture f;
+
+	(void)state;
+	otlp_fixture_prepare(&f);
+	f.options.headers = (evrec_map){ &header, 1 };
+	http_server_start(&f.server, turns, 2);
+	otlp_fixture_open_sender(&f, true);
+	otlp_fixture_submit(&f, 1, 4);
+	otlp_fixture_exchange(&f, 0);
+	OTLP_WRITTEN(&f, 1, 2, 3, 4);
+	otlp_fixture_check_silent(&f);
+	otlp_fixture_close(&f);
+}
+
 static void test_a_single_record_that_is_too_large_is_dropped(void **state)
 {
 	struct otlp_fixture f;
@@ -221,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_batch_that_is_too_large_is_sent_in_halves),
+		cmocka_unit_test(test_a_hidden_value_of_a_header_hides_not_that_a_body_is_too_large),
 		cmocka_unit_test(test_a_single_record_that_is_too_large_is_dropped),
 		cmocka_unit_test(test_a_part_that_is_refused_ends_its_batch),
 		cmocka_unit_test(test_later_batches_are_not_as_large_as_one_that_was_too_large),
