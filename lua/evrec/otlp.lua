@@ -145,7 +145,9 @@ local function add_resource(set, origins, getenv)
 		origins.resource = list and "OTEL_RESOURCE_ATTRIBUTES" or "OTEL_SERVICE_NAME"
 	end
 	for name, value in next, set.resource or {} do
-		resource[name] = value
+		if value ~= core.null then
+			resource[name] = value
+		end
 	end
 	set.resource = resource
 end

@@ -185,6 +185,8 @@ describe("the environment of evrec.sink.otlp", function()
 	it("is read for options that are lua-cjson's null", function()
 		assert.same({ endpoint = "http://c/v1/logs" },
 			settings({ endpoint = cjson.null, name = cjson.null }, { OTEL_EXPORTER_OTLP_ENDPOINT = "http://c" }))
+		assert.same({ resource = { ["service.name"] = "a", x = "b" } },
+			settings({ resource = { ["service.name"] = cjson.null, x = "b" } }, { OTEL_SERVICE_NAME = "a" }))
 	end)
 
 	it("does not switch the sink off", function()
