@@ -6,6 +6,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The inode tells it from another socket that has got its number. */
+static bool is_ours(const struct open_socket *socket)
+{
+	struct stat st;
+
+	return fstat(socket->fd, &st) == 0 && st.st_ino == socket->inode;
+}
+
+/* libcurl 7.88 closes a socket that is not connected yet without on_close. */
+static void forget_closed(struct sockets *s)
+{
+	for (size_t i = 0; i < s->len;) {
+		if (is_ours(&s->of[i])) {
+			i++;
+		} else {
+			s->of[i] = s->of[--s->len];
+		}
+	}
+}
+
 static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct sockets *s = ctx;
@@ -13,6 +33,7 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	int fd;
 
 	(void)purpose;
+	forget_closed(s);
 	if (s->len == SOCKETS_MAX) {
 		return CURL_SOCKET_BAD;
 	}
@@ -48,24 +69,25 @@ bool sockets_set_up(struct sockets *s, CURL *easy)
 	return failed == 0;
 }
 
-/* Drops what was received too (connect(2)), which shutdown would leave to be read. The inode: is it still ours? */
+/* Drops what was received too (connect(2)), which shutdown would leave to be read. */
 void sockets_break(const struct sockets *s)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-	struct stat st;
 
 	for (size_t i = 0; i < s->len; i++) {
-		if (fstat(s->of[i].fd, &st) == 0 && st.st_ino == s->of[i].inode) {
+		if (is_ours(&s->of[i])) {
 			(void)connect(s->of[i].fd, &nowhere, sizeof(nowhere));
 		}
 	}
 }
 
-/* Of a socket that is not ours any more, the next write of libcurl's would do more harm than this. */
-void sockets_hold_back(const struct sockets *s, bool hold)
+void sockets_hold_back(struct sockets *s, bool hold)
 {
 	const int on = hold;
 
+	if (hold) {
+		forget_closed(s);
+	}
 	for (size_t i = 0; i < s->len; i++) {
 		(void)setsockopt(s->of[i].fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
 	}

@@ -32,7 +32,7 @@ void sockets_break(const struct sockets *s);
  * leaves in as few packets as it can, while libcurl sends the head and the body of each request by themselves. With 32
  * requests under way this saves 6 % of the processor time of a write into an API server on the same machine.
  */
-void sockets_hold_back(const struct sockets *s, bool hold);
+void sockets_hold_back(struct sockets *s, bool hold);
 
 #pragma GCC visibility pop
 

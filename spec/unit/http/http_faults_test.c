@@ -3,6 +3,12 @@
 
 #include "http_fixture.h"
 
+#include "http/sockets.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 /* The request was sent, and the server may have received it. */
 static void check_failure(const struct http_fixture *f, bool timed_out)
 {
@@ -119,6 +125,42 @@ static void test_refused_connection_means_unsent(void **state)
 	http_fixture_close(&f);
 }
 
+/* Listens, and takes no further connection as long as the descriptor that is returned is open: the system drops the packets. */
+static int listen_in_vain(struct http_server *server)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+		                             .sin_port = htons((uint16_t)server->port),
+		                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(listen(server->listener, 0), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* libcurl 7.88 closes a socket that is not connected yet without its function for that. */
+static void test_connections_that_time_out_are_forgotten(void **state)
+{
+	struct http_fixture f;
+	int fd;
+
+	(void)state;
+	http_fixture_prepare(&f, "");
+	http_fixture_open_client(&f);
+	fd = listen_in_vain(&f.server);
+	f.timeout = EVREC_SECOND / 50;
+	for (unsigned i = 0; i <= SOCKETS_MAX; i++) {
+		http_fixture_exchange(&f);
+		http_fixture_check_message(&f, "no connection within 0.02 s");
+	}
+	(void)close(fd);
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK("") }));
+	f.timeout = 0;
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	http_fixture_close(&f);
+}
+
 static void test_second_sending_by_libcurl_is_marked(void **state)
 {
 	struct http_fixture f;
@@ -167,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_what_has_come_of_an_answer_is_told),
 		cmocka_unit_test(test_retry_after_of_a_cut_answer_is_told),
 		cmocka_unit_test(test_refused_connection_means_unsent),
+		cmocka_unit_test(test_connections_that_time_out_are_forgotten),
 		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
 		cmocka_unit_test(test_folded_first_header_is_harmless),
 	};

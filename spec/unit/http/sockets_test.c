@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Connects a socket, the only one of *s, with one of this process, which is returned. */
@@ -15,6 +16,7 @@ static int connect_to_self(struct sockets *s)
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
 	int listening = socket(AF_INET, SOCK_STREAM, 0), peer, fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct stat st;
 
 	assert_true(listening >= 0 && fd >= 0);
 	assert_int_equal(bind(listening, (struct sockaddr *)&address, len), 0);
@@ -24,7 +26,8 @@ static int connect_to_self(struct sockets *s)
 	peer = accept(listening, NULL, NULL);
 	assert_true(peer >= 0);
 	(void)close(listening);
-	*s = (struct sockets){ .of = { { .fd = fd } }, .len = 1 };
+	assert_int_equal(fstat(fd, &st), 0);
+	*s = (struct sockets){ .of = { { fd, st.st_ino } }, .len = 1 };
 	return peer;
 }
 
@@ -54,10 +57,30 @@ static void test_bytes_that_are_held_back_leave_together(void **state)
 	(void)close(peer);
 }
 
+/* The host may have opened it since libcurl closed the one of before. */
+static void test_another_socket_of_the_same_number_is_left_alone(void **state)
+{
+	struct sockets s;
+	int peer = connect_to_self(&s), fd = s.of[0].fd, on = 1;
+	socklen_t len = sizeof(on);
+
+	(void)state;
+	assert_int_equal(dup2(peer, fd), fd);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, len), 0);
+	sockets_hold_back(&s, true);
+	sockets_hold_back(&s, false);
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, &len), 0);
+	assert_int_equal(on, 1);
+	assert_int_equal(s.len, 0);
+	(void)close(fd);
+	(void)close(peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes_that_are_held_back_leave_together),
+		cmocka_unit_test(test_another_socket_of_the_same_number_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
