@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* strerror_r */
+
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "http/http_client_inner.h"
@@ -55,6 +57,7 @@ static void read_body(const struct transfer *t, struct http_response *response)
 static void read_failure(const struct transfer *t, struct http_response *response)
 {
 	const struct http_client *client = t->client;
+	char reason[64];
 
 	response->cut_status = t->starts == 0 ? 0 : (int)transfer_status(t);
 	if (response->cut_status != 0) {
@@ -73,6 +76,9 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 		               response->unsent ? "connection" : "answer", (double)t->timeout / (double)EVREC_SECOND);
 	} else if (t->result == CURLE_OUT_OF_MEMORY && response->unsent) {
 		set_message(response, HTTP_NO_MEMORY);
+	} else if (t->result == CURLE_COULDNT_CONNECT && client->sockets.error != 0) {
+		(void)snprintf(response->message, sizeof(response->message), "no socket: %s",
+		               strerror_r(client->sockets.error, reason, sizeof(reason)));
 	} else {
 		set_message(response, t->error[0] != '\0' ? t->error : curl_easy_strerror(t->result));
 		response->unauthorized = transfer_is_lost(t) && t->port == client->refused_port;

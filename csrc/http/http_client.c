@@ -82,12 +82,15 @@ static bool ready_credentials(struct http_client *client, struct http_response *
 	return false;
 }
 
-/* Says why there is no handle for a request, unless that is for want of memory. */
+/* Says why there is no handle for a request, unless that is surely for want of memory. */
 static void explain_no_handle(const struct http_client *client, struct http_response *response)
 {
+	static const char no_multi[] = HTTP_NO_MEMORY ", or no file descriptors";
 	const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
 
-	if (client->ca_unsupported) {
+	if (client->multi == NULL) {
+		memcpy(response->message, no_multi, sizeof(no_multi));
+	} else if (client->ca_unsupported) {
 		(void)snprintf(response->message, sizeof(response->message),
 		               "libcurl with %s takes no CA certificate from memory; libcurl with OpenSSL does",
 		               tls != NULL ? tls : "no TLS library");

@@ -77,7 +77,7 @@ struct transfer {
 	char error[CURL_ERROR_SIZE];
 };
 
-bool multi_open(struct http_client *client);  /* unless it is open; false: no memory */
+bool multi_open(struct http_client *client);  /* unless it is open; false: no memory, or no descriptors */
 void multi_close(struct http_client *client); /* without a request in it */
 
 struct transfer *transfer_new(struct http_client *client); /* NULL: no memory, or client->ca_unsupported */

@@ -54,6 +54,11 @@ bool multi_open(struct http_client *client)
 	if (multi == NULL) {
 		return false;
 	}
+	/* One that was made without descriptors for a wake never has any. */
+	if (curl_multi_wakeup(multi) != CURLM_OK) {
+		(void)curl_multi_cleanup(multi);
+		return false;
+	}
 	(void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
 	(void)curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, CONNECTIONS_MAX);
 	(void)curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)client->max_in_flight);

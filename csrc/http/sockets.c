@@ -1,5 +1,6 @@
 #include "http/sockets.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -26,6 +27,12 @@ static void forget_closed(struct sockets *s)
 	}
 }
 
+/* The system has no room for a socket. */
+static bool is_want(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct sockets *s = ctx;
@@ -39,6 +46,7 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	}
 	s->opened++;
 	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	s->error = fd < 0 && is_want(errno) ? errno : 0;
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		s->of[s->len++] = (struct open_socket){ fd, st.st_ino };
 	}

@@ -21,6 +21,7 @@ struct sockets {
 	} of[SOCKETS_MAX];
 	size_t len;
 	unsigned opened; /* ever */
+	int error;       /* why the system had no room for the last socket; 0: it had */
 };
 
 /* Of the handle `easy`, whose connections `s` outlives. False: no memory. */

@@ -5,7 +5,9 @@
 
 #include "http/sockets.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -161,6 +163,74 @@ static void test_connections_that_time_out_are_forgotten(void **state)
 	http_fixture_close(&f);
 }
 
+/*
+ * Exchanges a request, or with a client that has not begun tries to, while the process may open no descriptor. The server
+ * may not run, as it could accept no connection.
+ */
+static void run_without_descriptors(struct http_fixture *f, bool exchange)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rlimit before, none;
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)fd;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	if (exchange) {
+		http_fixture_exchange(f);
+	} else {
+		assert_false(http_client_step(f->client));
+		assert_false(http_fixture_send(f, "POST", "/"));
+		http_fixture_check_message(f, "no memory for the request, or no file descriptors");
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void test_want_of_a_descriptor_is_told(void **state)
+{
+	struct http_fixture f;
+
+	(void)state;
+	http_fixture_prepare(&f, "");
+	http_fixture_open_client(&f);
+	http_fixture_exchange(&f);
+	run_without_descriptors(&f, true);
+	assert_true(f.response.unsent);
+	http_fixture_check_message(&f, "no socket: Too many open files");
+	/* A server that refuses connections is told as such again. */
+	http_fixture_exchange(&f);
+	http_fixture_check_message(&f, "Failed to connect to 127.0.0.1");
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	http_fixture_close(&f);
+}
+
+/* libcurl makes a multi handle also if it has no descriptors for a wake. */
+static void test_wake_ends_a_wait_although_descriptors_were_wanting_before(void **state)
+{
+	struct http_fixture f;
+	int64_t start;
+
+	(void)state;
+	(void)http_global_init();
+	http_fixture_prepare(&f, "");
+	http_fixture_open_client(&f);
+	run_without_descriptors(&f, false);
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK("") }));
+	http_fixture_exchange(&f);
+	assert_int_equal(f.response.status, 200);
+	for (int i = 0; i < 2; i++) { /* the first wait may end by a wake of before */
+		http_client_wake(f.client);
+		start = unit_mono();
+		http_client_wait(f.client, 5 * EVREC_SECOND);
+		assert_true(unit_mono() - start < 4 * EVREC_SECOND);
+	}
+	http_fixture_close(&f);
+}
+
 static void test_second_sending_by_libcurl_is_marked(void **state)
 {
 	struct http_fixture f;
@@ -210,6 +280,8 @@ int main(void)
 		cmocka_unit_test(test_retry_after_of_a_cut_answer_is_told),
 		cmocka_unit_test(test_refused_connection_means_unsent),
 		cmocka_unit_test(test_connections_that_time_out_are_forgotten),
+		cmocka_unit_test(test_want_of_a_descriptor_is_told),
+		cmocka_unit_test(test_wake_ends_a_wait_although_descriptors_were_wanting_before),
 		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
 		cmocka_unit_test(test_folded_first_header_is_harmless),
 	};
