@@ -141,9 +141,8 @@ local function add_resource(set, origins, getenv)
 	end
 	local resource = list and read_resource(list, "OTEL_RESOURCE_ATTRIBUTES") or {}
 	resource["service.name"] = service or resource["service.name"]
-	if set.resource == nil then
-		origins.resource = list and "OTEL_RESOURCE_ATTRIBUTES" or "OTEL_SERVICE_NAME"
-	end
+	origins[set.resource == nil and "resource" or "merged"] = list and service
+		and "OTEL_RESOURCE_ATTRIBUTES or OTEL_SERVICE_NAME" or list and "OTEL_RESOURCE_ATTRIBUTES" or "OTEL_SERVICE_NAME"
 	for name, value in next, set.resource or {} do
 		if value ~= core.null then
 			resource[name] = value
@@ -164,7 +163,7 @@ end
 ---@param given table
 ---@param getenv fun(name: string): string? os.getenv, or a test's own
 ---@return table options for core.sink_otlp: with the texts of PEM files instead of their paths
----@return table<string, string> origins the variables that options come from
+---@return table<string, string> origins the variables that options come from; `merged`: those that add to `resource`
 function otlp.settings(given, getenv)
 	local set, origins = {}, {}
 	for name, value in next, given do
@@ -198,7 +197,9 @@ local function reworded(message, origins)
 	end
 	option = option == "ca" and "ca_file" or option
 	local variable = origins[option]
-	if not variable then
+	if option == "resource" and origins.merged then
+		return ("%soption 'resource'%s (or in %s)"):format(front, why, origins.merged)
+	elseif not variable then
 		return ("%soption '%s'%s"):format(front, option, why)
 	elseif variable == "OTEL_EXPORTER_OTLP_ENDPOINT" then
 		why = why:gsub("(such as http://localhost:4318)/v1/logs$", "%1")

@@ -54,4 +54,18 @@ describe("evrec.sink.otlp", function()
 		raises("evrec.sink.otlp: option 'resource': ", evrec.sink.otlp, { resource = {} })
 		raises("evrec.sink.otlp: option 'resource': expected a table of strings", evrec.sink.otlp, { resource = "x" })
 	end)
+
+	it("names the variables besides the option 'resource', as an attribute of either may be wrong", function()
+		local fault, long = "a value: 1025 bytes, more than 1024", ("x"):rep(1025)
+		environment = { OTEL_RESOURCE_ATTRIBUTES = "a=b", OTEL_SERVICE_NAME = long }
+		raises("evrec.sink.otlp: OTEL_RESOURCE_ATTRIBUTES or OTEL_SERVICE_NAME: " .. fault, evrec.sink.otlp)
+		raises(("evrec.sink.otlp: option 'resource': %s (or in OTEL_RESOURCE_ATTRIBUTES or OTEL_SERVICE_NAME)"):format(fault),
+			evrec.sink.otlp, { resource = { a = "b" } })
+		environment = { OTEL_SERVICE_NAME = long }
+		raises("evrec.sink.otlp: OTEL_SERVICE_NAME: " .. fault, evrec.sink.otlp)
+		raises(fault .. " (or in OTEL_SERVICE_NAME)", evrec.sink.otlp, { resource = {} })
+		environment = {}
+		local ok, message = pcall(evrec.sink.otlp, { resource = { a = long } })
+		assert.same({ false, "evrec.sink.otlp: option 'resource': " .. fault }, { ok, message })
+	end)
 end)
