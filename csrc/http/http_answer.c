@@ -54,6 +54,16 @@ static void read_body(const struct transfer *t, struct http_response *response)
 	}
 }
 
+/* That of the connection or that of the request: the one that was over. */
+static int64_t passed_timeout(const struct transfer *t)
+{
+	const int64_t connect = t->client->connect_timeout, middle = (connect + t->timeout) / 2;
+	curl_off_t took = 0; /* us; longer than `connect` if the request has waited for a connection of others */
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &took);
+	return t->starts == 0 && connect < t->timeout && took < middle / 1000 ? connect : t->timeout;
+}
+
 static void read_failure(const struct transfer *t, struct http_response *response)
 {
 	const struct http_client *client = t->client;
@@ -73,7 +83,8 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 		set_message(response, "the server sends frames without end that have nothing in them");
 	} else if (response->timed_out) {
 		(void)snprintf(response->message, sizeof(response->message), "no %s within %.3g s",
-		               response->unsent ? "connection" : "answer", (double)t->timeout / (double)EVREC_SECOND);
+		               response->unsent ? "connection" : "answer",
+		               (double)passed_timeout(t) / (double)EVREC_SECOND);
 	} else if (t->result == CURLE_OUT_OF_MEMORY && response->unsent) {
 		set_message(response, HTTP_NO_MEMORY);
 	} else if (t->result == CURLE_COULDNT_CONNECT && client->sockets.error != 0) {

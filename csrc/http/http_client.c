@@ -7,7 +7,8 @@
 #include "http/http_client_inner.h"
 
 #define SEND_BUFFER_MIN 16384 /* libcurl takes no less */
-#define TIMES_AVERAGED 8      /* the last one counts for so much of the average */
+#define CONNECT_MAX (5 * EVREC_SECOND)
+#define TIMES_AVERAGED 8 /* the last one counts for so much of the average */
 
 /* ---- requests ---- */
 
@@ -342,6 +343,7 @@ static bool copy_options(struct http_client *client, const struct http_options *
 
 	client->insecure = options->insecure_skip_tls_verify;
 	client->timeout = options->timeout;
+	client->connect_timeout = options->timeout < CONNECT_MAX ? options->timeout : CONNECT_MAX;
 	client->max_in_flight = options->max_in_flight;
 	client->send_buffer = options->send_buffer != 0 ? options->send_buffer : SEND_BUFFER_MIN;
 	while (server.data[server.len - 1] == '/') {

@@ -32,6 +32,7 @@ struct http_client {
 	struct curl_slist *addresses; /* of the server's name, for CURLOPT_RESOLVE; NULL: libcurl looks it up */
 	bool insecure;
 	int64_t timeout;
+	int64_t connect_timeout; /* of the connection that a request needs */
 	unsigned max_in_flight;
 	long send_buffer;
 	struct sockets sockets;

@@ -3,7 +3,6 @@
 #include "http/openssl.h"
 
 #define STORED_MAX ((size_t)256 * 1024)
-#define CONNECT_MAX (5 * EVREC_SECOND)
 
 static long milliseconds(int64_t ns)
 {
@@ -82,7 +81,6 @@ static bool set_tls(CURL *easy, struct http_client *client)
 static bool set_up(struct transfer *t)
 {
 	struct http_client *client = t->client;
-	int64_t connect = client->timeout < CONNECT_MAX ? client->timeout : CONNECT_MAX;
 	CURL *easy = t->easy;
 	int failed = 0;
 
@@ -95,7 +93,7 @@ static bool set_up(struct transfer *t)
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_USERAGENT, "evrec/" EVREC_VERSION);
-	failed |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect));
+	failed |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(client->connect_timeout));
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, client->send_buffer);
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_start);

@@ -163,6 +163,26 @@ static void test_connections_that_time_out_are_forgotten(void **state)
 	http_fixture_close(&f);
 }
 
+/* A connection may take no longer than the client's timeout, or 5 s, also if its request may. */
+static void test_a_connection_in_vain_is_told_with_its_own_timeout(void **state)
+{
+	struct http_fixture f;
+	int fd;
+
+	(void)state;
+	http_fixture_prepare(&f, "");
+	f.options.timeout = EVREC_SECOND / 50;
+	http_fixture_open_client(&f);
+	fd = listen_in_vain(&f.server);
+	f.timeout = SOON;
+	http_fixture_exchange(&f);
+	assert_true(f.response.timed_out && f.response.unsent);
+	http_fixture_check_message(&f, "no connection within 0.02 s");
+	(void)close(fd);
+	http_server_start(&f.server, TURNS({ TURN_REPLY, OK("") }));
+	http_fixture_close(&f);
+}
+
 /*
  * Exchanges a request, or with a client that has not begun tries to, while the process may open no descriptor. The server
  * may not run, as it could accept no connection.
@@ -280,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_retry_after_of_a_cut_answer_is_told),
 		cmocka_unit_test(test_refused_connection_means_unsent),
 		cmocka_unit_test(test_connections_that_time_out_are_forgotten),
+		cmocka_unit_test(test_a_connection_in_vain_is_told_with_its_own_timeout),
 		cmocka_unit_test(test_want_of_a_descriptor_is_told),
 		cmocka_unit_test(test_wake_ends_a_wait_although_descriptors_were_wanting_before),
 		cmocka_unit_test(test_second_sending_by_libcurl_is_marked),
