@@ -41,28 +41,34 @@ static bool is_stdout(const struct file *file)
 	return strcmp(file->path, "-") == 0;
 }
 
+enum file_end { WHOLE_LINE, FRAGMENT, UNKNOWN };
+
 /*
- * Whether the open file is one of a disk that ends in the middle of a line, as an earlier process leaves it if the disk
- * is full. False for a file that may not be read.
+ * How the open file of a disk ends: in the middle of a line, as an earlier process leaves it if the disk is full? UNKNOWN
+ * for a pipe, and for a file that may not be read.
  */
-static bool ends_in_fragment(const struct file *file)
+static enum file_end end_of(const struct file *file)
 {
-	char last = '\n';
+	enum file_end end = UNKNOWN;
 	struct stat st;
+	char last;
 	int fd;
 
-	if (fstat(file->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
-		return false;
+	if (fstat(file->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		return UNKNOWN;
+	}
+	if (st.st_size == 0) {
+		return WHOLE_LINE;
 	}
 	fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		return false;
+		return UNKNOWN;
 	}
-	if (pread(fd, &last, 1, st.st_size - 1) != 1) {
-		last = '\n';
+	if (pread(fd, &last, 1, st.st_size - 1) == 1) {
+		end = last == '\n' ? WHOLE_LINE : FRAGMENT;
 	}
 	(void)close(fd);
-	return last != '\n';
+	return end;
 }
 
 /* True if the path no longer names the open file: it was renamed, as log files are rotated, or removed. */
@@ -89,6 +95,7 @@ static int open_path(struct file *file)
 {
 	/* Non-blocking: opening a pipe that nobody reads would hang. */
 	const int fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+	enum file_end end;
 
 	if (fd < 0) {
 		const int error = errno;
@@ -98,13 +105,13 @@ static int open_path(struct file *file)
 	if (file->fd >= 0) {
 		(void)close(file->fd);
 		file->fragment = false;
-		file->at = 1;
 	}
 	file->fd = fd;
-	if (ends_in_fragment(file)) {
-		file->fragment = true;
-		file->at = 0;
+	end = end_of(file);
+	if (end != UNKNOWN) {
+		file->fragment = end == FRAGMENT;
 	}
+	file->at = file->fragment ? 0 : 1;
 	return 0;
 }
 

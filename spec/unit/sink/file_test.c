@@ -271,6 +271,27 @@ static void test_file_is_opened_anew_after_an_error(void **state)
 	signal(SIGXFSZ, old);
 }
 
+/* The file is renamed while it is not open, as its last line was cut. */
+static void test_fragment_of_a_renamed_file_ends_no_line_of_the_new_one(void **state)
+{
+	const char *path = tmpdir_path(*state, "log"), *rotated = tmpdir_path(*state, "log.1");
+	struct file_fixture f = file_fixture_open(path);
+	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+
+	limit_file_size(10);
+	fake_write_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	assert_file(path, "{\"name\":\"n");
+	limit_file_size(RLIM_INFINITY);
+	assert_int_equal(rename(path, rotated), 0);
+	step_at(&f, EVREC_SECOND);
+	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n");
+	assert_int_equal(pending(&f), 0);
+	file_fixture_close(&f);
+	unlink(rotated);
+	signal(SIGXFSZ, old);
+}
+
 static void test_pipe_without_a_reader_is_retried(void **state)
 {
 	const char *path = tmpdir_path(*state, "log");
@@ -401,6 +422,7 @@ int main(void)
 		FILE_TEST(test_removed_file_that_cannot_be_made_anew_is_an_error),
 		FILE_TEST(test_file_that_cannot_be_made_anew_stays_open),
 		FILE_TEST(test_file_is_opened_anew_after_an_error),
+		FILE_TEST(test_fragment_of_a_renamed_file_ends_no_line_of_the_new_one),
 		FILE_TEST(test_pipe_without_a_reader_is_retried),
 		FILE_TEST(test_standard_output_is_not_closed),
 		FILE_TEST(test_join_writes_all),
