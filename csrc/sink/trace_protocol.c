@@ -295,24 +295,41 @@ static void lose_waiting(struct trace_file *file, struct sender *s)
 	}
 }
 
+/* False: the gap stays the sink's. */
+static bool write_gap(struct trace_file *file, evrec_error *err)
+{
+	int error;
+
+	if (!open_trace(file, err)) {
+		return false;
+	}
+	buf_clear(&file->lines);
+	put_gap(file);
+	error = file->lines.failed ? ENOMEM : append(file);
+	if (error != 0) {
+		atomic_fetch_add(&file->sink->lost, file->gap);
+		private_file_set_errno(err, file->sink->path, error);
+	}
+	return error == 0;
+}
+
 /* Writes the last gap, also if it is all that the trace has. */
 static void trace_finish(struct protocol *p, struct sender *s)
 {
 	struct trace_file *file = (struct trace_file *)p;
+	char message[320];
 	evrec_error err;
 
 	if (!file->finished) {
 		lose_waiting(file, s);
 		file->finished = true;
 	}
-	if (atomic_load(&file->sink->lost) == 0 || atomic_load(&file->sink->over) || !open_trace(file, &err)) {
+	if (atomic_load(&file->sink->lost) == 0 || atomic_load(&file->sink->over) || write_gap(file, &err)) {
 		return;
 	}
-	buf_clear(&file->lines);
-	put_gap(file);
-	if (!file->lines.failed) {
-		(void)append(file);
-	}
+	(void)snprintf(message, sizeof(message), "%s (the trace does not tell that its last events are missing)",
+	               err.message);
+	outbox_report(sender_outbox(s), "trace", message);
 }
 
 static void trace_free(struct protocol *p)

@@ -87,6 +87,53 @@ static void test_file_that_may_not_grow_harms_nobody(void **state)
 	check_trace(path, 3, 0);
 }
 
+#define NOT_TOLD "File too large (the trace does not tell that its last events are missing)"
+
+static void test_gap_that_cannot_be_written_at_the_end_is_told(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	struct traced t;
+	struct stat st;
+
+	traced_begin(&t, path, MANY, NULL);
+	record_many(&t, 3);
+	evrec_broadcaster_poll(t.b);
+	assert_int_equal(stat(path, &st), 0);
+	limit_file_size((rlim_t)st.st_size + 10);
+	record_many(&t, 3);
+	traced_end(&t);
+	limit_file_size(RLIM_INFINITY);
+	assert_int_equal(t.errors, 2);
+	unit_check_contains(t.error, NOT_TOLD);
+	check_trace(path, 3, 0);
+}
+
+static void make_room(const char *message)
+{
+	if (strstr(message, NOT_TOLD) != NULL) {
+		limit_file_size(RLIM_INFINITY);
+	}
+}
+
+/* Whoever hears of the full disk makes room, and the last try finds it. */
+static void test_gap_at_the_end_is_tried_again(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	struct traced t;
+	struct stat st;
+
+	traced_begin(&t, path, MANY, NULL);
+	t.told = make_room;
+	record_many(&t, 3);
+	evrec_broadcaster_poll(t.b);
+	assert_int_equal(stat(path, &st), 0);
+	limit_file_size((rlim_t)st.st_size + 10);
+	record_many(&t, 3);
+	traced_end(&t);
+	limit_file_size(RLIM_INFINITY);
+	check_trace(path, 3, 3);
+}
+
 /* Two requests fail: a request has 256 events at most. */
 static void test_every_error_of_a_trace_has_its_reason(void **state)
 {
@@ -139,6 +186,8 @@ int main(void)
 		TMPDIR_TEST(test_every_error_of_a_trace_has_its_reason),
 		TMPDIR_TEST(test_forked_child_does_not_keep_the_file),
 		TMPDIR_TEST(test_file_that_may_not_grow_harms_nobody),
+		TMPDIR_TEST(test_gap_that_cannot_be_written_at_the_end_is_told),
+		TMPDIR_TEST(test_gap_at_the_end_is_tried_again),
 	};
 
 	return cmocka_run_group_tests_name("recorder: the end of a trace", tests, NULL, NULL);

@@ -9,6 +9,9 @@ static void on_error(void *ctx, const char *message, const char *name)
 	assert_string_equal(name, "trace");
 	(void)snprintf(t->error, sizeof(t->error), "%s", message);
 	t->errors++;
+	if (t->told != NULL) {
+		t->told(message);
+	}
 }
 
 static void on_drop(void *ctx, const evrec_event *event, const char *cause)

@@ -16,8 +16,9 @@ struct traced {
 	evrec_broadcaster *b;
 	evrec_recorder *r;
 	evrec_watch *watch;
-	unsigned errors, drops; /* how often on_error and on_drop were called */
-	char error[256];        /* the last message of on_error, which has the name "trace" */
+	unsigned errors, drops;            /* how often on_error and on_drop were called */
+	char error[256];                   /* the last message of on_error, which has the name "trace" */
+	void (*told)(const char *message); /* called with each message of on_error; or NULL */
 };
 
 /* `correlator` is of evrec_broadcaster_start_trace. *t must stay where it is until traced_end, which frees what it has. */
