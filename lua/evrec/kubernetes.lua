@@ -100,7 +100,7 @@ local function discovered(set)
 	end
 	local ok, config = pcall(kubeconfig.load, default_kubeconfigs())
 	if not ok then
-		fail("no API server: not inside a cluster, and %s; the options 'server' or 'kubeconfig' name one", config)
+		fail("no API server: not inside a cluster, and %s; set $KUBECONFIG, or the option 'kubeconfig' or 'server'", config)
 	end
 	return kubeconfig.resolve(config, set.context, credentials, set.allow_exec)
 end

@@ -103,7 +103,7 @@ describe("the first script", function()
 	it("writes \"warning\" for \"Warning\"", function()
 		fails({ ['"Warning"'] = '"warning"' }, unchanged,
 			'^evrec: 1 recording call was refused: invalid: type: expected "Normal" or "Warning", got "warning" '
-				.. "%(%S+/first%.lua:10%)\n$")
+				.. "%(%S+/first%.lua:16%)\n$")
 		assert.equal(1, cluster.count "default")
 	end)
 end)

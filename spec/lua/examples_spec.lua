@@ -1,5 +1,6 @@
 -- Runs each example that needs no cluster, as a reader would. spec/e2e runs the others.
 local command = require "command"
+local tmpfiles = require "tmpfiles"
 
 local embed = ("%s %s/examples/c/embed"):format(os.getenv "EVREC_RUN" or "", os.getenv "EVREC_BUILD" or "build")
 local lua = command.interpreter
@@ -58,6 +59,20 @@ describe("the examples", function()
 		assert.matches("Story 1.*Story 2.*What to try next:", told)
 		assert.matches("failed: no event was written to a cluster: [^\n]+/nowhere/config: No such file or directory",
 			complaints)
+	end)
+
+	it("end the first script with one line that says what to do, if there is no cluster", function()
+		local status, told, complaints = command.shell('unset KUBECONFIG; HOME=/nowhere "$@"', lua, "examples/first.lua")
+		assert.equal(1, status)
+		assert.equal("", told)
+		assert.equal("evrec.sink.kubernetes: no API server: not inside a cluster, and cannot read the kubeconfig: "
+			.. "/nowhere/.kube/config: No such file or directory; set $KUBECONFIG, or the option 'kubeconfig' or 'server'\n",
+			complaints)
+	end)
+
+	it("have the first script in the README", function()
+		local script = tmpfiles.read "examples/first.lua":gsub("^[^\n]+\n", "")
+		assert.truthy(tmpfiles.read "README.md":find("```lua\n" .. script .. "```\n", 1, true))
 	end)
 
 	it("run a sink in Lua", function()

@@ -74,7 +74,7 @@ function sources.reworded(message)
 	message = message:gsub("^source:%a+: ", ""):gsub("^broadcaster:[%a_]+: ", "")
 	message = message:gsub(NO_SERVER,
 		"no API server: not inside a cluster, and no %1; give --store PATH, --lines PATH or --kubeconfig PATH")
-	message = message:gsub("the options 'server' or 'kubeconfig' name one", "--kubeconfig names one")
+	message = message:gsub("set $KUBECONFIG, or the option 'kubeconfig' or 'server'", "--kubeconfig names one")
 	message = message:gsub("the option 'context'", "--context")
 	message = message:gsub('by the option allow_exec = { ("[^"]*") }', "by --allow-exec %1")
 	return (message:gsub("option '([%l_]+)'", flag))
