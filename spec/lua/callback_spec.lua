@@ -1,5 +1,6 @@
 -- A callback that fails is counted and reported to on_error, and disturbs nothing else.
 local fixtures = require "fixtures"
+local tmpfiles = require "tmpfiles"
 
 local pod = fixtures.pod()
 
@@ -158,5 +159,46 @@ describe("a callback", function()
 		record()
 		record()
 		assert.equal(0, s.broadcaster:stats().callback_errors)
+	end)
+end)
+
+-- The names are string literals in the C sources: arguments of these functions, and problems of outcomes.
+describe("the names of errors", function()
+	local tellers = {
+		"outbox_report", "outbox_queue_message", "hub_tell_error", "share_tell", "tell", "kind_of", "problem_of",
+	}
+
+	local function sources()
+		local pipe = assert(io.popen "cat csrc/*/*.c")
+		local text = pipe:read "*a"
+		pipe:close()
+		return text
+	end
+
+	it("are all in lua/README.md", function()
+		local text, found, listed = sources(), {}, {}
+		local function look(part)
+			for name in part:gmatch '"(%l[%l_]*)"' do
+				found[name] = true
+			end
+		end
+		for _, teller in ipairs(tellers) do
+			for arguments in text:gmatch("[^%w_]" .. teller .. "(%b())") do
+				look(arguments)
+			end
+			for body in text:gmatch("[^%w_]" .. teller .. "%b()\n(%b{})") do
+				look(body)
+			end
+		end
+		for name in text:gmatch 'problem = ("[%l_]+")' do
+			look(name)
+		end
+		for name in tmpfiles.read("lua/README.md"):match("\n## Errors\n(.-)\n## "):gmatch "`([%l_]+)`" do
+			listed[name] = true
+		end
+		assert.is_true(found.resume and found.share_refused and found.throttled and found.warning)
+		for name in pairs(found) do
+			assert.is_true(listed[name], name)
+		end
 	end)
 end)
