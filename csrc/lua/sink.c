@@ -55,6 +55,17 @@ static void stored(lua_State *L, int index, evrec_answer *answer)
 	lua_pop(L, 1);
 }
 
+/* The core caps the time that a sink asks to wait, which may be math.huge. */
+static int64_t read_retry_after(lua_State *L, int index)
+{
+	int64_t ns = 0;
+
+	if (seconds_read(L, index, &ns) != NULL) {
+		return lua_type(L, index) == LUA_TNUMBER && lua_tonumber(L, index) > 0 ? INT64_MAX : 0;
+	}
+	return ns;
+}
+
 /*
  * Reads a failure: nil, status, retry_after, of which the status is at stack index `status`. If it is not the number of
  * an HTTP failure, the server did not answer.
@@ -69,9 +80,7 @@ static void failed(lua_State *L, int status, evrec_answer *answer)
 	} else if (answer->status == 0) {
 		(void)snprintf(answer->message, sizeof(answer->message), "the sink did not answer");
 	}
-	if (seconds_read(L, status + 1, &answer->retry_after) != NULL) {
-		answer->retry_after = 0;
-	}
+	answer->retry_after = read_retry_after(L, status + 1);
 }
 
 static void call_sink(lua_State *L, void *arg)

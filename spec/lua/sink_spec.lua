@@ -109,6 +109,16 @@ describe("evrec.sink.lua", function()
 		assert.equal(1, stats.retries)
 	end)
 
+	it("waits for 5 minutes at most, also if it is told to wait for ever", function()
+		for _, seconds in ipairs { 301, 9e9, 1e10, math.huge } do
+			s = fixtures.setup()
+			s.server.answers[1] = function() return nil, 429, seconds end
+			record()
+			poll()
+			assert.equal(300, s.broadcaster:stats().sinks[1].throttle.paused_for)
+		end
+	end)
+
 	it("pauses as a whole after a 429, until the Retry-After has passed", function()
 		local unthrottled = { window = 1, rate = 0, paused_for = 0, refused = 0 }
 		assert.same(unthrottled, s.broadcaster:stats().sinks[1].throttle)
