@@ -186,7 +186,13 @@ end
 
 local suppression_options = { for_object = true, since = true, before = true, limit = true }
 
+-- lua-cjson makes a float of each number.
+local integer = math.tointeger or function(number)
+	return number
+end
+
 local function suppression(note)
+	note.count = integer(note.count)
 	note.first, note.last = note.first / 1e9, note.last / 1e9
 	return note
 end
@@ -205,6 +211,7 @@ function reading.suppressions(source, given)
 end
 
 local function occurrence(note)
+	note.count = integer(note.count)
 	note.time = note.time / 1e9
 	return note
 end
