@@ -59,6 +59,21 @@ static void read_variant(lua_State *L, int i, evrec_replay_variant *variant)
 	variant->by_series = settings.correlate == EVREC_CORRELATE_SERIES;
 }
 
+/* Options beside the list would be ignored: those of a variant are in a table of the list. */
+static void check_list(lua_State *L, size_t len)
+{
+	size_t keys = 0;
+
+	lua_pushnil(L);
+	while (lua_next(L, 1) != 0) {
+		lua_pop(L, 1);
+		keys++;
+	}
+	if (keys != len) {
+		luaL_error(L, NAME ": expected a list of tables of options, got a table with other keys");
+	}
+}
+
 int replay_new(lua_State *L)
 {
 	evrec_replay_variant variants[EVREC_REPLAY_VARIANTS];
@@ -69,6 +84,7 @@ int replay_new(lua_State *L)
 	luaL_checktype(L, 1, LUA_TTABLE);
 	lua_settop(L, 1);
 	n = lua_rawlen(L, 1);
+	check_list(L, n);
 	for (size_t i = 0; i < n && i < EVREC_REPLAY_VARIANTS; i++) {
 		read_variant(L, (int)i + 1, &variants[i]);
 	}
