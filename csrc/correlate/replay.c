@@ -109,9 +109,14 @@ int evrec_replay_end(evrec_replay *replay, evrec_error *err)
 {
 	evrec_error own;
 
-	/* A last line that a killed process has not written whole counts as malformed. */
-	if (replay->rest.len != 0 && evrec_replay_feed(replay, EVREC_STR("\n"), &own) == EVREC_ENOMEM) {
-		return error_set(err, EVREC_ENOMEM, "no memory");
+	/* A last line that a killed process has not written whole counts as malformed; it may be the header. */
+	if (replay->rest.len != 0) {
+		const int code = evrec_replay_feed(replay, EVREC_STR("\n"), &own);
+
+		if (code == EVREC_ENOMEM) {
+			return error_set(err, EVREC_ENOMEM, "no memory");
+		}
+		replay->trace.malformed += code != 0;
 	}
 	for (size_t i = 0; i < replay->variants_len; i++) {
 		if (!variant_end(&replay->variants[i], replay->trace.last)) {

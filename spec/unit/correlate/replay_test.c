@@ -242,6 +242,18 @@ static void test_definitions_with_other_keys_are_others(void **state)
 	evrec_replay_free(r);
 }
 
+/* As a disk that was full leaves it, or a writer that was killed. */
+static void test_header_that_was_cut_is_malformed(void **state)
+{
+	evrec_replay *r = plain_replay();
+
+	(void)state;
+	feed(r, "{\"evrec_trace\":1,\"evr");
+	assert_int_equal(evrec_replay_end(r, NULL), 0);
+	assert_int_equal(trace_of(r).malformed, 1);
+	evrec_replay_free(r);
+}
+
 /* An event is forgotten once `kept` others have occurred since it did, and not before. Then its id stands for nothing. */
 static void check_kept(unsigned kept, int digits)
 {
@@ -316,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_definitions_that_cannot_be_read_change_no_id),
 		cmocka_unit_test(test_definitions_are_the_same_by_any_id),
 		cmocka_unit_test(test_definitions_with_other_keys_are_others),
+		cmocka_unit_test(test_header_that_was_cut_is_malformed),
 		cmocka_unit_test(test_many_definitions_are_forgotten),
 		cmocka_unit_test(test_long_definitions_are_forgotten),
 		cmocka_unit_test(test_definitions_of_many_variants_take_bounded_memory),
