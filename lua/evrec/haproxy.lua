@@ -4,6 +4,19 @@ local options = require "evrec.options"
 
 local NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
+local function is_recorder(value)
+	local ok, method = pcall(function() return value.event end)
+	return ok and type(method) == "function"
+end
+
+-- A wrong namespace would end the task at the first change of a server.
+local function check_namespace(namespace)
+	local ok, message = pcall(evrec.reference, { kind = "Service", namespace = namespace })
+	if not ok then
+		options.fail("option 'namespace': %s", tostring(message):match "namespace: (.*)$" or message)
+	end
+end
+
 local function checked(given)
 	local set = options.checked(given, { interval = "number", object = true, namespace = "string" })
 	local interval = set.interval or 1
@@ -11,6 +24,7 @@ local function checked(given)
 		options.fail("option 'interval': must be 0.01 to 3600")
 	end
 	set.interval = interval
+	check_namespace(set.namespace)
 	local kind = type(set.object)
 	if set.object ~= nil and kind ~= "function" then
 		local ok, reference = pcall(evrec.reference, set.object)
@@ -126,7 +140,7 @@ function haproxy.record_servers(recorder, given)
 	local host = _G.core
 	if type(host) ~= "table" or not host.register_task then
 		error("evrec.haproxy.record_servers: this is not HAProxy", 2)
-	elseif type(recorder) ~= "userdata" and type(recorder) ~= "table" then
+	elseif not is_recorder(recorder) then
 		error(("evrec.haproxy.record_servers: expected a recorder, got %s"):format(type(recorder)), 2)
 	end
 	local ok, set = pcall(checked, given)
