@@ -38,6 +38,27 @@ static bool settled(evrec_broadcaster *b)
 	return b->deferred_len == 0;
 }
 
+static bool is_ending(evrec_broadcaster *b)
+{
+	bool ending = false;
+
+	if (b->hub->shared) {
+		return shared_is_ending(b);
+	}
+	for (size_t i = 0; i < b->hub->sinks.len && !ending; i++) {
+		ending = pipeline_is_ending(b->hub->sinks.items[i]->pipeline);
+	}
+	return ending;
+}
+
+/* Waits for the threads of sinks that were stopped: what they hold, such as a file's lock, the next sink may need. */
+static void wait_for_stopped(evrec_broadcaster *b, int64_t deadline)
+{
+	while (is_ending(b) && real_now() < deadline) {
+		(void)nanosleep(&(struct timespec){ 0, EVREC_SECOND / 1000 }, NULL);
+	}
+}
+
 /* Waits a moment on a pipeline that can make progress. False if all that is left waits for a fake clock. */
 static bool wait_for_progress(evrec_broadcaster *b, int64_t deadline)
 {
@@ -67,6 +88,7 @@ static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t last_writ
 	for (;;) {
 		broadcaster_poll_by(b, last_write, true);
 		if (settled(b)) {
+			wait_for_stopped(b, deadline);
 			/* Takes the answers that came since the poll above; their callbacks may record again. */
 			broadcaster_poll_by(b, last_write, true);
 			if (settled(b)) {

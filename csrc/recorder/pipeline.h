@@ -141,6 +141,9 @@ void pipeline_drain(struct pipeline *pipeline);
 bool pipeline_can_close_state(const struct pipeline *pipeline);
 void pipeline_close_state(struct pipeline *pipeline);
 
+/* Whether it was stopped, and its sender's thread has not ended yet, which may hold the sink's files. */
+bool pipeline_is_ending(const struct pipeline *pipeline);
+
 /* Waits a moment for progress, until `deadline` (CLOCK_MONOTONIC, ns) at most. False, at once: no progress can come. */
 bool pipeline_wait(struct pipeline *pipeline, int64_t deadline);
 /* True if no write waits or is under way. */

@@ -22,6 +22,12 @@ void pipeline_end(struct pipeline *pipeline)
 	}
 }
 
+bool pipeline_is_ending(const struct pipeline *pipeline)
+{
+	return pipeline->phase == PIPELINE_ENDING && pipeline->sender != NULL &&
+	       pipeline->fork_generation == sender_fork_generation() && !sender_has_ended(pipeline->sender);
+}
+
 bool pipeline_is_over(const struct pipeline *pipeline)
 {
 	return pipeline->phase == PIPELINE_OVER;

@@ -329,6 +329,19 @@ bool shared_settled(evrec_broadcaster *b)
 	return settled;
 }
 
+bool shared_is_ending(evrec_broadcaster *b)
+{
+	const struct watch_list *sinks = &b->hub->sinks;
+	bool ending = false;
+
+	shared_enter(b);
+	for (size_t i = 0; i < sinks->len && !ending; i++) {
+		ending = shared_steps(b, sinks->items[i]) && pipeline_is_ending(sinks->items[i]->pipeline);
+	}
+	shared_unlock(b);
+	return ending;
+}
+
 bool shared_wait(evrec_broadcaster *b, int64_t deadline)
 {
 	bool stuck = false, waited = false;

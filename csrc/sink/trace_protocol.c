@@ -40,11 +40,11 @@ static bool is_trace(int fd)
 	return n == 0 || (n == (ssize_t)sizeof(start) && memcmp(start, TRACE_START, sizeof(start)) == 0);
 }
 
-/* An earlier trace of that name is replaced, but no other file, and none that another process writes. */
+/* An earlier trace of that name is replaced, but no other file, and none that is still written. */
 static bool claim(int fd, const char *path, evrec_error *err)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		private_file_set_error(err, path, ": another process writes to it");
+		private_file_set_error(err, path, ": another process, or another trace of this one, writes to it");
 	} else if (!is_trace(fd)) {
 		private_file_set_error(err, path, ": holds something that is no trace");
 	} else if (ftruncate(fd, 0) != 0) {

@@ -11,7 +11,7 @@ describe("broadcaster:start_trace", function()
 	local function broadcaster(options)
 		options = options or {}
 		options.clock = clock
-		options.drive = "poll"
+		options.drive = options.drive or "poll"
 		options.on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end
 		return evrec.broadcaster(options)
 	end
@@ -89,6 +89,24 @@ describe("broadcaster:start_trace", function()
 		local found = lines()
 		assert.equal(2, #found)
 		assert.equal("Started", found[2].event.reason)
+	end)
+
+	-- The thread of a sink that was stopped holds the file until it has ended.
+	it("may be started anew once it was closed", function()
+		for name in pairs { [""] = true, [path] = true } do
+			local b = broadcaster { drive = "thread", name = name ~= "" and name or nil }
+			local r = b:new_recorder { component = "test" }
+			for _ = 1, 20 do
+				local watch = b:start_trace(path)
+				r:event(pod, "Normal", "Started", "m")
+				assert.is_true(watch:close(5))
+				assert.equal(1, watch:stats().created)
+			end
+			assert.equal(0, #b:stats().sinks)
+			b:shutdown(5)
+			assert.same({}, errors)
+			assert.equal(2, #lines())
+		end
 	end)
 
 	it("tells of a gap, and of a file that it may not write", function()
