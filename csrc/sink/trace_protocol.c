@@ -313,10 +313,24 @@ static bool write_gap(struct trace_file *file, evrec_error *err)
 	return error == 0;
 }
 
-/* Writes the last gap, also if it is all that the trace has. */
+static void close_trace(struct trace_file *file)
+{
+	if (file->fd >= 0) {
+		/* A child that was forked meanwhile holds the file open, and would keep its lock. */
+		(void)flock(file->fd, LOCK_UN);
+		(void)close(file->fd);
+		file->fd = -1;
+	}
+}
+
+/*
+ * Writes the last gap, also if it is all that the trace has. Then the path is free for the next trace, although the
+ * broadcaster is not freed yet.
+ */
 static void trace_finish(struct protocol *p, struct sender *s)
 {
 	struct trace_file *file = (struct trace_file *)p;
+	const bool over = atomic_load(&file->sink->over);
 	char message[320];
 	evrec_error err;
 
@@ -324,23 +338,24 @@ static void trace_finish(struct protocol *p, struct sender *s)
 		lose_waiting(file, s);
 		file->finished = true;
 	}
-	if (atomic_load(&file->sink->lost) == 0 || atomic_load(&file->sink->over) || write_gap(file, &err)) {
+	if (!over && atomic_load(&file->sink->lost) != 0 && !write_gap(file, &err)) {
+		(void)snprintf(message, sizeof(message),
+		               "%s (the trace does not tell that its last events are missing)", err.message);
+		outbox_report(sender_outbox(s), "trace", message);
 		return;
 	}
-	(void)snprintf(message, sizeof(message), "%s (the trace does not tell that its last events are missing)",
-	               err.message);
-	outbox_report(sender_outbox(s), "trace", message);
+	if (!over) {
+		(void)error_set(&file->why_over, EVREC_ECLOSED, "%.160s: has ended", file->sink->path);
+		atomic_store(&file->sink->over, true);
+	}
+	close_trace(file);
 }
 
 static void trace_free(struct protocol *p)
 {
 	struct trace_file *file = (struct trace_file *)p;
 
-	if (file->fd >= 0) {
-		/* A child that was forked meanwhile holds the file open, and would keep its lock. */
-		(void)flock(file->fd, LOCK_UN);
-		(void)close(file->fd);
-	}
+	close_trace(file);
 	waker_close(&file->waker);
 	lru_free(file->ids);
 	buf_free(&file->lines);

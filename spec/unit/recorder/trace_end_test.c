@@ -148,6 +148,28 @@ static void test_every_error_of_a_trace_has_its_reason(void **state)
 	traced_end(&t);
 }
 
+static void check_freed(const char *path, enum evrec_drive drive)
+{
+	struct traced t, next;
+
+	traced_begin_driven(&t, path, MANY, NULL, drive);
+	record_many(&t, 1);
+	assert_int_equal(evrec_broadcaster_shutdown(t.b, EVREC_SECOND, NULL), 0);
+	traced_begin(&next, path, MANY, NULL);
+	record_many(&next, 2);
+	traced_end(&next);
+	assert_int_equal(next.errors, 0);
+	traced_end(&t);
+	check_trace(path, 2, 0);
+}
+
+/* A broadcaster in Lua is freed when the collector finds it. */
+static void test_path_is_free_after_shutdown(void **state)
+{
+	check_freed(tmpdir_path(*state, "trace"), EVREC_DRIVE_POLL);
+	check_freed(tmpdir_path(*state, "trace"), EVREC_DRIVE_THREAD);
+}
+
 /* A helper that the host forks has the file of a trace, too, and outlives the trace. */
 static void test_forked_child_does_not_keep_the_file(void **state)
 {
@@ -184,6 +206,7 @@ int main(void)
 		TMPDIR_TEST(test_events_that_wait_at_the_end_are_a_gap),
 		TMPDIR_TEST(test_full_trace_has_no_gap_at_its_end),
 		TMPDIR_TEST(test_every_error_of_a_trace_has_its_reason),
+		TMPDIR_TEST(test_path_is_free_after_shutdown),
 		TMPDIR_TEST(test_forked_child_does_not_keep_the_file),
 		TMPDIR_TEST(test_file_that_may_not_grow_harms_nobody),
 		TMPDIR_TEST(test_gap_that_cannot_be_written_at_the_end_is_told),
