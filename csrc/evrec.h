@@ -919,7 +919,7 @@ int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
  * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
  * error. Full queues of watches do not count.
  * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
- * timeout. With a timeout of 0, or less, one poll does all that is due.
+ * timeout. With a timeout of 0, or less, one poll does all that is due. Also waits for threads of stopped sinks.
  */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 /*
