@@ -12,7 +12,7 @@ local Recorder = {}
 local function plain(event)
 	local metadata, source = event.metadata, event.source or {}
 	return {
-		type = event.type, reason = event.reason, message = event.message, action = event.action,
+		type = event.type, reason = event.reason, message = event.message or "", action = event.action,
 		object = event.involvedObject, related = event.related,
 		labels = metadata.labels, annotations = metadata.annotations,
 		component = source.component, host = source.host,

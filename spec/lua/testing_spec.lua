@@ -50,6 +50,12 @@ describe("evrec.testing.recorder", function()
 		assert.is_nil(getmetatable(t.events[1]))
 	end)
 
+	it("lists an empty message as one", function()
+		assert.is_true(t:event(pod, "Normal", "Started", ""))
+		assert.equal("", t.events[1].message)
+		assert.same({ "Normal Started " }, t:strings())
+	end)
+
 	it("lists what is recorded by its recorder, and by other recorders of its broadcaster", function()
 		t.recorder:annotated_eventf(pod, { a = "1" }, "Normal", "One", "m")
 		t.broadcaster:new_recorder { component = "other" }:event(pod, "Normal", "Two", "m")
