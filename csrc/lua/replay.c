@@ -114,7 +114,8 @@ static int replay_feed(lua_State *L)
 	evrec_error err;
 	evrec_str bytes;
 
-	bytes.data = luaL_checklstring(L, 2, &bytes.len);
+	luaL_checktype(L, 2, LUA_TSTRING);
+	bytes.data = lua_tolstring(L, 2, &bytes.len);
 	if (evrec_replay_feed(replay->replay, bytes, &err) != 0) {
 		return push_failure(L, &err);
 	}

@@ -119,7 +119,8 @@ int watch_new_trace(lua_State *L)
 		return 3;
 	}
 	lua_settop(L, 3);
-	path.data = luaL_checklstring(L, 2, &path.len);
+	luaL_checktype(L, 2, LUA_TSTRING);
+	path.data = lua_tolstring(L, 2, &path.len);
 	settings.correlator = b->correlator;
 	copy_functions(L);
 	options_read(L, 3, function, trace_rows, &settings, 4);
