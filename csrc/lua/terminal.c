@@ -4,11 +4,14 @@
 #include "lua/terminal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <lauxlib.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lua/seconds.h"
@@ -178,4 +181,38 @@ int terminal_next_line(lua_State *L)
 	}
 	lua_pushboolean(L, 0);
 	return 1;
+}
+
+/* ---- files ---- */
+
+static const char *kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "folder";
+	case S_IFCHR:
+	case S_IFBLK:
+		return "device";
+	case S_IFIFO:
+		return "pipe";
+	case S_IFSOCK:
+		return "socket";
+	default:
+		return "file";
+	}
+}
+
+int terminal_file_at(lua_State *L)
+{
+	char id[64];
+	struct stat st;
+
+	if (stat(luaL_checkstring(L, 1), &st) != 0) {
+		lua_pushnil(L);
+		return 1;
+	}
+	(void)snprintf(id, sizeof(id), "%" PRIuMAX ":%" PRIuMAX, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	lua_pushstring(L, kind_of(st.st_mode));
+	lua_pushstring(L, id);
+	return 2;
 }

@@ -1,5 +1,6 @@
 /*
- * terminal.h - about terminals, signals and standard input, for the command `evrec`, because Lua itself has nothing of it.
+ * terminal.h - about terminals, signals, standard input and the kinds of files, for the command `evrec`, because Lua itself
+ * has nothing of it.
  */
 #ifndef EVREC_LUA_TERMINAL_H
 #define EVREC_LUA_TERMINAL_H
@@ -31,6 +32,12 @@ int terminal_end_by_signals(lua_State *L);
  * else may read standard input.
  */
 int terminal_next_line(lua_State *L);
+
+/*
+ * Lua: core.file_at(path) -> the kind of the file that the path leads to, "file", "folder", "device", "pipe" or "socket", and
+ * a text that is equal for two paths to one file; nil if there is none.
+ */
+int terminal_file_at(lua_State *L);
 
 #pragma GCC visibility pop
 

@@ -49,6 +49,37 @@ describe("evrec record and its files", function()
 		end
 	end)
 
+	it("refuses a state file whose files are some of the store", function()
+		local store = prefix .. ".db"
+		for _, suffix in ipairs { "-wal", "-shm", "-journal" } do
+			local path = store .. suffix
+			assert.same({ 2, ("evrec: --state-file: %s is a file of --store\n"):format(path) },
+				{ record("--store", store, "--state-file", path) })
+			assert.is_false(exists(path))
+		end
+		for _, suffix in ipairs { ".lock", ".new" } do
+			for _, option in ipairs { "--store", "--lines" } do
+				local state = prefix .. ".counts"
+				assert.same({ 2, ("evrec: --state-file: %s%s, which it has beside it, is a file of %s\n"):format(state, suffix,
+					option) }, { record(option, state .. suffix, "--state-file", state) })
+				assert.is_false(exists(state .. suffix))
+			end
+		end
+		assert.equal(0, (record("--store", store, "--state-file", prefix .. ".db-walk")))
+		os.execute(("rm -f %s.db-walk*"):format(prefix))
+	end)
+
+	it("starts no shell to look at its files", function()
+		local script = ([[
+			local evrec_command = require "evrec.cli.command"
+			local called = 0
+			os.execute = function() called = called + 1 return true end
+			io.popen = os.execute
+			local status = evrec_command.run { "record", "--lines", %q, "--state-file", %q, "Pod/a", "Normal", "R", "m" }
+			io.stdout:write(status, " ", called)]]):format(prefix .. ".json", prefix .. ".counts")
+		assert.same({ 0, "0 0", "" }, { command.script(script) })
+	end)
+
 	local NOT_KEPT = "evrec: file: counts are not kept for the next process: %s is not a state file of evrec; "
 
 	it("advises to delete no file that the user has named as the state file", function()

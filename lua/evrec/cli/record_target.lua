@@ -1,5 +1,6 @@
 -- Chooses the sink that `evrec record` writes to, and the file that keeps its counts between calls.
 local evrec = require "evrec"
+local core = require "evrec.core"
 local kubernetes = require "evrec.kubernetes"
 
 local sources = require "evrec.cli.sources"
@@ -12,15 +13,6 @@ local LAST_BYTES = 65536 -- of a file of lines; the last event is within them
 
 local function quoted(text)
 	return "'" .. text:gsub("'", [['\'']]) .. "'"
-end
-
--- Tells whether the shell's test of files holds.
-local function holds(condition, ...)
-	for i = 1, select("#", ...) do
-		condition = condition .. " " .. quoted((select(i, ...)))
-	end
-	local status = os.execute(condition .. " 2>/dev/null")
-	return status == true or status == 0 -- a number in Lua 5.1
 end
 
 -- The folder of state files, which is made if need be. XDG Base Directory Specification.
@@ -140,18 +132,44 @@ end
 
 -- Tells whether two paths name one file, also if it does not exist yet.
 local function is_same(path, other)
+	local _, file = core.file_at(path)
+	local _, other_file = core.file_at(other)
+	if path == other or (file and file == other_file) then
+		return true
+	end
 	local folder, name = split(path)
 	local other_folder, other_name = split(other)
-	local shell_test = [[same() { [ "$1" -ef "$2" ] || { [ "$4" = "$6" ] && [ "$3" -ef "$5" ]; }; }; same]]
-	return path == other or holds(shell_test, path, other, folder, name, other_folder, other_name)
+	_, folder = core.file_at(folder)
+	_, other_folder = core.file_at(other_folder)
+	return name == other_name and folder ~= nil and folder == other_folder
 end
+
+-- What the names of the files that lie beside a store, and beside a state file, end with.
+local BESIDE_STORE = { "", "-wal", "-shm", "-journal" }
+local BESIDE_LINES = { "" }
+local BESIDE_STATE = { "", ".lock", ".new" }
+
+-- Ends the command if a file of the state file is one of the store, or the file of lines.
+local function check_state_file(path, arguments)
+	local state, option = arguments.state_file, arguments.store and "--store" or "--lines"
+	for _, suffix in ipairs(arguments.store and BESIDE_STORE or BESIDE_LINES) do
+		for _, state_suffix in ipairs(BESIDE_STATE) do
+			if is_same(path .. suffix, state .. state_suffix) then
+				terminal.fail(2, suffix == "" and state_suffix == "" and "--state-file: names the same file as " .. option
+					or ("--state-file: %s%s is a file of %s"):format(state .. state_suffix,
+						state_suffix ~= "" and ", which it has beside it," or "", option))
+			end
+		end
+	end
+end
+
+local SPECIAL = { pipe = true, device = true, socket = true }
 
 -- Tells whether the path is a device, a pipe or a socket, or one of the names of standard output. Nobody looks for a
 -- state file beside it, and the folder may be /dev.
 local function is_special(path)
-	local shell_test = [[special() { [ -p "$1" ] || [ -c "$1" ] || [ -b "$1" ] || [ -S "$1" ]; }; special]]
 	return path:find "^/dev/std" ~= nil or path:find "^/dev/fd/" ~= nil or path:find "^/proc/" ~= nil
-		or holds(shell_test, path)
+		or SPECIAL[core.file_at(path)] == true
 end
 
 -- ---- choosing ----
@@ -162,11 +180,11 @@ local function of_file(arguments, path)
 	if path ~= "-" and not special then
 		options.state_file = options.state_file or path .. ".state"
 	end
-	if path ~= "-" and arguments.state_file and is_same(path, arguments.state_file) then
-		terminal.fail(2, "--state-file: names the same file as " .. (arguments.store and "--store" or "--lines"))
+	if path ~= "-" and arguments.state_file then
+		check_state_file(path, arguments)
 	end
 	-- Somebody who reads a pipe would take its closing for the end.
-	local is_pipe = special and holds("[ -p", path, "]")
+	local is_pipe = special and core.file_at(path) == "pipe"
 	if path ~= "-" and not is_pipe and check_file(path, arguments) and options.state_file and arguments.store then
 		check_store(path, options.state_file)
 	end
