@@ -2,6 +2,8 @@
 local cjson = require "cjson"
 local command = require "command"
 local evrec = require "evrec"
+local record_session = require "evrec.cli.record_session"
+local terminal = require "evrec.cli.terminal"
 local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
 
@@ -112,5 +114,86 @@ describe("evrec record in trouble", function()
 		assert.equal(0, status)
 		assert.matches("^evrec: store: %S+ is in use: another process is writing\n$", told)
 		assert.equal(2, count())
+	end)
+end)
+
+describe("a session of evrec record", function()
+	local new_broadcaster, new_clock, tell = evrec.broadcaster, evrec.clock, terminal.tell
+	local clock, stats, on_error, session, told, on_flush
+
+	-- Lets the time pass while an event waits; then on_flush has its turn.
+	local function wait(_, seconds)
+		clock:advance(stats.pending > 0 and seconds or 0)
+		on_flush()
+		return stats.pending == 0, stats, "1 event waits"
+	end
+
+	before_each(function()
+		told, stats, on_flush = {}, { pending = 1, dropped = {} }, function() end
+		clock = evrec.fake_clock(1700000000)
+		evrec.clock = function() return clock end
+		evrec.broadcaster = function(options)
+			on_error = options.on_error
+			local function nothing() return true end
+			return {
+				start_recording_to_sink = nothing, poll = nothing, flush = wait, shutdown = wait,
+				stats = function() return stats end,
+				new_recorder = function() return { emit = nothing } end,
+			}
+		end
+		terminal.tell = function(message) told[#told + 1] = ("%d %s"):format(clock:now() - 1700000000, message) end
+		session = record_session.new({ timeout = 10 }, function() return {} end, {})
+		session:emit {}
+	end)
+
+	after_each(function() evrec.broadcaster, evrec.clock, terminal.tell = new_broadcaster, new_clock, tell end)
+
+	it("waits after a lost event as before it", function()
+		on_error("one", "transport")
+		session:tell()
+		stats.dropped.too_old = 1
+		session:tell()
+		assert.same({ "0 one" }, told)
+		on_error("two", "transport")
+		session:tell()
+		clock:advance(2)
+		session:tell()
+		assert.same({ "0 one" }, told)
+		clock:advance(1)
+		session:tell()
+		assert.same({ "0 one", "3 two" }, told)
+	end)
+
+	it("waits after an event that a server has refused", function()
+		on_error("refused", "rejected")
+		stats.dropped.rejected = 1
+		session:tell()
+		on_error("one", "transport")
+		session:tell()
+		assert.same({ "0 refused" }, told)
+		stats.dropped.too_old = 1
+		session:tell()
+		assert.same({ "0 refused", "0 one" }, told)
+	end)
+
+	it("tells of trouble that lasts from its beginning on, also while it ends", function()
+		on_error("one", "transport")
+		session:tell()
+		clock:advance(2)
+		session:close(true)
+		assert.same({ "3 one" }, told)
+		assert.equal(12, clock:now() - 1700000000)
+	end)
+
+	it("tells nothing of trouble that ends well while it ends", function()
+		on_flush = function()
+			if clock:now() - 1700000000 >= 2 then
+				stats.pending = 0
+			end
+		end
+		on_error("one", "transport")
+		session:close(true)
+		assert.same({}, told)
+		assert.is_true(clock:now() - 1700000000 < 3)
 	end)
 end)

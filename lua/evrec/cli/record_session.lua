@@ -11,6 +11,7 @@ record_session.__index = record_session
 local PAUSE = "sleep 0.02" -- between two tries to get the state file
 local TURN = "sleep 0.05" -- longer than the pause, so that a process that waits gets its turn
 local LONGEST = 1 -- seconds that the state file is kept while lines come
+local LOOK = 0.2 -- seconds between two looks at a write that waits
 local PATIENCE = 3 -- seconds of trouble after which one who sends lines hears of it, though evrec still tries
 
 -- The names of errors that lose no event, and of those after which the sink tries again.
@@ -28,6 +29,7 @@ function record_session.new(arguments, make, options)
 		told = {}, -- what the broadcaster reported since the last look
 		troubles = {}, -- messages of errors that may yet end well, and are not printed
 		lost = false, lost_count = 0, -- occurrences
+		dropped = 0, -- the broadcaster's drops at the last look at an error
 		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
 		source = { component = arguments.component, host = arguments.host },
 	}, record_session)
@@ -74,17 +76,22 @@ local function print_reports(self)
 end
 
 --- Prints the errors that the broadcaster reported since the last call. An error after which it tries again is printed
---- once it has lasted for a while, or an event was lost; and not at all if all events were written before.
+--- once it has lasted for a while, or an event was lost since the last error; and not at all if all events were written
+--- before.
 function record_session:tell()
+	local any = self.told[1] or self.troubles[1]
 	print_reports(self)
-	if self.troubles[1] and self.broadcaster then
-		local stats = self.broadcaster:stats()
-		if drops.count(stats) > 0 or self.clock:now() - self.trouble_began >= PATIENCE then
-			print_troubles(self)
-		elseif stats.pending == 0 then
-			self.troubles = {}
-		end
+	if not any or not self.broadcaster then
+		return
 	end
+	local stats = self.broadcaster:stats()
+	local dropped = drops.count(stats)
+	if self.troubles[1] and (dropped > self.dropped or self.clock:now() - self.trouble_began >= PATIENCE) then
+		print_troubles(self)
+	elseif stats.pending == 0 then
+		self.troubles = {}
+	end
+	self.dropped = dropped
 end
 
 -- ---- open and closed ----
@@ -117,7 +124,7 @@ local function open(self)
 		local last = told[#told]
 		local busy = last and last.name == "state" and last.message:find("in use", 1, true)
 		if not busy or self.clock:now() >= deadline then
-			self.broadcaster, self.told, self.reported = broadcaster, told, false
+			self.broadcaster, self.told, self.reported, self.dropped = broadcaster, told, false, 0
 			self.recorder = made(broadcaster.new_recorder, broadcaster, self.source)
 			self.opened = self.clock:now()
 		else
@@ -127,23 +134,33 @@ local function open(self)
 	end
 end
 
+-- Waits until the events are written, at most for the timeout, and tells of trouble meanwhile. Returns the seconds that
+-- are left, and why events were lost, if some were.
+local function wait_for_writes(self)
+	local left, lost, why_lost = self.timeout, 0, nil
+	repeat
+		local seconds = math.min(LOOK, left)
+		local written, stats, why = self.broadcaster:flush(seconds)
+		self:tell()
+		left = left - seconds
+		if drops.count(stats) > lost then
+			lost, why_lost = drops.count(stats), why
+		end
+	until written or stats.pending == 0 or left <= 0
+	return left, why_lost
+end
+
 -- Writes the waiting events, and ends the broadcaster. Results as of broadcaster:shutdown.
 local function shut_down(self, lines_may_come)
-	local broadcaster, timeout, why = self.broadcaster, self.timeout, nil
-	if lines_may_come and timeout > PATIENCE then
-		local written, stats
-		written, stats, why = broadcaster:flush(PATIENCE)
-		print_reports(self)
-		if not written and stats.pending > 0 then
-			print_troubles(self)
-		end
-		timeout = timeout - PATIENCE
+	local timeout, why_lost = self.timeout, nil
+	if lines_may_come then
+		timeout, why_lost = wait_for_writes(self)
 	end
-	local written, stats, why_at_end = broadcaster:shutdown(timeout)
-	if written and drops.count(stats) > 0 then
-		return false, stats, why -- the flush has told of the loss
+	local written, stats, why = self.broadcaster:shutdown(timeout)
+	if written and why_lost then
+		return false, stats, why_lost
 	end
-	return written, stats, why_at_end
+	return written, stats, why
 end
 
 --- Writes the waiting events, and lets the state file go. The next event opens the session again.
