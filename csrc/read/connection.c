@@ -83,13 +83,16 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	struct connection *c = owner;
 	struct connection_inner *in = c->inner;
 	evrec_answer answer = { .status = response->status };
+	struct http_response last = *response;
 
 	judge_credentials(in, response);
 	if (!is_current(in, ctx)) {
 		return;
 	}
 	if (!is_success(response->status)) {
-		answer_read(&answer, response);
+		/* The first sending of a GET has changed nothing, so the answer to the second one leaves no doubt. */
+		last.sent_again = false;
+		answer_read(&answer, &last);
 		http_client_hide_secrets(in->client, answer.message);
 	}
 	if (response->status == 401 && !in->refused) {

@@ -16,6 +16,7 @@
 #define CHANGE(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 #define STREAM(changes) HTTP_REPLY("200 OK", "", changes)
 #define GONE "{\"kind\":\"Status\",\"code\":410,\"message\":\"too old\"}"
+#define KEPT(line, len, body) "HTTP/1.1 " line "\r\nContent-Length: " len "\r\n\r\n" body
 #define STATUS(line, code) HTTP_REPLY(line, "", "{\"kind\":\"Status\",\"code\":" code ",\"message\":\"told why\"}")
 
 struct world {
@@ -168,6 +169,19 @@ static void test_a_server_that_stays_busy_is_given_up(void **state)
 	close_world(&w);
 	open_query(&w, TURNS({ TURN_REPLY, "HTTP/1.1 429 Slow\r\nContent-Length: 1000\r\n\r\nslow" }));
 	check_error(&w, "429: slow");
+	close_world(&w);
+}
+
+/* The server closes a kept connection when the next request comes, and libcurl sends it again by itself. */
+static void test_a_refusal_of_a_second_sending_is_told(void **state)
+{
+	const struct http_turn lost = { TURN_REPLY, NULL }, slow = { TURN_KEEP, KEPT("429 Slow", "4", "slow") };
+	struct world w;
+
+	(void)state;
+	open_query(&w, TURNS({ TURN_KEEP, KEPT("200 OK", "40", "{\"metadata\":{\"continue\":\"t\"},\"items\":[]}") },
+	                     lost, slow, lost, slow, lost, slow, lost, slow));
+	check_error(&w, "the API server answered 429: slow");
 	close_world(&w);
 }
 
@@ -359,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_a_busy_server_is_asked_again),
 		cmocka_unit_test(test_a_refusal_is_told),
 		cmocka_unit_test(test_a_server_that_stays_busy_is_given_up),
+		cmocka_unit_test(test_a_refusal_of_a_second_sending_is_told),
 		cmocka_unit_test(test_credentials_are_tried_twice),
 		cmocka_unit_test(test_an_answer_that_is_no_list_is_an_error),
 		cmocka_unit_test(test_a_page_that_is_too_long_is_halved),
