@@ -3,6 +3,7 @@ local cjson = require "cjson"
 local lyaml = require "lyaml"
 
 local json = require "evrec.cli.json"
+local json_stream = require "evrec.cli.json_stream"
 local yaml = require "evrec.cli.yaml"
 
 local ODD = {
@@ -49,5 +50,44 @@ describe("YAML", function()
 	it("has sorted keys, and lists as kubectl writes them", function()
 		assert.equal('items:\n- a: 1\n  b:\n  - x\n  - "1"\n- {}\nkind: List\nmetadata:\n  name: web-0\n',
 			yaml.encode({ kind = "List", items = { { b = { "x", "1" }, a = 1 }, {} }, metadata = { name = "web-0" } }, ""))
+	end)
+end)
+
+describe("a stream of JSON", function()
+	-- The values of a text that comes in pieces of this size, and what is said behind them.
+	local function values_of(text, size)
+		local at, list = 1, {}
+		local values, place = json_stream.values(function()
+			local chunk = text:sub(at, at + size - 1)
+			at = at + size
+			return chunk ~= "" and chunk or nil
+		end)
+		local value, message = values()
+		while value do
+			list[#list + 1] = place.line .. " " .. value
+			value, message = values()
+		end
+		return { list, place.cut, message, message and place.line }
+	end
+
+	local function check(expected, text)
+		for size = 1, #text + 1 do
+			assert.same(expected, values_of(text, size), size .. " bytes of " .. text)
+		end
+	end
+
+	it("is cut into its values, with the lines in which they begin", function()
+		check({ { '1 {"a":"{\\"}"}', "2 []", '3 {\n"b": [\n{\n}\n,\n{}]}', "9 {}" }, 0 },
+			'{"a":"{\\"}"} \n[]\n{\n"b": [\n{\n}\n,\n{}]}\n{}')
+		check({ {}, 0 }, "no JSON\n")
+		check({ { "2 {}" }, 0 }, '5 o\' "clock\n{}\n')
+	end)
+
+	it("goes on behind a value that is cut", function()
+		local whole = '{"metadata":{"name":"a \\"b\\" \\\\"},"count":12,"involvedObject":{"kind":"Pod"}}'
+		for length = 1, #whole - 1 do
+			check({ { "1 {}", "3 " .. whole, "4 {}" }, 1 }, "{}\n" .. whole:sub(1, length) .. "\n" .. whole .. "\n{}\n")
+			check({ { "1 {}" }, 1, "it ends inside of a JSON value", 2 }, "{}\n" .. whole:sub(1, length))
+		end
 	end)
 end)

@@ -293,6 +293,24 @@ describe("replaying", function()
 		end
 	end)
 
+	it("tells the line of what is no JSON, and passes over lines that are cut", function()
+		local event = cjson.encode { metadata = { name = "e", namespace = "n" },
+			involvedObject = { kind = "Pod", name = "a" },
+			reason = "not camel", type = "Normal", lastTimestamp = "2023-11-14T22:13:20Z" }
+		for _, subcommand in ipairs { "lint", "replay" } do
+			write(event .. "\n\n{'a':1}\n" .. event)
+			assert.same({ "", ("evrec: %s: the value that begins in line 3 is no JSON\n"):format(path), 1 },
+				{ run(subcommand, path) })
+			write('{"a":1,\n')
+			assert.same({ "", ("evrec: %s: it ends inside of a JSON value, which begins in line 1\n"):format(path), 1 },
+				{ run(subcommand, path) })
+			write(event .. "\n" .. event:sub(1, 20) .. "\n" .. event .. "\n" .. event)
+			local output, told = run(subcommand, path)
+			assert.truthy(output:find(subcommand == "lint" and "not camel +3 +the reason" or "1 occurrence"), output)
+			assert.equal(subcommand == "lint" and ("evrec: %s: 1 line cannot be read\n"):format(path) or "", told)
+		end
+	end)
+
 	it("says that no event has a time", function()
 		local event = { metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" } }
 		for _, text in ipairs { cjson.encode { items = { event } }, cjson.encode(event) } do

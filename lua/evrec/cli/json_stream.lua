@@ -1,34 +1,41 @@
 -- Cuts a stream of JSON into its values, whether each is a line or indented over many lines.
+--
+-- A full disk, or a program that was killed, may leave a value that ends before its JSON does, and the next value
+-- begins in the next line. Such a value has a line feed in a string, or a line that begins with an object in the place
+-- of a member: JSON has neither.
 local json_stream = {}
 
 -- The first byte outside of a string that matters, and inside of one.
-local OUTSIDE, INSIDE = '["{}%[%]]', '["\\]'
+local OUTSIDE, INSIDE = '["{}%[%]\n]', '["\\\n]'
+
+---@class evrec.cli.JsonPlace
+---@field line integer on which the value begins that was returned last, or that the stream ends inside of
+---@field cut integer how many values were left out, as they end before their JSON does
 
 --- Returns an iterator of the texts of the objects and arrays of a stream.
 ---@param next_chunk fun(): string? the next bytes; nil at the end
 ---@return fun(): string? text, string? message why there is no other value, if the stream ends inside of one
+---@return evrec.cli.JsonPlace place
 function json_stream.values(next_chunk)
-	local buffer, at, start, depth, in_string = "", 1, nil, 0, false
+	local buffer, at, start, in_string = "", 1, nil, false
+	local line, line_start = 1, 1 -- the number of the line that is read, and where it begins
+	local open, depth = {}, 0 -- the brackets that are open
+	local place = { line = 1, cut = 0 }
 
-	-- Looks at one byte; returns a value that ends there.
-	local function step(place)
-		local byte = buffer:sub(place, place)
-		at = place + 1
-		if byte == "\\" then
-			at = place + 2
-		elseif byte == '"' then
-			in_string = not in_string
-		elseif byte == "{" or byte == "[" then
-			start = start or place
-			depth = depth + 1
-		elseif depth > 0 then
-			depth = depth - 1
-			if depth == 0 then
-				local text = buffer:sub(start, place)
-				start = nil
-				return text
-			end
+	local function leave_out()
+		place.cut = place.cut + (start and 1 or 0)
+		start, depth, in_string = nil, 0, false
+	end
+
+	local function open_bracket(here, byte)
+		if here == line_start and byte == "{" and open[depth] == "{" and depth > 0 then
+			leave_out()
 		end
+		if not start then
+			start, place.line = here, line
+		end
+		depth = depth + 1
+		open[depth] = byte
 	end
 
 	local function refill()
@@ -38,28 +45,58 @@ function json_stream.values(next_chunk)
 		end
 		local kept = start or math.min(at, #buffer + 1)
 		buffer = buffer:sub(kept) .. chunk
-		at = at - kept + 1
+		at, line_start = at - kept + 1, line_start - kept + 1
 		start = start and 1
 		return true
 	end
 
+	-- Looks at one byte; returns a value that ends there.
+	local function step(here)
+		local byte = buffer:sub(here, here)
+		at = here + 1
+		if byte == "\n" then
+			line, line_start = line + 1, at
+			if in_string then
+				leave_out()
+			end
+		elseif byte == "\\" then
+			if at > #buffer then
+				refill()
+			end
+			at = at + (buffer:sub(at, at) == "\n" and 0 or 1)
+		elseif byte == '"' then
+			in_string = not in_string
+		elseif byte == "{" or byte == "[" then
+			open_bracket(here, byte)
+		elseif depth > 0 then
+			depth = depth - 1
+			if depth == 0 then
+				local text = buffer:sub(start, here)
+				start = nil
+				return text
+			end
+		end
+	end
+
 	return function()
 		while true do
-			local place = buffer:find(in_string and INSIDE or OUTSIDE, at)
+			local here = buffer:find(in_string and INSIDE or OUTSIDE, at)
 			local text
-			if place then
-				text = step(place)
+			if here then
+				text = step(here)
 			else
 				at = math.max(at, #buffer + 1)
 				if not refill() then
-					return nil, depth > 0 and "it ends inside of a JSON value" or nil
+					local message = start and "it ends inside of a JSON value" or nil
+					leave_out()
+					return nil, message
 				end
 			end
 			if text then
 				return text
 			end
 		end
-	end
+	end, place
 end
 
 return json_stream

@@ -161,7 +161,7 @@ function lint.run(arguments)
 		look_at(findings, event)
 	end)
 	findings:end_fields()
-	if (source.malformed or 0) > 0 then
+	if source.malformed > 0 then
 		terminal.tell(("%s: %s cannot be read"):format(source.name, plural.counted(source.malformed, "line")))
 	end
 	if not any then

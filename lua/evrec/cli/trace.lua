@@ -65,20 +65,21 @@ local function next_chunk(self)
 	return chunk
 end
 
-local function decode(self, text)
+local function decode(self, text, place)
 	local ok, value = pcall(cjson.decode, text)
 	if not ok or type(value) ~= "table" then
-		fail(self, "holds something that is no JSON")
+		fail(self, ("the value that begins in line %d is no JSON"):format(place.line))
 	end
 	return value
 end
 
--- Calls `func` for each JSON object.
+-- Calls `func` for each JSON object. Returns the number of those that are cut, and were left out.
 local function each_object(self, func)
-	local values = json_stream.values(function() return next_chunk(self) end)
+	local values, place = json_stream.values(function() return next_chunk(self) end)
 	for text in values do
-		func(decode(self, text))
+		func(decode(self, text, place))
 	end
+	return place.cut
 end
 
 local function form_of(object)
@@ -104,10 +105,10 @@ local function refuse_store(self, path, advice)
 	end)))
 end
 
--- Reads on until the first value is whole; returns it.
+-- Reads on until the first value is whole; returns it, and its place.
 local function look_at_first(self, path, advice)
 	local pieces = {}
-	local text, message = json_stream.values(function()
+	local values, place = json_stream.values(function()
 		local chunk, why = read_chunk(self)
 		if why then
 			fail(self, (why:gsub("^Is", "is")))
@@ -116,9 +117,11 @@ local function look_at_first(self, path, advice)
 		end
 		pieces[#pieces + 1] = chunk
 		return chunk
-	end)()
+	end)
+	local text, message = values()
 	self.looked_at = table.concat(pieces)
-	return text or fail(self, message or self.looked_at == "" and "is empty" or "holds no JSON")
+	message = message and ("%s, which begins in line %d"):format(message, place.line)
+	return text or fail(self, message or self.looked_at == "" and "is empty" or "holds no JSON"), place
 end
 
 --- Opens a file, and looks at its beginning. Ends the command if that is none of the forms.
@@ -136,11 +139,11 @@ function trace.open(path, advice)
 		terminal.fail(1, message)
 	end
 	self.counter = progress.new(evrec.clock(), "MiB read", 1048576)
-	local first = look_at_first(self, path, advice)
+	local first, place = look_at_first(self, path, advice)
 	if first:sub(1, #START) == START then
-		self.form, self.header = "trace", decode(self, first)
+		self.form, self.header = "trace", decode(self, first, place)
 	else
-		self.form = form_of(decode(self, first))
+		self.form = form_of(decode(self, first, place))
 	end
 	return self.form and self or fail(self, "holds no events: expected a trace of evrec, a watch, a list, lines of "
 		.. "events, or lines of an audit log")
@@ -294,8 +297,8 @@ local function each_defined(self, func)
 	self.malformed = result and result.trace.malformed or fail(self, message)
 end
 
---- Calls `func` for each different event, as decoded from JSON. Of a trace the field `malformed` is then the number of
---- lines that cannot be read.
+--- Calls `func` for each different event, as decoded from JSON. The field `malformed` is then the number of lines of a
+--- trace that cannot be read, or of values that end before their JSON does.
 ---@param func fun(event: table) of core/v1
 function trace:each_event(func)
 	if self.form == "trace" then
@@ -307,7 +310,7 @@ function trace:each_event(func)
 			func(event)
 		end
 	end
-	each_object(self, function(object)
+	self.malformed = each_object(self, function(object)
 		if self.form == "watch" then
 			give(object.object)
 		elseif self.form == "audit" then
