@@ -150,9 +150,11 @@ evrec_reader *evrec_source_watch(evrec_source *source, const evrec_query *query,
  *
  *   {"namespace","name","time","count"}   the event of that name occurred then. In the order of time
  *   {"object":{"kind","apiVersion","namespace","name","uid"},"type","reason","stage","cause","key","message","count",
- *    "first","last"}   so many occurrences were suppressed within a minute, for the reason that evrec_suppressed has, or
+ *    "first","last","component","host"}
+ *                      so many occurrences were suppressed within a minute, for the reason that evrec_suppressed has, or
  *                      "lost": so many notes are missing, perhaps of this object. Then the cause is their kind,
- *                      "occurrence" or "suppression"; an earlier evrec left it out. Texts may be empty. The newest first
+ *                      "occurrence" or "suppression"; an earlier evrec left it out. The last two are the reporter, which
+ *                      an earlier evrec left out, too. Texts may be empty. The newest first
  *
  * Of the query `regarding`, `since`, `before` and `limit` apply. Errors as evrec_source_query; EVREC_EINVALID, too, if the
  * source is no store.

@@ -30,6 +30,9 @@ enum note_text {
 	NOTE_CAUSE,
 	NOTE_KEY, /* that a callback chose, of the aggregate or of the tokens */
 	NOTE_MESSAGE,
+	/* The event's source, or if that is unset its reporting controller and instance: */
+	NOTE_COMPONENT,
+	NOTE_HOST,
 	NOTE_TEXTS
 };
 

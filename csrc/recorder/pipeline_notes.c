@@ -58,6 +58,11 @@ static evrec_str chosen_key(const struct pipeline *pipeline, const struct observ
 	return stage == EVREC_STAGE_AGGREGATED ? what.aggregate_key : what.spam_key;
 }
 
+static evrec_str either(evrec_str text, evrec_str other)
+{
+	return text.len != 0 ? text : other;
+}
+
 COLD void pipeline_note_suppressed(const struct pipeline *pipeline, enum evrec_stage stage, enum evrec_cause cause,
                                    const struct observed *o, uint64_t count, int64_t now)
 {
@@ -79,6 +84,8 @@ COLD void pipeline_note_suppressed(const struct pipeline *pipeline, enum evrec_s
 			[NOTE_CAUSE] = str_from(stage == EVREC_STAGE_DROPPED ? evrec_cause_name(cause) : ""),
 			[NOTE_KEY] = chosen_key(pipeline, o, stage, now),
 			[NOTE_MESSAGE] = { o->note.data, len },
+			[NOTE_COMPONENT] = either(o->event->component, o->event->controller),
+			[NOTE_HOST] = either(o->event->host, o->event->instance),
 		},
 	};
 

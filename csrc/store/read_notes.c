@@ -12,7 +12,8 @@
 #define SUPPRESSIONS(where)                                                                                            \
 	"SELECT id, json_object('object', json_object('kind', kind, 'apiVersion', api_version, 'namespace', ns, "      \
 	"'name', name, 'uid', uid), 'type', type, 'reason', reason, 'stage', stage, 'cause', cause, 'key', key, "      \
-	"'message', message, 'count', count, 'first', first, 'last', last) FROM suppressions "                         \
+	"'message', message, 'count', count, 'first', first, 'last', last, 'component', component, 'host', host) "     \
+	"FROM suppressions "                                                                                           \
 	"WHERE id < ?1 AND last >= ?8 AND first < ?9 AND " where
 #define OF_OBJECT                                                                                                      \
 	"(?4 = '' OR ns = ?4) AND (?5 = '' OR kind = ?5 COLLATE NOCASE) AND (?6 = '' OR api_version = ?6) AND "        \

@@ -103,8 +103,37 @@ static const char version_2[] = "CREATE TABLE occurrences ("
 				"CREATE INDEX suppressions_last ON suppressions (last);"
 				"PRAGMA user_version = 2";
 
+/* Version 3 adds the reporter of what was suppressed. SQLite changes no UNIQUE, so that the table is made anew. */
+static const char version_3[] =
+	"ALTER TABLE suppressions RENAME TO suppressions_2;"
+	"CREATE TABLE suppressions ("
+	"  id INTEGER PRIMARY KEY,"
+	"  span INTEGER NOT NULL,"
+	"  ns TEXT NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  kind TEXT NOT NULL,"
+	"  api_version TEXT NOT NULL,"
+	"  uid TEXT NOT NULL,"
+	"  type TEXT NOT NULL,"
+	"  reason TEXT NOT NULL,"
+	"  stage TEXT NOT NULL,"
+	"  cause TEXT NOT NULL,"
+	"  key TEXT NOT NULL,"
+	"  message TEXT NOT NULL,"
+	"  first INTEGER NOT NULL,"
+	"  last INTEGER NOT NULL,"
+	"  count INTEGER NOT NULL,"
+	"  component TEXT NOT NULL,"
+	"  host TEXT NOT NULL,"
+	"  UNIQUE (span, name, ns, kind, api_version, uid, type, reason, stage, cause, key, component, host));"
+	"INSERT INTO suppressions SELECT *, '', '' FROM suppressions_2;"
+	"DROP TABLE suppressions_2;"
+	"CREATE INDEX suppressions_name ON suppressions (name);"
+	"CREATE INDEX suppressions_last ON suppressions (last);"
+	"PRAGMA user_version = 3";
+
 /* Each step takes a file of version i to version i + 1. */
-static const char *const steps[] = { version_1, version_2 };
+static const char *const steps[] = { version_1, version_2, version_3 };
 #define VERSION ((int64_t)(sizeof(steps) / sizeof(steps[0])))
 
 #define APPLICATION 0x65767374 /* "evst" */

@@ -17,9 +17,10 @@ const char *const note_sources[NOTE_STATEMENTS] = {
 				"ON CONFLICT (name, ns, time) DO UPDATE SET count = count + excluded.count",
 	[NOTE_PUT_SUPPRESSION] =
 		"INSERT INTO suppressions (ns, name, kind, api_version, uid, type, reason, stage, cause, key, message, "
-		"span, "
-		"first, last, count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?14) "
-		"ON CONFLICT (span, name, ns, kind, api_version, uid, type, reason, stage, cause, key) DO UPDATE SET "
+		"component, host, span, first, last, count) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16) "
+		"ON CONFLICT (span, name, ns, kind, api_version, uid, type, reason, stage, cause, key, component, "
+		"host) DO UPDATE SET "
 		"count = count + excluded.count, first = min(first, excluded.first), last = max(last, excluded.last), "
 		"message = excluded.message",
 	[NOTE_OLD_OCCURRENCE] = "SELECT 1 FROM occurrences WHERE time < ?1 LIMIT 1",

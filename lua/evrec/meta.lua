@@ -973,8 +973,9 @@ function source:watch(query) end
 ---@field before? evrec.Time suppressed first before this time
 ---@field limit? integer the most suppressions; default: all
 
----Occurrences of one object, type, reason, stage and key that were suppressed within a minute. The stage and the cause
----are those of `explain`; or the stage is "lost": so many notes are missing, perhaps of the object that is asked for.
+---Occurrences of one reporter, object, type, reason, stage and key that were suppressed within a minute. The stage and
+---the cause are those of `explain`; or the stage is "lost": so many notes are missing, perhaps of the object that is
+---asked for.
 ---@class evrec.StoredSuppression
 ---@field object { kind: string, apiVersion: string, namespace: string, name: string, uid: string }
 ---@field type string
@@ -983,6 +984,8 @@ function source:watch(query) end
 ---@field cause string of "dropped"; of "lost" the kind of the missing notes, "occurrence" or "suppression", which an
 ---earlier evrec left out; else empty
 ---@field key string that a callback chose; else empty
+---@field component string who reported them; empty if it is unset, or an earlier evrec noted them
+---@field host string likewise
 ---@field message string of the last one, at most 200 bytes
 ---@field count integer
 ---@field first number seconds since 1970

@@ -166,11 +166,16 @@ describe("an object that fell silent", function()
 	it("is told from its namesakes in other namespaces", function()
 		record_in_two_namespaces(evrec.sink.store { path = store, suppressions = true })
 		local _, output = command.evrec("explain", "pod/p", "--store", store)
-		assert.matches("\nNAMESPACE +STAGE +CAUSE ", output)
-		assert.matches("\na +rate limited +4 +Started ", output)
-		assert.matches("\nb +rate limited +4 +Started ", output)
+		assert.matches("\nNAMESPACE +COMPONENT +STAGE +CAUSE ", output)
+		for _, namespace in ipairs { "a", "b" } do
+			for _, component in ipairs { "kubelet", "proxy" } do
+				assert.matches(("\n%s +%s +rate limited +2 +Started "):format(namespace, component), output)
+				local bucket = ("(%s, %s Pod/p, Normal)"):format(component, namespace)
+				assert.truthy(output:gsub("%s+", " "):find(bucket, 1, true), output)
+			end
+		end
 		_, output = command.evrec("explain", "pod/p", "-n", "a", "--store", store)
-		assert.matches("\nSTAGE +CAUSE ", output)
+		assert.matches("\nCOMPONENT +STAGE +CAUSE ", output)
 
 		local trace = write("trace", "")
 		record_in_two_namespaces(evrec.sink.file { path = "/dev/null" }, trace)

@@ -20,7 +20,8 @@ local function sums_of(suppressions, matches)
 		if note.stage == "lost" then
 			lost = lost + (note.cause ~= "occurrence" and note.count or 0)
 		elseif matches(note.object) then
-			local key = table.concat({ note.object.namespace, note.stage, note.cause, note.reason, note.type, note.key }, "\n")
+			local key = table.concat({ note.object.namespace, note.component, note.host, note.stage, note.cause, note.reason,
+				note.type, note.key }, "\n")
 			local sum = by_key[key]
 			if not sum then
 				by_key[key], sums[#sums + 1] = note, note
@@ -60,7 +61,8 @@ local function written_groups(source, arguments)
 	return groups
 end
 
--- A note has no source. Returns that of the written events with its reason, else the only one of its object and type.
+-- A note of an earlier evrec has no reporter. Returns that of the written events with its reason, else the only one of
+-- its object and type.
 local function component_of(group, written)
 	local only, several
 	for _, other in ipairs(written) do
@@ -82,7 +84,7 @@ local function stored_groups(source, sums, arguments)
 			reason = sum.reason, type = sum.type, stage = sum.stage, suppressed = sum.count,
 			key = sum.key ~= "" and sum.key or nil,
 		})
-		groups[i].component = component_of(groups[i], written)
+		groups[i].component = sum.component ~= "" and sum.component or component_of(groups[i], written)
 	end
 	for _, group in ipairs(written) do
 		groups[#groups + 1] = group
@@ -123,7 +125,7 @@ function explain_store.run(arguments)
 	local sums, lost = sums_of(sources.guarded(suppressions), explained.matcher(arguments))
 	local rows, now = {}, evrec.clock():now()
 	for i, sum in ipairs(sums) do
-		rows[i] = { namespace = sum.object.namespace,
+		rows[i] = { namespace = sum.object.namespace, component = sum.component, host = sum.host,
 			stages.word(sum.stage), sum.cause, ("%d"):format(sum.count), sum.reason, sum.type, age.of_seconds(now - sum.first),
 			age.of_seconds(now - sum.last), sum.message }
 	end

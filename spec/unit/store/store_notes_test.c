@@ -96,6 +96,8 @@ static void test_notes_are_found_without_a_scan(void **state)
 	evrec_error err;
 	bool more;
 
+	/* Before the plans are noted: the steps of the schema copy a table whole. */
+	store_fixture_make(path);
 	store_fixture_trace();
 	store = store_fixture_open(path);
 	put(store, &note);
@@ -133,6 +135,73 @@ static void test_notes_expire_some_at_a_time(void **state)
 	store_free(store);
 }
 
+static void test_suppressions_of_each_reporter_are_a_row(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const evrec_str reporters[][2] = { { EVREC_STR("kubelet"), EVREC_STR("a") },
+		                           { EVREC_STR("proxy"), EVREC_STR("a") },
+		                           { EVREC_STR("kubelet"), EVREC_STR("b") } };
+	struct store *store = store_fixture_open(path);
+	const evrec_query all = store_query_all();
+	evrec_error err;
+
+	for (size_t i = 0; i < 6; i++) {
+		struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+
+		note.texts[NOTE_COMPONENT] = reporters[i % 3][0];
+		note.texts[NOTE_HOST] = reporters[i % 3][1];
+		put(store, &note);
+	}
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &all, &err), "\"count\":2"), 3);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM suppressions WHERE component = 'kubelet'"), 2);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM suppressions WHERE host = 'a'"), 2);
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &all, &err), "\"component\":\""), 3);
+	store_free(store);
+}
+
+/* What version 2 had of the table. */
+#define SUPPRESSIONS_2                                                                                                 \
+	"CREATE TABLE suppressions (id INTEGER PRIMARY KEY, span INTEGER NOT NULL, ns TEXT NOT NULL, "                 \
+	"name TEXT NOT NULL, kind TEXT NOT NULL, api_version TEXT NOT NULL, uid TEXT NOT NULL, type TEXT NOT NULL, "   \
+	"reason TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, key TEXT NOT NULL, message TEXT NOT NULL, "   \
+	"first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, "                                      \
+	"UNIQUE (span, name, ns, kind, api_version, uid, type, reason, stage, cause, key));"                           \
+	"CREATE INDEX suppressions_name ON suppressions (name);"                                                       \
+	"CREATE INDEX suppressions_last ON suppressions (last);"
+
+static void test_a_store_of_version_2_is_converted(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const evrec_query all = store_query_all();
+	struct store *store = store_fixture_open(path);
+	struct note note = note_of_suppression("web-0", "Failed", T0, 1);
+	evrec_fields event = store_event("a.1", "web-0", T0);
+	evrec_error err;
+
+	store_fixture_put(store, &event);
+	store_free(store);
+	store_fixture_exec(path, "DROP TABLE suppressions;" SUPPRESSIONS_2
+	                         "INSERT INTO suppressions VALUES (7, 1, 'shop', 'web-0', 'Pod', 'v1', 'u', 'Normal', "
+	                         "'Failed', 'rate_limited', '', '', 'm', 60000000000, 60000000001, 5);"
+	                         "PRAGMA user_version = 2");
+	assert_null(store_query(evrec_string(path), &all, &err));
+	unit_check_contains(err.message, "a store of an older version; a sink that writes to it converts it");
+	store = store_fixture_open(path);
+	note.texts[NOTE_COMPONENT] = EVREC_STR("kubelet");
+	put(store, &note);
+	put(store, &note);
+	assert_int_equal(store_fixture_ask(path, "PRAGMA user_version"), 3);
+	store_fixture_check(path, &all, "a.1 ");
+	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &all, &err), "Failed"), 2);
+	assert_int_equal(store_fixture_ask(path, "SELECT count FROM suppressions WHERE id = 7 AND component = '' AND "
+	                                         "host = '' AND uid = 'u' AND message = 'm' AND last - first = 1"),
+	                 5);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND "
+	                                         "tbl_name = 'suppressions'"),
+	                 3);
+	store_free(store);
+}
+
 static void test_a_store_of_version_1_is_converted(void **state)
 {
 	const char *path = tmpdir_path(*state, "events.db");
@@ -149,7 +218,7 @@ static void test_a_store_of_version_1_is_converted(void **state)
 	unit_check_contains(err.message, "a store of an older version; a sink that writes to it converts it");
 	store = store_fixture_open(path);
 	put(store, &note);
-	assert_int_equal(store_fixture_ask(path, "PRAGMA user_version"), 2);
+	assert_int_equal(store_fixture_ask(path, "PRAGMA user_version"), 3);
 	store_fixture_check(path, &all, "a.1 ");
 	assert_int_equal(count_rows(store_read_suppressions(evrec_string(path), &all, &err), "Failed"), 1);
 	store_free(store);
@@ -162,7 +231,9 @@ int main(void)
 		TMPDIR_TEST(test_occurrences_are_read_page_by_page_in_order),
 		TMPDIR_TEST(test_notes_are_found_without_a_scan),
 		TMPDIR_TEST(test_notes_expire_some_at_a_time),
+		TMPDIR_TEST(test_suppressions_of_each_reporter_are_a_row),
 		TMPDIR_TEST(test_a_store_of_version_1_is_converted),
+		TMPDIR_TEST(test_a_store_of_version_2_is_converted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,7 +211,7 @@ static void test_a_newer_version_is_refused_by_name(void **state)
 	store_fixture_put(store, &event);
 	store_free(store);
 	store_fixture_exec(path, "PRAGMA user_version = 7");
-	store_fixture_check_refused(path, "events.db: a store of version 7, this evrec knows version 2 only");
+	store_fixture_check_refused(path, "events.db: a store of version 7, this evrec knows version 3 only");
 	assert_null(store_query(evrec_string(path), &all, &err));
 	unit_check_contains(err.message, "a store of version 7");
 	assert_int_equal(store_fixture_ask(path, EVENTS), 1);

@@ -33,6 +33,14 @@ struct store *store_fixture_open(const char *path)
 	return store;
 }
 
+void store_fixture_make(const char *path)
+{
+	struct store *store = store_fixture_open(path);
+
+	assert_true(store_begin(store, NULL) && store_commit(store, NULL));
+	store_free(store);
+}
+
 static void check_ok(bool ok, const evrec_error *err)
 {
 	if (!ok) {

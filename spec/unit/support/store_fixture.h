@@ -17,6 +17,8 @@ evrec_query store_query_all(void);
 
 /* A new store; fails the test if there is no memory. The caller frees it. */
 struct store *store_fixture_open(const char *path);
+/* Makes an empty store. */
+void store_fixture_make(const char *path);
 /* Puts one event, whose JSON is {"name":"..."}, in a transaction of its own. Fails the test if that fails. */
 void store_fixture_put(struct store *store, const evrec_fields *event);
 /* Fails the test unless the store cannot be written, with a message that contains `why`. */
