@@ -141,7 +141,7 @@ static int scan(struct lines_query *q, int64_t deadline, evrec_error *err)
 			/* A last line without a newline may be complete, if others wrote it, or not be written whole yet. */
 			q->lines.number++;
 			code = scan_line(q, line, err);
-			return code == EVREC_ENOMEM ? code : rank(q, err);
+			return code != 0 ? code : rank(q, err);
 		}
 		code = news == LINE_FOUND ? scan_line(q, line, err) : 0;
 		if (code != 0) {

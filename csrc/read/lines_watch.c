@@ -22,6 +22,7 @@ struct lines_watch {
 	char *path;
 	int fd;
 	bool regular, by_path; /* by_path: another file may take its place */
+	bool ended;            /* of a pipe: its last line was told */
 	struct line_reader lines;
 };
 
@@ -110,6 +111,20 @@ static int tell_line(struct lines_watch *w, evrec_str line, evrec_found *found, 
 	return reader_show(&w->base, event, false, found, err);
 }
 
+/* A pipe has ended, and `line` is what came behind its last newline. Others than a file sink may leave the newline out. */
+static int tell_end(struct lines_watch *w, evrec_str line, evrec_found *found, evrec_error *err)
+{
+	int result;
+
+	if (w->ended) {
+		return EVREC_READ_END;
+	}
+	w->ended = true;
+	w->lines.number++;
+	result = tell_line(w, line, found, err);
+	return result == EVREC_READ_WAIT ? EVREC_READ_END : result;
+}
+
 static int watch_next(evrec_reader *reader, int64_t deadline, evrec_found *found, evrec_error *err)
 {
 	struct lines_watch *w = watch_of(reader);
@@ -127,7 +142,7 @@ static int watch_next(evrec_reader *reader, int64_t deadline, evrec_found *found
 				return result;
 			}
 		} else if (news == LINE_END && !w->regular) {
-			return EVREC_READ_END;
+			return tell_end(w, line, found, err);
 		} else if (!look_again(w)) {
 			if (clock_monotonic(evrec_clock_real()) >= deadline) {
 				return EVREC_READ_WAIT;
@@ -151,6 +166,16 @@ static void watch_free(evrec_reader *reader)
 
 static const struct reader_ops ops = { .next = watch_next, .free = watch_free };
 
+/* The place in standard input is that of a query, too, which may begin after the watch: the watch gets one of its own. */
+static void take_place(struct lines_watch *w)
+{
+	const int fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		w->fd = fd;
+	}
+}
+
 static int begin(struct lines_watch *w, evrec_error *err)
 {
 	struct stat st;
@@ -162,6 +187,9 @@ static int begin(struct lines_watch *w, evrec_error *err)
 	}
 	w->regular = S_ISREG(st.st_mode);
 	w->by_path = w->fd != STDIN_FILENO;
+	if (w->regular && !w->by_path) {
+		take_place(w);
+	}
 	line_reader_restart(&w->lines, w->fd, 0, !w->regular);
 	if (w->regular) {
 		offset = after_last_line(w->fd, st.st_size);

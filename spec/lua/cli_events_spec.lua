@@ -183,6 +183,24 @@ describe("evrec events", function()
 		assert.same({ 130, "event/a\nevent/b\nevent/c\n", "" }, { status, output, complaints })
 	end)
 
+	it("watches a pipe: each event as it comes", function()
+		write {}
+		local status, output, complaints = command.shell([[
+			has() { for _ in {1..200}; do [ "$(wc -l <"$out")" -ge "$1" ] && return; sleep 0.05; done; echo "$1 is not there"; }
+			out=$1.out first=$2 second=$3; shift 3; : >"$out"
+			{ printf '%s\n' "$first"; has 1 >&2; printf '%s' "$second"; } | "$@" >"$out"; code=$?
+			cat "$out"; rm "$out"; exit $code]], path, (shapes.json(plain("a", 2))), (shapes.json(plain("b", 9))),
+			command.interpreter, "lua/bin/evrec", "events", "-w", "--lines", "-", "-o", "name")
+		assert.same({ 0, "event/a\nevent/b\n", "" }, { status, output, complaints })
+	end)
+
+	it("watches a file that is standard input: first the list", function()
+		write { plain("a", 2), plain("b", 9) }
+		local _, output = command.shell([[path=$1; shift; timeout 1 "$@" <"$path"]], path, command.interpreter,
+			"lua/bin/evrec", "events", "-w", "--lines", "-", "-o", "name")
+		assert.equal("event/b\nevent/a\n", output)
+	end)
+
 	describe("shows, after the list, what a watch tells", function()
 		-- The lines that -w prints if a query and a watch of the source give such events.
 		local function watched(listed, told, ...)

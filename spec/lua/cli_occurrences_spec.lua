@@ -58,8 +58,13 @@ describe("counts and times of strangers", function()
 		end
 		local _, page = command.evrec("replay", "-o", "html", path)
 		assert.truthy(page:find("1 occurrence is left out", 1, true))
-		local status, _, told = command.evrec("events", "-A", "-o", "html", "--lines", write("json", event("1e309")))
+		local status, shown, told = command.evrec("events", "-A", "-o", "html", "--lines", write("json", event("1e300")))
 		assert.equal(0, status, told)
+		assert.truthy(shown:find("2147483647", 1, true))
+		-- No double holds it, so that the line is no event.
+		path = write("json", event("1e309"))
+		local refusal = "evrec: %s: line 1 is no event; --lines reads an event a line, as evrec.sink.file writes them\n"
+		assert.same({ 1, "", refusal:format(path) }, { command.evrec("events", "-A", "-o", "html", "--lines", path) })
 	end)
 
 	it("are spread over the whole time of a bounded count, also of one that jumps", function()

@@ -1,5 +1,6 @@
 -- evrec events: lists and watches events as `kubectl events` does, of a cluster, a store, or lines.
 local evrec = require "evrec"
+local core = require "evrec.core"
 local kinds = require "evrec.kinds"
 local options = require "evrec.options"
 
@@ -268,13 +269,21 @@ local function print_list(next_text, arguments, output, each)
 	return count
 end
 
+-- Whether the events come from a pipe or a terminal, of which there is no list before the end.
+local function is_stream(arguments)
+	local kind = arguments.lines and core.file_at(arguments.lines == "-" and "/dev/stdin" or arguments.lines)
+	return kind and kind ~= "file"
+end
+
 -- The watch begins before the list is read, so that no event falls between the two. So the watch may tell states that
 -- the list shows, or older ones. They are not shown: the last row of an event must be its newest state.
 local function list_and_watch(source, query, arguments, output, counter)
 	local next_written, listed_states = texts(source.watch, source, query), {}
-	print_list(listed(source, query, arguments, counter), arguments, output, function(event)
-		listed_states[full_name(event)] = stored_event.state(event)
-	end)
+	if not is_stream(arguments) then
+		print_list(listed(source, query, arguments, counter), arguments, output, function(event)
+			listed_states[full_name(event)] = stored_event.state(event)
+		end)
+	end
 	terminal.flush()
 	for json in next_written do
 		local event = decode(json, arguments)
