@@ -311,6 +311,13 @@ describe("replaying", function()
 		end
 	end)
 
+	it("names an event that is none", function()
+		write(cjson.encode { metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" },
+			reason = { 1 }, type = "Normal", lastTimestamp = "2023-11-14T22:13:20Z" })
+		assert.same({ "", ("evrec: %s: event n/e: field 'reason': expected a string, got table\n"):format(path), 1 },
+			{ run("replay", path) })
+	end)
+
 	it("says that no event has a time", function()
 		local event = { metadata = { name = "e", namespace = "n" }, involvedObject = { kind = "Pod", name = "a" } }
 		for _, text in ipairs { cjson.encode { items = { event } }, cjson.encode(event) } do

@@ -266,7 +266,8 @@ function trace:feed(replay)
 		ok, message = replay:add(event, time)
 		counter.add()
 		if not ok then
-			fail(self, message)
+			fail(self, ("event %s/%s: %s"):format(stored_event.text(event.metadata, "namespace"),
+				stored_event.text(event.metadata, "name"), (message:gsub("^evrec%.event: ", ""))))
 		end
 	end
 	counter.clear()
