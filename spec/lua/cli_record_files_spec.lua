@@ -29,6 +29,12 @@ describe("evrec record and its files", function()
 		return file ~= nil and file:close() ~= nil
 	end
 
+	-- The names of the files that begin with the test's prefix, without it.
+	local function files()
+		local _, output = command.shell('cd "${1%/*}" && ls | sed -n "s/^${1##*/}\\.//p"', prefix)
+		return (output:gsub("\n", " "))
+	end
+
 	it("refuses a state file that is also the file of the events", function()
 		local folder, name = prefix:match "^(.*)/([^/]+)$"
 		for _, option in ipairs { "--store", "--lines" } do
@@ -69,6 +75,19 @@ describe("evrec record and its files", function()
 		os.execute(("rm -f %s.db-walk*"):format(prefix))
 	end)
 
+	it("makes no file, and tells of no kind, if the event is refused", function()
+		for _, option in ipairs { "--store", "--lines" } do
+			local status, _, told = command.evrec("record", option, prefix .. ".new", "jbo/a", "normal", "R", "m")
+			assert.same({ 2, 'evrec: type: expected "Normal" or "Warning", got "normal"\n' }, { status, told })
+			status, _, told = command.shell([[echo jbo/a normal R m | exec "$@"]], command.interpreter, "lua/bin/evrec",
+				"record", option, prefix .. ".told", "-")
+			assert.same({ 1, 'evrec: standard input: line 1: type: expected "Normal" or "Warning", got "normal"\n' },
+				{ status, told })
+			os.execute(("rm -f %s.told*"):format(prefix))
+		end
+		assert.equal("", files())
+	end)
+
 	it("starts no shell to look at its files", function()
 		local script = ([[
 			local evrec_command = require "evrec.cli.command"
@@ -90,12 +109,6 @@ describe("evrec record and its files", function()
 		assert.same({ 0, NOT_KEPT:format(lines .. ".state") .. "delete it, and counts begin anew\n" },
 			{ record("--lines", lines) })
 	end)
-
-	-- The names of the files that begin with the test's prefix, without it.
-	local function files()
-		local _, output = command.shell('cd "${1%/*}" && ls | sed -n "s/^${1##*/}\\.//p"', prefix)
-		return (output:gsub("\n", " "))
-	end
 
 	it("makes no state file beside a file that is not a regular one", function()
 		local in_folder = [[cd "$1" && ln -s /dev/null "$2.null" && mkfifo "$2.pipe" && cat "$2.pipe" >"$2.read" &

@@ -73,11 +73,15 @@ end
 
 local warned = {}
 
-local function warn_of(word)
-	local message = values.misspelt_kind(word, "; the event is recorded with it all the same")
-	if message and not warned[word] then
-		terminal.tell(message)
-		warned[word] = true
+-- Tells, of an event that was recorded, that a kind of its objects may be misspelt: once of each.
+local function warn_of_kinds(words, arguments)
+	for _, text in ipairs { words.object, arguments.related } do
+		local word = options.kind_and_name(text)
+		local message = values.misspelt_kind(word, "; the event is recorded with it all the same")
+		if message and not warned[word] then
+			terminal.tell(message)
+			warned[word] = true
+		end
 	end
 end
 
@@ -87,8 +91,6 @@ local function reference(text, namespace, what)
 	local kind = word and kinds.read(word)
 	if not kind then
 		return nil, ("%s: expected KIND/NAME, got '%s'"):format(what, text)
-	elseif not kind.built_in then
-		warn_of(word)
 	end
 	return {
 		kind = kind.kind, apiVersion = kind.api_version, name = name, namespace = kind.namespaced and namespace or nil,
@@ -153,7 +155,9 @@ local function line_recorder(session, arguments)
 		if words then
 			ok, message = emit(session, arguments, words)
 		end
-		if not ok then
+		if ok then
+			warn_of_kinds(words, arguments)
+		else
 			terminal.tell(("standard input: line %d: %s"):format(number, message))
 		end
 		session:tell()
@@ -216,6 +220,7 @@ local function record_one(session, arguments)
 	if not ok then
 		terminal.fail(name == "dropped" and 1 or 2, message)
 	end
+	warn_of_kinds(arguments, arguments)
 	session:close()
 	if session.lost and session.reported then
 		terminal.tell "the event was not written"
@@ -229,7 +234,8 @@ local function check(_, message)
 	end
 end
 
--- Ends the command if all lines would be refused for what they have in common. A recorder that writes nowhere tells.
+-- Ends the command if the event, or all lines for what they have in common, would be refused, before a file is made. A
+-- recorder that writes nowhere tells.
 local function check_common(arguments)
 	local made, recorder = pcall(testing.recorder, {
 		component = arguments.component, host = arguments.host, broadcaster = { on_error = false },
@@ -240,7 +246,8 @@ local function check_common(arguments)
 	local each_has_all = arguments.object == "-"
 	check(emit(recorder, arguments, {
 		object = each_has_all and "pod/a" or arguments.object, type = each_has_all and "Normal" or arguments.type,
-		reason = each_has_all and "Checked" or arguments.reason, message = "a line",
+		reason = each_has_all and "Checked" or arguments.reason,
+		message = arguments.message ~= "-" and arguments.message or "a line",
 	}))
 end
 
@@ -263,9 +270,7 @@ function record.run(arguments)
 	check(related_object(arguments))
 	local make, sink_options
 	make, sink_options, arguments.default_namespace = record_target.choose(arguments)
-	if from_lines then
-		check_common(arguments)
-	end
+	check_common(arguments)
 	local session = record_session.new(arguments, make, sink_options)
 	return (from_lines and record_lines or record_one)(session, arguments)
 end
