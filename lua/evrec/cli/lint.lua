@@ -78,16 +78,27 @@ local function new_findings()
 	return setmetatable({ list = {}, by_key = {}, fields = {} }, Findings)
 end
 
--- Counts a finding once for each component and reason; the first event is the example.
-function Findings:add(problem, component, example)
+-- Counts a finding for each component and reason; the first event is the example. An event of which a file has several
+-- states counts once.
+function Findings:add(problem, component, example, full_name)
 	local key = ("%s\0%s\0%s"):format(problem, component, example)
 	local finding = self.by_key[key]
 	if not finding then
-		finding = { problem = problem, component = component, example = example, count = 0 }
+		finding = { problem = problem, component = component, example = example, count = 0, seen = {} }
 		self.by_key[key] = finding
 		self.list[#self.list + 1] = finding
 	end
-	finding.count = finding.count + 1
+	if full_name == nil or not finding.seen[full_name] then
+		finding.count = finding.count + 1
+		finding.seen[full_name or ""] = true
+	end
+end
+
+-- The namespace and the name, which all states of an event have; nil if it has no name, as in a trace.
+local function full_name_of(event)
+	local metadata = stored_event.part(event, "metadata")
+	local name = text(metadata, "name")
+	return name ~= "" and text(metadata, "namespace") .. "/" .. name or nil
 end
 
 -- Counts the different values of a field of one component; "" stands for all components.
@@ -122,7 +133,7 @@ local function look_at(findings, event)
 	for _, rule in ipairs(rules) do
 		local problem = rule(event)
 		if problem then
-			findings:add(problem, component, text(event, "reason"))
+			findings:add(problem, component, text(event, "reason"), full_name_of(event))
 		end
 	end
 	findings:note(component, "reasons", text(event, "reason"))
