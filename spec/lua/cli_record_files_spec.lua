@@ -1,5 +1,6 @@
 -- The files that `evrec record` writes to, and those that it makes beside them.
 local command = require "command"
+local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
 
 describe("evrec record and its files", function()
@@ -86,6 +87,15 @@ describe("evrec record and its files", function()
 			os.execute(("rm -f %s.told*"):format(prefix))
 		end
 		assert.equal("", files())
+	end)
+
+	it("refuses another SQLite file at once, also if a state file that is named is there", function()
+		local other, counts = prefix .. ".sqlite", prefix .. ".counts"
+		assert.equal(0, (record("--store", prefix .. ".db", "--state-file", counts)))
+		assert.equal(0, (command.shell([[$1 -c 'import sqlite3, sys
+sqlite3.connect(sys.argv[1]).execute("create table t (a)")' "$2"]], fixtures.python, other)))
+		assert.same({ 2, ("evrec: %s is not an event store of evrec\n"):format(other) },
+			{ record("--store", other, "--state-file", counts) })
 	end)
 
 	it("starts no shell to look at its files", function()

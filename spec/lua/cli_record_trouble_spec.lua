@@ -164,6 +164,15 @@ describe("a session of evrec record", function()
 		assert.same({ "0 one", "3 two" }, told)
 	end)
 
+	it("tells an error once that came twice", function()
+		on_error("one", "transport")
+		on_error("one", "transport")
+		session:tell()
+		clock:advance(3)
+		session:tell()
+		assert.same({ "3 one" }, told)
+	end)
+
 	it("waits after an event that a server has refused", function()
 		on_error("refused", "rejected")
 		stats.dropped.rejected = 1

@@ -65,11 +65,14 @@ end
 local function print_reports(self)
 	while self.told[1] do
 		local report = table.remove(self.told, 1)
+		local message = with_stream(report.message)
 		if RETRIED[report.name] then
-			self.troubles[#self.troubles + 1] = with_stream(report.message)
-			self.trouble_began = self.troubles[2] and self.trouble_began or self.clock:now()
+			if message ~= self.troubles[#self.troubles] then
+				self.troubles[#self.troubles + 1] = message
+				self.trouble_began = self.troubles[2] and self.trouble_began or self.clock:now()
+			end
 		elseif not is_refusal(report.message) then
-			terminal.tell(with_advice(with_stream(report.message), self.has_named_state))
+			terminal.tell(with_advice(message, self.has_named_state))
 			self.reported = self.reported or not HARMLESS[report.name]
 		end
 	end

@@ -111,9 +111,10 @@ local function exists(path)
 	return file ~= nil and file:close()
 end
 
--- Ends the command if a file of SQLite is no store: once, as a state file beside it says that it was one.
-local function check_store(path, state_file)
-	if exists(state_file) then
+-- Ends the command if a file of SQLite is no store: once, as a state file beside it says that it was one. A state file
+-- that the user has named may be that of another store.
+local function check_store(path, arguments, state_file)
+	if not arguments.state_file and exists(state_file) then
 		return
 	end
 	local iterate, message = evrec.store({ path = path }):query { limit = 1 }
@@ -186,7 +187,7 @@ local function of_file(arguments, path)
 	-- Somebody who reads a pipe would take its closing for the end.
 	local is_pipe = special and core.file_at(path) == "pipe"
 	if path ~= "-" and not is_pipe and check_file(path, arguments) and options.state_file and arguments.store then
-		check_store(path, options.state_file)
+		check_store(path, arguments, options.state_file)
 	end
 	if arguments.store and path ~= "-" then
 		options.suppressions = true -- for `evrec explain --store`
