@@ -124,6 +124,19 @@ static bool has_old(struct store *store, int64_t before)
 	return row != 0 || store_has_old_notes(store, before);
 }
 
+/* Gives some of the free pages back. A file that somebody has rebuilt without auto_vacuum keeps them. */
+static bool shrink(struct store *store, const struct pages *before, bool *more, evrec_error *err)
+{
+	struct pages after;
+
+	if (!store_db_run(&store->db, "PRAGMA incremental_vacuum(" VACUUM_PAGES ")", err) ||
+	    !get_pages(store, &after, err)) {
+		return false;
+	}
+	*more = *more || after.count < before->count;
+	return true;
+}
+
 static bool expire_inside(struct store *store, int64_t before, uint64_t keep_bytes, bool *more, evrec_error *err)
 {
 	struct expiry expiry = { before, UINT64_MAX };
@@ -145,11 +158,7 @@ static bool expire_inside(struct store *store, int64_t before, uint64_t keep_byt
 		}
 	}
 	*more = over == 0 ? n == STORE_EXPIRY_ROWS : n > 0 && bytes_over(&pages, keep_bytes) != 0;
-	if (is_to_shrink(&pages, keep_bytes)) {
-		*more = true;
-		return store_db_run(&store->db, "PRAGMA incremental_vacuum(" VACUUM_PAGES ")", err);
-	}
-	return true;
+	return !is_to_shrink(&pages, keep_bytes) || shrink(store, &pages, more, err);
 }
 
 bool store_expire(struct store *store, int64_t before, uint64_t keep_bytes, bool *more, evrec_error *err)

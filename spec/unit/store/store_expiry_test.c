@@ -125,6 +125,26 @@ static void test_pages_of_expired_events_are_given_back(void **state)
 	store_free(store);
 }
 
+/* Somebody may have rebuilt the file without SQLite's auto_vacuum: then the sink would look for more without a pause. */
+static void test_pages_that_cannot_be_given_back_are_no_work_to_do(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store = store_fixture_open(path);
+	evrec_error err;
+	bool more = true;
+
+	put_many(store, 0, 3000, 3000);
+	store_close(store);
+	store_fixture_exec(path, "PRAGMA auto_vacuum = NONE; VACUUM");
+	put_many(store, 3000, 1, 10);
+	for (int turns = 0; more && turns < 100; turns++) {
+		assert_true(store_expire(store, T0 + 2990 * EVREC_SECOND, 0, &more, &err));
+	}
+	assert_false(more);
+	assert_int_equal(store_fixture_ask(path, "SELECT count(*) FROM events"), 11);
+	store_free(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +153,7 @@ int main(void)
 		TMPDIR_TEST(test_the_file_stays_below_keep_bytes),
 		TMPDIR_TEST(test_no_more_events_go_than_keep_bytes_asks_for),
 		TMPDIR_TEST(test_pages_of_expired_events_are_given_back),
+		TMPDIR_TEST(test_pages_that_cannot_be_given_back_are_no_work_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
