@@ -9,11 +9,10 @@
 #define OCCURRENCES                                                                                                    \
 	"SELECT time, json_object('namespace', ns, 'name', name, 'time', time, 'count', count) FROM occurrences "      \
 	"WHERE name = ?3 AND ns = ?4 AND time > ?1 ORDER BY time LIMIT ?2"
-#define SUPPRESSIONS(where)                                                                                            \
+#define SUPPRESSIONS(reporter, where)                                                                                  \
 	"SELECT id, json_object('object', json_object('kind', kind, 'apiVersion', api_version, 'namespace', ns, "      \
 	"'name', name, 'uid', uid), 'type', type, 'reason', reason, 'stage', stage, 'cause', cause, 'key', key, "      \
-	"'message', message, 'count', count, 'first', first, 'last', last, 'component', component, 'host', host) "     \
-	"FROM suppressions "                                                                                           \
+	"'message', message, 'count', count, 'first', first, 'last', last, " reporter ") FROM suppressions "           \
 	"WHERE id < ?1 AND last >= ?8 AND first < ?9 AND " where
 #define OF_OBJECT                                                                                                      \
 	"(?4 = '' OR ns = ?4) AND (?5 = '' OR kind = ?5 COLLATE NOCASE) AND (?6 = '' OR api_version = ?6) AND "        \
@@ -21,9 +20,17 @@
 #define NEWEST_FIRST "ORDER BY id DESC LIMIT ?2"
 
 /* An index finds the suppressions of an object's name, and those of no name, which tell of lost notes. */
-static const char of_name[] =
-	SUPPRESSIONS("name = ?3 AND " OF_OBJECT) "UNION ALL " SUPPRESSIONS("name = '' ") NEWEST_FIRST;
-static const char of_any_name[] = SUPPRESSIONS("?3 = '' AND (stage = 'lost' OR (" OF_OBJECT ")) ") NEWEST_FIRST;
+#define OF_NAME(reporter)                                                                                              \
+	SUPPRESSIONS(reporter, "name = ?3 AND " OF_OBJECT)                                                             \
+	"UNION ALL " SUPPRESSIONS(reporter, "name = '' ") NEWEST_FIRST
+#define OF_ANY_NAME(reporter) SUPPRESSIONS(reporter, "?3 = '' AND (stage = 'lost' OR (" OF_OBJECT ")) ") NEWEST_FIRST
+
+/* A store of version 2 has no reporters. */
+#define REPORTER "'component', component, 'host', host"
+#define NO_REPORTER "'component', '', 'host', ''"
+
+static const char *const of_name[2] = { OF_NAME(NO_REPORTER), OF_NAME(REPORTER) };
+static const char *const of_any_name[2] = { OF_ANY_NAME(NO_REPORTER), OF_ANY_NAME(REPORTER) };
 
 struct store_notes {
 	struct reader_link link; /* its first member */
@@ -40,10 +47,12 @@ struct store_notes {
 
 static const char *sql_of(const struct store_notes *notes)
 {
+	const bool reporters = notes->db.version >= SCHEMA_REPORTERS;
+
 	if (notes->of_occurrences) {
 		return OCCURRENCES;
 	}
-	return notes->query->regarding.name.len != 0 ? of_name : of_any_name;
+	return notes->query->regarding.name.len != 0 ? of_name[reporters] : of_any_name[reporters];
 }
 
 static bool open_inside(struct store_notes *notes, evrec_error *err)

@@ -136,6 +136,8 @@ static const char version_3[] =
 static const char *const steps[] = { version_1, version_2, version_3 };
 #define VERSION ((int64_t)(sizeof(steps) / sizeof(steps[0])))
 
+#define READABLE 2 /* the oldest version that is read as it is: a store may lie where nobody writes to it again */
+
 #define APPLICATION 0x65767374 /* "evst" */
 
 const char *const facet_columns[FACETS] = { "ns",         "type",     "reason", "action",
@@ -184,7 +186,8 @@ bool schema_check(struct store_db *d, evrec_error *err)
 	if (!get_version(d, &version, err)) {
 		return false;
 	}
-	if (version < VERSION) {
+	d->version = version;
+	if (version < READABLE) {
 		return store_db_refuse(d,
 		                       version == 0
 		                               ? " is empty, no event store yet"

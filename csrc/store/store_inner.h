@@ -40,7 +40,8 @@ struct store_db {
 	int shown;   /* bytes of it in a message */
 	sqlite3 *db; /* NULL: not open */
 	dev_t device;
-	ino_t inode; /* of the open file */
+	ino_t inode;     /* of the open file */
+	int64_t version; /* of its schema, when a reader opened it */
 };
 
 bool store_db_init(struct store_db *d, evrec_str path); /* false: no memory */
@@ -79,7 +80,9 @@ bool store_db_is_current(const struct store_db *d);
 
 /* In a transaction of a writer: makes the tables of a new file, or takes an older version to this one. */
 bool schema_make(struct store_db *d, evrec_error *err);
-/* The file is a store of this version. */
+#define SCHEMA_REPORTERS 3 /* the version from which on suppressions have a component and a host */
+
+/* For a reader: the file is a store of this version, or one that is read as well. Sets d->version. */
 bool schema_check(struct store_db *d, evrec_error *err);
 
 /* The words that make a facet: columns of the table `facets`, in this order. */
