@@ -304,6 +304,14 @@ describe("evrec events", function()
 		file:write '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default"}}\n'
 		file:close()
 		assert.same({ 1, "", complaints }, { run() })
+		file = assert(io.open(path, "w"))
+		file:write((shapes.json(plain("a", 1)):gsub("}$", ',"deep":' .. ("["):rep(1500) .. ("]"):rep(1500) .. "}\n")))
+		file:close()
+		for _, output in ipairs { "wide", "json", "html" } do
+			status, _, complaints = run("-o", output)
+			assert.equal(1, status)
+			assert.matches("^evrec: an event cannot be shown: its JSON has more than %d+ levels\n$", complaints)
+		end
 		file = assert(io.open(path, "wb"))
 		file:write "SQLite format 3\0"
 		file:close()

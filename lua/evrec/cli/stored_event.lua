@@ -2,6 +2,8 @@
 local cjson = require "cjson"
 local core = require "evrec.core"
 
+local terminal = require "evrec.cli.terminal"
+
 local stored_event = {}
 
 -- The fields that events.k8s.io/v1 renamed, as an API server converts them.
@@ -25,11 +27,18 @@ function stored_event.to_core(event)
 	return event
 end
 
---- Decodes an event of either API to one of core/v1. Fields without a value are cjson.null.
----@param json string
+local DEEPEST = 1000 -- levels that cjson decodes
+
+--- Decodes an event of either API to one of core/v1. Fields without a value are cjson.null. Ends the command if fields
+--- that evrec does not know are nested too deeply.
+---@param json string a source has found it sound
 ---@return table
 function stored_event.decode(json)
-	local event = stored_event.to_core(cjson.decode(json))
+	local ok, event = pcall(cjson.decode, json)
+	if not ok then
+		terminal.fail(1, ("an event cannot be shown: its JSON has more than %d levels"):format(DEEPEST))
+	end
+	event = stored_event.to_core(event)
 	event.apiVersion, event.kind = "v1", "Event"
 	return event
 end
