@@ -186,14 +186,9 @@ end
 
 local suppression_options = { for_object = true, since = true, before = true, limit = true }
 
--- lua-cjson makes a float of each number.
-local integer = math.tointeger or function(number)
-	return number
-end
-
+-- lua-cjson decodes all numbers as floats; math.floor makes integers of them in the Luas that have integers.
 local function suppression(note)
-	note.count = integer(note.count)
-	note.first, note.last = note.first / 1e9, note.last / 1e9
+	note.first, note.last, note.count = note.first / 1e9, note.last / 1e9, math.floor(note.count)
 	return note
 end
 
@@ -211,8 +206,7 @@ function reading.suppressions(source, given)
 end
 
 local function occurrence(note)
-	note.count = integer(note.count)
-	note.time = note.time / 1e9
+	note.time, note.count = note.time / 1e9, math.floor(note.count)
 	return note
 end
 
