@@ -18,13 +18,14 @@ local OUTSIDE, INSIDE = '["{}%[%]\n]', '["\\\n]'
 ---@return evrec.cli.JsonPlace place
 function json_stream.values(next_chunk)
 	local buffer, at, start, in_string = "", 1, nil, false
+	local parts, count = {}, 0 -- the value's beginning, in the chunks before the buffer
 	local line, line_start = 1, 1 -- the number of the line that is read, and where it begins
 	local open, depth = {}, 0 -- the brackets that are open
 	local place = { line = 1, cut = 0 }
 
 	local function leave_out()
 		place.cut = place.cut + (start and 1 or 0)
-		start, depth, in_string = nil, 0, false
+		start, count, depth, in_string = nil, 0, 0, false
 	end
 
 	local function open_bracket(here, byte)
@@ -43,10 +44,13 @@ function json_stream.values(next_chunk)
 		if not chunk then
 			return false
 		end
-		local kept = start or math.min(at, #buffer + 1)
-		buffer = buffer:sub(kept) .. chunk
-		at, line_start = at - kept + 1, line_start - kept + 1
-		start = start and 1
+		if start then
+			count = count + 1
+			parts[count] = buffer:sub(start)
+			start = 1
+		end
+		at, line_start = at - #buffer, line_start - #buffer
+		buffer = chunk
 		return true
 	end
 
@@ -71,8 +75,8 @@ function json_stream.values(next_chunk)
 		elseif depth > 0 then
 			depth = depth - 1
 			if depth == 0 then
-				local text = buffer:sub(start, here)
-				start = nil
+				local text = table.concat(parts, "", 1, count) .. buffer:sub(start, here)
+				start, count = nil, 0
 				return text
 			end
 		end
