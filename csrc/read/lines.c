@@ -27,6 +27,7 @@ int lines_system_error(const char *path, evrec_error *err)
 {
 	char reason[64];
 
+	path = is_stdin(path) ? "standard input" : path;
 	return error_set(err, EVREC_ESYSTEM, "%.*s: %s", shown_bytes(path), path,
 	                 strerror_r(errno, reason, sizeof(reason)));
 }
@@ -70,6 +71,7 @@ int lines_open(const char *path, struct stat *st, evrec_error *err)
 		return -1;
 	}
 	if (is_database(fd, st)) {
+		path = is_stdin(path) ? "standard input" : path;
 		error_set(err, EVREC_EINVALID, "%.*s is an event store, not lines of events", shown_bytes(path), path);
 		lines_close(fd);
 		return -1;

@@ -197,7 +197,8 @@ local function heading(arguments, namespace, clock)
 	return namespace and "Events in " .. namespace or "Events", table.concat(subtitle, "; ")
 end
 
--- The filters that a store's suppressions have no field for. A query with one of them finds no suppression.
+-- The filters that a store's suppressions cannot answer: their reporter is the source, if the event has one. A query
+-- with one of them finds no suppression.
 local UNKNOWN_OF_SUPPRESSIONS = { "mentions", "controller", "instance", "action", "field_selector" }
 
 -- Returns the spans in which a store has suppressions to which the query's filters apply, for a page.

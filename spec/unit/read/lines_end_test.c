@@ -125,12 +125,32 @@ static void test_a_watch_of_standard_input_leaves_its_place_to_a_query(void **st
 	assert_int_equal(close(fd), 0);
 }
 
+static void test_a_message_names_standard_input(void **state)
+{
+	const int terminal = dup(STDIN_FILENO), folder = open(tmpdir_path(*state, "."), O_RDONLY);
+	evrec_source *source = evrec_source_lines(EVREC_STR("-"), NULL);
+	evrec_query query;
+	evrec_error err;
+
+	evrec_query_init(&query);
+	assert_int_equal(dup2(folder, STDIN_FILENO), STDIN_FILENO);
+	assert_null(evrec_source_query(source, &query, &err));
+	assert_string_equal(err.message, "standard input: Is a directory");
+	assert_null(evrec_source_watch(source, &query, &err));
+	assert_string_equal(err.message, "standard input: Is a directory");
+	evrec_source_release(source);
+	assert_int_equal(dup2(terminal, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(terminal), 0);
+	assert_int_equal(close(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_a_last_line_that_is_whole_and_no_event_is_an_error),
 		TMPDIR_TEST(test_a_watch_tells_the_last_line_of_a_pipe),
 		TMPDIR_TEST(test_a_watch_of_standard_input_leaves_its_place_to_a_query),
+		TMPDIR_TEST(test_a_message_names_standard_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
