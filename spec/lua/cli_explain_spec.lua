@@ -163,6 +163,17 @@ describe("an object that fell silent", function()
 		os.execute(("rm -f %s.*"):format(store))
 	end)
 
+	it("is in the namespace of its events if it has none", function()
+		for _ = 1, 3 do
+			assert.equal(0, (command.evrec("record", "--store", store, "--burst-size", "1", "node/n1", "Warning", "R", "m")))
+		end
+		local status, output, told = command.evrec("explain", "node/n1", "-n", "default", "--store", store)
+		assert.same({ 0, "" }, { status, told })
+		assert.matches("\nrate limited +2 +R ", output)
+		assert.equal(1, (command.evrec("explain", "node/n1", "-n", "shop", "--store", store)))
+		os.execute(("rm -f %s.*"):format(store))
+	end)
+
 	it("is told from its namesakes in other namespaces", function()
 		record_in_two_namespaces(evrec.sink.store { path = store, suppressions = true })
 		local _, output = command.evrec("explain", "pod/p", "--store", store)

@@ -75,6 +75,20 @@ describe("the suppressions of a store", function()
 		assert.same({ 1, "dropped", "dropped: max_age" }, { spans[3].count, spans[3].fate, spans[3].why })
 	end)
 
+	it("are hatched in the namespace of the events, also of an object that has none", function()
+		local prefix, _, remove = tmpfiles.new()
+		local store = prefix .. ".db"
+		for _ = 1, 3 do
+			assert.equal(0, (command.evrec("record", "--store", store, "--burst-size", "1", "node/n1", "Warning", "R", "m")))
+		end
+		local _, default_page = command.evrec("events", "--store", store, "-o", "html")
+		local _, other_page = command.evrec("events", "--store", store, "-n", "shop", "-o", "html")
+		remove()
+		os.execute(("rm -f %s.*"):format(prefix))
+		assert.truthy(default_page:find('"why":"rate limited"', 1, true))
+		assert.is_nil(other_page:find('"why":"rate limited"', 1, true))
+	end)
+
 	it("are not hatched if the count of a written event has them", function()
 		assert.same({}, hatched(note { stage = "aggregated" }, note { stage = "merged" }, note { stage = "lost" },
 			note { stage = "finished" }))

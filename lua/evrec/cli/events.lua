@@ -6,6 +6,7 @@ local options = require "evrec.options"
 
 local event_arguments = require "evrec.cli.event_arguments"
 local event_output = require "evrec.cli.event_output"
+local explained = require "evrec.cli.explained"
 local group = require "evrec.cli.group"
 local progress = require "evrec.cli.progress"
 local sort = require "evrec.cli.sort"
@@ -219,7 +220,7 @@ local function suppressed_spans(source, query)
 		failed(1, ok and message or notes)
 	end
 	return require "evrec.cli.html.items".of_suppressions(sources.guarded(notes), function(note)
-		return (not query.namespace or query.namespace == note.object.namespace)
+		return (not query.namespace or query.namespace == explained.namespace(note.object))
 			and (not query.reason or query.reason == note.reason) and (not types or types[note.type] == true)
 	end)
 end

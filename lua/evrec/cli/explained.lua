@@ -12,6 +12,13 @@ local explained = {}
 
 -- ---- the object ----
 
+--- Returns the namespace of an object's events: its own, or default if it has none.
+---@param object { namespace?: string }
+---@return string
+function explained.namespace(object)
+	return (object.namespace or "") ~= "" and object.namespace or "default"
+end
+
 --- Returns a function that tells whether a reference is the object of the arguments.
 ---@param arguments { object: string, namespace?: string }
 ---@return fun(object: table): boolean
@@ -21,7 +28,7 @@ function explained.matcher(arguments)
 	kind = (known and known.kind or kind):lower()
 	return function(object)
 		return object.name == name and object.kind and object.kind:lower() == kind
-			and (not arguments.namespace or object.namespace == arguments.namespace)
+			and (not arguments.namespace or explained.namespace(object) == arguments.namespace)
 	end
 end
 
