@@ -85,9 +85,10 @@ evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
  * The events in a file that evrec_sink_file wrote, each as its last line has it: a file has a line for every write. "-", or
  * the name of a pipe, is read once, from now on to its end. A query keeps in memory, for each event that it finds, namespace,
  * name, time and place; a pipe is copied to a temporary file. A watch tells each line that is written from now on, in this
- * file or in one that takes its name. Empty lines, and the beginning of a line that a full disk cut, are skipped. Any other
- * line that is no event ends the reader with EVREC_EINVALID and the line's number, counted from the place at which the
- * reader began. An SQLite database, such as an event store, is refused with EVREC_EINVALID when a query or a watch begins.
+ * file or in one that takes its name. The last line of a pipe, or of a file that a query reads, needs no newline. Empty
+ * lines, and the beginning of a line that a full disk cut, are skipped. Any other line that is no event ends the reader with
+ * EVREC_EINVALID and the line's number, counted from the place at which the reader began. An SQLite database, such as an event
+ * store, is refused with EVREC_EINVALID when a query or a watch begins.
  * NULL: EVREC_EINVALID (path) or EVREC_ENOMEM.
  */
 evrec_source *evrec_source_lines(evrec_str path, evrec_error *err);
