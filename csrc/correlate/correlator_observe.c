@@ -16,7 +16,7 @@ static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, con
 	if (chosen.data == NULL) {
 		return &keys->aggregate;
 	}
-	*local_key = local;
+	*local_key = local.data != NULL ? local : *local_key;
 	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;
 }
 

@@ -1,14 +1,16 @@
 #include "recorder/chosen.h"
 
-static void keep(struct buf *buf, evrec_str text)
+/* A string that a function has left unset is no choice. */
+static enum choice keep(struct buf *buf, evrec_str text)
 {
 	buf_clear(buf);
 	buf_put_str(buf, text);
+	return text.data != NULL ? CHOICE_MADE : CHOICE_NONE;
 }
 
 bool chosen_ask(struct chosen *chosen, const evrec_correlator_options *functions, const evrec_fields *event)
 {
-	evrec_str first, second;
+	evrec_str first, second = { NULL, 0 };
 
 	chosen->keys = chosen->message = chosen->spam_key = CHOICE_NONE;
 	buf_clear(&chosen->aggregate_key);
@@ -18,23 +20,20 @@ bool chosen_ask(struct chosen *chosen, const evrec_correlator_options *functions
 	if (functions->key_func != NULL) {
 		chosen->keys = CHOICE_FAILED;
 		if (functions->key_func(functions->ctx, event, &first, &second)) {
-			chosen->keys = CHOICE_MADE;
-			keep(&chosen->aggregate_key, first);
-			keep(&chosen->local_key, second);
+			chosen->keys = keep(&chosen->aggregate_key, first);
+			(void)keep(&chosen->local_key, second.data != NULL ? second : event->note);
 		}
 	}
 	if (functions->message_func != NULL) {
 		chosen->message = CHOICE_FAILED;
 		if (functions->message_func(functions->ctx, event, &first)) {
-			chosen->message = CHOICE_MADE;
-			keep(&chosen->text, first);
+			chosen->message = keep(&chosen->text, first);
 		}
 	}
 	if (functions->spam_key_func != NULL) {
 		chosen->spam_key = CHOICE_FAILED;
 		if (functions->spam_key_func(functions->ctx, event, &first)) {
-			chosen->spam_key = CHOICE_MADE;
-			keep(&chosen->spam, first);
+			chosen->spam_key = keep(&chosen->spam, first);
 		}
 	}
 	return !chosen->aggregate_key.failed && !chosen->local_key.failed && !chosen->text.failed &&

@@ -18,6 +18,7 @@ static void ask(const evrec_correlator_options *o, const evrec_fields *event, st
 {
 	if (o->key_func != NULL) {
 		choose(&keys->aggregate, o->key_func(o->ctx, event, &keys->aggregate, &keys->local));
+		keys->local = keys->local.data != NULL ? keys->local : event->note;
 		choose(&keys->local, keys->aggregate.data != NULL);
 	}
 }
