@@ -140,7 +140,8 @@ static void take_slot(struct throttle *t, int64_t now)
 	}
 	if (t->rate != 0) {
 		t->turn_starts++;
-		t->next_slot = max_time(t->next_slot, now - max_time(SLOT_CREDIT, interval(t) / 4)) + interval(t);
+		t->next_slot =
+			time_after(max_time(t->next_slot, now - max_time(SLOT_CREDIT, interval(t) / 4)), interval(t));
 	}
 }
 
@@ -259,9 +260,9 @@ static void blame(struct throttle *t, bool timed_out, int64_t now)
 
 static void pause(struct throttle *t, int64_t length, int64_t probe_cost, int64_t now)
 {
-	t->paused_until = max_time(t->paused_until, now + length);
+	t->paused_until = max_time(t->paused_until, time_after(now, length));
 	t->next_slot = max_time(t->next_slot, t->paused_until);
-	t->probe_from = max_time(t->probe_from, t->paused_until + PROBE_PAUSES * probe_cost);
+	t->probe_from = max_time(t->probe_from, time_after(t->paused_until, PROBE_PAUSES * probe_cost));
 	if (t->state != THROTTLE_PAUSED) {
 		step(t, THROTTLE_PAUSED);
 	}
@@ -320,7 +321,7 @@ static void miss_answer(struct throttle *t, int64_t now, uint64_t random)
 	}
 	t->outage_pauses++;
 	length = backoff(t, t->outage_pauses, OUTAGE_PAUSE_FIRST, OUTAGE_PAUSE_MAX, 1, random);
-	t->paused_until = max_time(t->paused_until, now + length);
+	t->paused_until = max_time(t->paused_until, time_after(now, length));
 	if (!was_out) {
 		step(t, THROTTLE_OUTAGE);
 	}

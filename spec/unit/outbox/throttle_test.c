@@ -367,6 +367,22 @@ static void test_outage_keeps_a_longer_pause(void **state)
 	assert_int_equal(throttle_next_start(&t, T0), T0 + 60 * S);
 }
 
+/* As a fake clock may show them. */
+static void test_pauses_end_with_time_itself(void **state)
+{
+	const int64_t late = INT64_MAX - S;
+	struct throttle t = throttle_without_jitter(32);
+
+	(void)state;
+	assert_true(refuse_single(&t, 5 * S, late) == INT64_MAX && throttle_window(&t, late) == 0);
+	t = throttle_without_jitter(32);
+	checked_start(&t, 4, late);
+	for (unsigned i = 0; i < 4; i++) {
+		checked_end(&t, REQUEST_UNANSWERED, 0, INT64_MAX - 1);
+	}
+	assert_true(t.state == THROTTLE_OUTAGE && throttle_window(&t, INT64_MAX - 1) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_requests_from_before_do_not_lengthen_an_outage),
 		cmocka_unit_test(test_timeouts_count_as_refusals),
 		cmocka_unit_test(test_outage_keeps_a_longer_pause),
+		cmocka_unit_test(test_pauses_end_with_time_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
