@@ -773,10 +773,10 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
  */
 void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
- * Ends the broadcaster without waiting. Writes that still wait are sent in the background for up to 30 s: by the sink's
- * thread, or, if it has none, by the polls of other broadcasters and at exit(). Writes to a sink that evrec_sink_new
- * made are dropped. The owner of a `share` hands over within the same time. Watches and recorders that are still held
- * stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
+ * Ends the broadcaster without waiting. What waits is sent in the background for up to 30 s: by the sink's thread or, without
+ * one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped. A process of a
+ * `share` hands over within that time; a worker without a thread whose owner ends, too, drops what is not acknowledged. Watches
+ * and recorders stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 

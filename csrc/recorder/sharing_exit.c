@@ -254,8 +254,7 @@ bool sharing_linger(struct hub *hub)
 	}
 	threaded = atomic_load(&sh->drive) == BY_THREAD;
 	lingers = !atomic_load(&sh->stops) && !sharing_is_over(hub);
-	/* By now a worker has sent what it has; it would be an heir that does not listen. */
-	lingers = lingers && (threaded || !share_has_owner(sh->share));
+	lingers = lingers && (threaded || share_decline(sh->share));
 	if (lingers) {
 		hub_retain(hub);
 		atomic_store(&sh->linger_until, sharing_mono() + LINGER_MAX);

@@ -157,8 +157,11 @@ void share_step(struct share *s, int64_t now, int64_t timeout);
  * owner learns that, and this one first looks for another one for a while.
  */
 void share_close(struct share *s);
-/* Whether an owner takes what this process hands over. As share_step. */
-bool share_has_owner(const struct share *s);
+/*
+ * From now on steps are rare. So a worker is to be no heir, which would not listen. False: it has said that it would be. As
+ * share_step.
+ */
+bool share_decline(struct share *s);
 /* Ends the wait of a step, the present one or the next one. */
 void share_wake(struct share *s);
 /* A worker asks the owner to write all that it has. */

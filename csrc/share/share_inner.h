@@ -114,6 +114,7 @@ struct link {
 	uint16_t flags;           /* of it */
 	bool unsure;              /* the last connection did not end in order */
 	bool accepts;             /* the owner's offer is to be answered */
+	bool accepted;            /* it was, or is to be */
 };
 
 /* Whether the owner answers. Times are those of steps; NEVER: not so. */
@@ -145,6 +146,7 @@ struct share {
 	bool was_worker;       /* there was an owner that has gone since */
 	bool is_heir;          /* of that one */
 	atomic_bool closing;
+	bool declines; /* share_decline */
 	struct link link;
 	struct silence silence;
 	_Atomic int64_t silent_since; /* share_silent_since */

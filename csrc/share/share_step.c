@@ -174,9 +174,14 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 	}
 }
 
-bool share_has_owner(const struct share *s)
+bool share_decline(struct share *s)
 {
-	return s->link.phase == LINK_READY;
+	if (s->link.phase == LINK_NONE) {
+		return true;
+	}
+	s->declines = true;
+	share_close(s);
+	return !s->link.accepted;
 }
 
 /* Drops one event of the ledger. False: there is none. */

@@ -20,7 +20,7 @@ void worker_begin(struct share *s, int64_t now)
 	buf_clear(&link->whole);
 	link->phase = LINK_GREETING;
 	link->leave = LEAVE_NOT;
-	link->accepts = false;
+	link->accepts = link->accepted = false;
 	share_lock(s);
 	ok = frame_hello(&link->line.out, s->instance, s->same, s->same_len);
 	s->changed = false;
@@ -149,7 +149,8 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		return ask_take(s, f, err) == 0;
 	}
 	if (f->type == FRAME_OFFER && ready) {
-		s->link.accepts = atomic_load(&s->may_own) && s->link.leave == LEAVE_NOT;
+		s->link.accepts = atomic_load(&s->may_own) && s->link.leave == LEAVE_NOT && !s->declines;
+		s->link.accepted = s->link.accepted || s->link.accepts;
 		return true;
 	}
 	if (f->type == FRAME_BYE) {

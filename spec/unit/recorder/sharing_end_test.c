@@ -239,6 +239,65 @@ static void test_worker_that_exits_hands_over_first(void **state)
 	side_close(&f.sides[0]);
 }
 
+#define MANY 1000 /* different events: more than a socket takes at once */
+
+/* A worker without a thread is freed. Its process goes on, and ends later. */
+static int live_long(const struct sharing_fixture *f, const char *path, const char *errors)
+{
+	static struct side side; /* as in live() */
+	evrec_broadcaster_options options = sharing_fixture_options(f, 1, &side);
+	evrec_sink_options common;
+	evrec_stats stats;
+	char note[16];
+
+	evrec_sink_options_init(&common);
+	options.share_client_only = true;
+	options.on_drop = NULL;
+	options.on_error = NULL;
+	options.loud = true;
+	if (freopen(errors, "w", stderr) == NULL || !side_open_limited(&side, &options, path, &common)) {
+		return 2;
+	}
+	do {
+		evrec_broadcaster_poll(side.b);
+		evrec_broadcaster_get_stats(side.b, &stats);
+	} while (stats.share_role != EVREC_SHARE_WORKER && poll(NULL, 0, 1) == 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(note, sizeof(note), "%u", i);
+		(void)side_record(&side, note);
+	}
+	side_close(&side);
+	return 0;
+}
+
+static void test_worker_that_is_freed_hands_over_before_its_process_ends(void **state)
+{
+	evrec_broadcaster_options options;
+	struct sharing_fixture f;
+	int status = -1;
+	pid_t child;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	sharing_fixture_init(&f);
+	options = sharing_fixture_options(&f, 0, &f.sides[0]);
+	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
+	evrec_broadcaster_poll(f.sides[0].b);
+	child = fork();
+	if (child == 0) {
+		exit(live_long(&f, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors")));
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		evrec_broadcaster_poll(f.sides[0].b);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(status, 0);
+	check_line(state, "");
+	assert_int_equal(side_stats(&f.sides[0]).received, MANY);
+	side_close(&f.sides[0]);
+}
+
 /* The owner has other options. */
 static void test_refused_process_that_ends_writes(void **state)
 {
@@ -278,6 +337,7 @@ int main(void)
 		TMPDIR_TEST(test_lone_process_that_ends_writes),
 		TMPDIR_TEST(test_worker_that_ends_tells_what_is_not_acknowledged),
 		TMPDIR_TEST(test_worker_that_exits_hands_over_first),
+		TMPDIR_TEST(test_worker_that_is_freed_hands_over_before_its_process_ends),
 		TMPDIR_TEST(test_refused_process_that_ends_writes),
 		TMPDIR_TEST(test_children_of_an_owner_with_a_thread_are_workers),
 	};
