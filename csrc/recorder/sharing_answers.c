@@ -42,8 +42,7 @@ static void acknowledge(struct hub *hub)
 	}
 }
 
-/* Tells how many occurrences may be counted twice, once no more come for a while. */
-static void tell_unsure(struct hub *hub)
+void sharing_tell_unsure(struct hub *hub, bool ends)
 {
 	struct sharing *sh = hub->sharing;
 	const int64_t now = sharing_mono();
@@ -58,7 +57,8 @@ static void tell_unsure(struct hub *hub)
 	if (n != sh->unsure) {
 		sh->unsure = n;
 		sh->unsure_at = now;
-	} else if (n > sh->unsure_told && now - sh->unsure_at >= UNSURE_WAIT) {
+	}
+	if (n > sh->unsure_told && (ends || now - sh->unsure_at >= UNSURE_WAIT)) {
 		(void)snprintf(message, sizeof(message),
 		               "the process that wrote for all did not end in order: %" PRIu64
 		               " occurrences at most are counted twice",
@@ -90,7 +90,7 @@ int64_t sharing_take_answers(struct hub *hub)
 			(void)pipeline_take_all_news(hub->sinks.items[i]->pipeline);
 		}
 		acknowledge(hub);
-		tell_unsure(hub);
+		sharing_tell_unsure(hub, false);
 		wait = sh->unsettled != 0 || sh->marked || atomic_load(&sh->ends) ? wait_for_answers(sh) : IDLE;
 	} else if (sh->state_until != 0) {
 		wait = SHARING_BUSY;

@@ -393,6 +393,9 @@ void sharing_end(struct hub *hub, int64_t deadline)
 		give_up(hub);
 		return;
 	}
+	hub_lock(hub);
+	sharing_tell_unsure(hub, true);
+	hub_unlock(hub);
 	/* The states were written when their sinks ended. */
 	(void)share_mark(sh->share);
 	share_release(sh->share);

@@ -69,6 +69,12 @@ evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
 /* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
 int64_t sharing_take_answers(struct hub *hub);
 
+/*
+ * Tells how many occurrences may be counted twice, once no more come for a while, or if the owner ends. With the hub's lock
+ * held.
+ */
+void sharing_tell_unsure(struct hub *hub, bool ends);
+
 /* The states that are written from now on leave out what has settled: it is acknowledged next. With the hub's lock held. */
 void sharing_forget_settled(struct sharing *sh);
 

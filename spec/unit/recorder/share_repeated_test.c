@@ -251,6 +251,20 @@ static void test_what_may_be_counted_twice_is_told(void **state)
 	free(w);
 }
 
+/* The next owner ends before it has waited for more of them. */
+static void test_what_may_be_counted_twice_is_told_at_the_end(void **state)
+{
+	struct world *w = make(state, false, 1);
+
+	hand_over_and_kill(w);
+	let_write(w, &w->worker);
+	assert_int_equal(evrec_broadcaster_shutdown(w->worker.b, SOON, NULL), 0);
+	assert_int_equal(w->worker.errors, 1);
+	assert_non_null(strstr(w->worker.error, "did not end in order: 20 occurrences at most are counted twice"));
+	close_side(&w->worker);
+	free(w);
+}
+
 /* ---- the owner lives ---- */
 
 static void start_both(struct world *w)
@@ -356,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_killed_owner_has_counted_it),
 		TMPDIR_TEST(test_what_may_be_counted_twice_is_told),
+		TMPDIR_TEST(test_what_may_be_counted_twice_is_told_at_the_end),
 		TMPDIR_TEST(test_connection_that_breaks),
 		TMPDIR_TEST(test_sink_that_has_acknowledged_gets_nothing_again),
 		TMPDIR_TEST(test_owner_that_ends_hands_over_its_count),
