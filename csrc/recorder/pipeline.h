@@ -204,8 +204,8 @@ void pipeline_write_state_ahead(struct pipeline *pipeline);
 /* ---- a state that one process hands to the next one ---- */
 
 /*
- * Appends what the correlator or the series know, for pipeline_load_state of another process. False, and then `out` is of no
- * use: there is no memory, or a state file has it.
+ * Appends what the correlator or the series know, for pipeline_load_state of another process; out->failed: no memory. False: a
+ * state file has it.
  */
 bool pipeline_save_state(struct pipeline *pipeline, struct buf *out);
 /* Before the first recording call. Entries that it cannot read, or has no memory for, begin anew. */

@@ -129,20 +129,22 @@ static struct state *new_state(const struct pipeline *pipeline)
 bool pipeline_save_state(struct pipeline *pipeline, struct buf *out)
 {
 	const uint32_t version = STATE_VERSION;
-	struct state *state = hands_over(pipeline) ? new_state(pipeline) : NULL;
+	struct state *state;
 	uint64_t cursor = 0;
 	bool ok;
 
-	if (state == NULL) {
+	if (!hands_over(pipeline)) {
 		return false;
 	}
-	ok = state_note_all(state, evrec_clock_now(pipeline->clock));
+	state = new_state(pipeline);
+	ok = state != NULL && state_note_all(state, evrec_clock_now(pipeline->clock));
 	if (ok) {
 		buf_put(out, &version, sizeof(version));
 		(void)state_take_all(state, &cursor, SIZE_MAX, out);
 	}
 	state_free(state);
-	return ok && !out->failed;
+	out->failed = out->failed || !ok;
+	return true;
 }
 
 void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes)

@@ -46,6 +46,19 @@ static void send_state(struct peer *heir, size_t sink, evrec_str state, int64_t 
 	}
 }
 
+/* False: it cannot be handed over, which is told. */
+static bool check_state(struct share *s, const struct buf *state)
+{
+	const bool ok = !state->failed && state->len <= FRAME_STATE_MAX;
+
+	if (!ok) {
+		share_tell(s,
+		           "the next owner gets no counts: they take more than 64 MiB, or there is no memory for them",
+		           "share");
+	}
+	return ok;
+}
+
 /* False: the peer got none of it, or only a part, and is no heir. */
 static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 {
@@ -56,7 +69,7 @@ static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 		if (s->state[i].len != 0) {
 			/* The last owner's, which was not taken up yet. */
 			send_state(heir, i, buf_str(&s->state[i]), deadline);
-		} else if (s->ops->save_state(s->ctx, i, &state) && !state.failed && state.len <= FRAME_STATE_MAX) {
+		} else if (s->ops->save_state(s->ctx, i, &state) && check_state(s, &state)) {
 			send_state(heir, i, buf_str(&state), deadline);
 		}
 	}

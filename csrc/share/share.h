@@ -63,7 +63,10 @@ struct share_ops {
 	void (*error)(void *ctx, const char *message, const char *name);
 	/* A worker: the owner had an error with a sink (share_report). */
 	void (*trouble)(void *ctx, evrec_str text, evrec_str problem, evrec_str sink_name);
-	/* The state of a sink's correlator or series: an owner that ends saves it, and the next one loads it. False: there is none. */
+	/*
+	 * The state of a sink's correlator or series: an owner that ends saves it, and the next one loads it. False: there is none;
+	 * out->failed: no memory for it.
+	 */
 	bool (*save_state)(void *ctx, size_t sink, struct buf *out);
 	void (*load_state)(void *ctx, size_t sink, evrec_str state);
 	/* An owner: appends what its sinks have suppressed of an object (NULL: of all objects), as explained.h has it. */

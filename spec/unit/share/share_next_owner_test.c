@@ -143,6 +143,27 @@ static void test_state_of_an_owner_before_the_last_one_is_forgotten(void **state
 	assert_string_equal(heir->loaded, "");
 }
 
+static void test_state_that_is_too_large_is_told(void **state)
+{
+	struct share_world *w = *state;
+	struct share_process *owner, *heir;
+	char *large = calloc(1, FRAME_STATE_MAX + 2);
+
+	assert_non_null(large);
+	memset(large, 'x', FRAME_STATE_MAX + 1);
+	share_world_start_two(w, &owner, &heir);
+	owner->state = large;
+	share_end(owner->share, SOON);
+	assert_int_equal(owner->errors, 1);
+	assert_string_equal(owner->error_name, "share");
+	unit_check_contains(owner->error, "the next owner gets no counts: they take more than 64 MiB");
+	share_process_stop(owner);
+	share_world_step(w, 4);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "");
+	free(large);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +171,7 @@ int main(void)
 		SHARE_WORLD_TEST(test_child_of_a_killed_owner_does_not_hold_its_connections),
 		SHARE_WORLD_TEST(test_owner_that_ends_hands_its_state_to_one_worker),
 		SHARE_WORLD_TEST(test_state_of_an_owner_before_the_last_one_is_forgotten),
+		SHARE_WORLD_TEST(test_state_that_is_too_large_is_told),
 	};
 
 	return cmocka_run_group_tests_name("share: next owner", tests, NULL, NULL);
