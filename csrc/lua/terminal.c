@@ -185,7 +185,7 @@ int terminal_next_line(lua_State *L)
 
 /* ---- files ---- */
 
-static const char *kind_of(mode_t mode)
+static const char *file_kind(mode_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
@@ -212,7 +212,7 @@ int terminal_file_at(lua_State *L)
 		return 1;
 	}
 	(void)snprintf(id, sizeof(id), "%" PRIuMAX ":%" PRIuMAX, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	lua_pushstring(L, kind_of(st.st_mode));
+	lua_pushstring(L, file_kind(st.st_mode));
 	lua_pushstring(L, id);
 	return 2;
 }
