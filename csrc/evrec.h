@@ -775,7 +775,7 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
  * Ends the broadcaster without waiting. What waits is sent in the background for up to 30 s: by the sink's thread or, without
  * one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped. A process of a
- * `share` hands over within that time; a worker without a thread whose owner ends, too, drops what is not acknowledged. Watches
+ * `share` hands over within that time; if it has no thread, and is to succeed an owner that ends, it drops what is left. Watches
  * and recorders stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
@@ -919,7 +919,7 @@ int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
  * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
  * error. Full queues of watches do not count.
  * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
- * timeout. With a timeout of 0, or less, one poll does all that is due. Also waits for threads of stopped sinks.
+ * timeout. With a timeout of 0, or less, one poll does all that is due. Else it waits for threads of stopped sinks.
  */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 /*

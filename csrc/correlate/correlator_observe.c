@@ -7,7 +7,7 @@
 static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, const struct observed *o,
                                      evrec_str *local_key)
 {
-	evrec_str chosen, local;
+	evrec_str chosen = { NULL, 0 }, local = { NULL, 0 };
 
 	if (!c->options.key_func(c->options.ctx, o->event, &chosen, &local)) {
 		c->stats.callback_errors++;
@@ -65,7 +65,7 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 static struct key *ask_spam_key(evrec_correlator *c, struct keys *keys, const struct observed *o)
 {
 	evrec_fields changed;
-	evrec_str chosen;
+	evrec_str chosen = { NULL, 0 };
 
 	observed_fields(o, &changed);
 	if (!c->options.spam_key_func(c->options.ctx, &changed, &chosen)) {

@@ -76,7 +76,7 @@ static struct key *ask_spam_key(struct series *s, const struct series_entry *e, 
                                 const evrec_fields *event)
 {
 	evrec_fields named = *event;
-	evrec_str chosen;
+	evrec_str chosen = { NULL, 0 };
 
 	named.name = evrec_event_fields(e->event)->name;
 	if (!s->limits.spam_key_func(s->limits.ctx, &named, &chosen)) {

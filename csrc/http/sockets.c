@@ -28,7 +28,7 @@ static void forget_closed(struct sockets *s)
 }
 
 /* The system has no room for a socket. */
-static bool is_want(int error)
+static bool is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -40,13 +40,14 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	int fd;
 
 	(void)purpose;
+	s->error = 0;
 	forget_closed(s);
 	if (s->len == SOCKETS_MAX) {
 		return CURL_SOCKET_BAD;
 	}
 	s->opened++;
 	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-	s->error = fd < 0 && is_want(errno) ? errno : 0;
+	s->error = fd < 0 && is_shortage(errno) ? errno : 0;
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		s->of[s->len++] = (struct open_socket){ fd, st.st_ino };
 	}

@@ -35,7 +35,7 @@ enum poller drive_poller(lua_State *L)
 }
 
 struct question {
-	const void *owner;
+	const void *broadcaster;
 	bool yes; /* the program polls it from now on */
 };
 
@@ -45,7 +45,7 @@ static int ask(lua_State *L)
 	struct question *question = lua_touserdata(L, 1);
 
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &host_key);
-	anchor_push(L, question->owner);
+	anchor_push(L, question->broadcaster);
 	if (lua_isuserdata(L, -1)) {
 		lua_call(L, 1, 1);
 		question->yes = lua_toboolean(L, -1) != 0;
@@ -55,7 +55,7 @@ static int ask(lua_State *L)
 
 bool drive_ask(lua_State *L, const void *broadcaster)
 {
-	struct question question = { .owner = broadcaster };
+	struct question question = { .broadcaster = broadcaster };
 
 	/* A function that the program does not allow in this place raises; then the next call asks again. */
 	if (lua_checkstack(L, LUA_MINSTACK) && !compat_cpcall(L, ask, &question)) {

@@ -15,7 +15,7 @@ struct otlp_answer {
 	int64_t retry_after; /* ns; 0: the receiver did not say */
 	int64_t rejected;    /* of a 2xx: the records that the receiver refused */
 	bool web_page;       /* of a 2xx: it has a page for people, as servers have that know nothing of OTLP */
-	bool too_large;      /* its text says so: secrets that are hidden in the message may hide that */
+	bool too_large;      /* the status or the text says so; told before secrets are hidden in the text */
 	char message[256];   /* for people: UTF-8 on one line, without spaces at the ends; may be empty */
 };
 

@@ -4,7 +4,7 @@
  *   memory.c   entries, their items and identities, from a pool
  *   life.c     made, closed, emptied, waited for, freed
  *   outbox.c   collect, messages, counts
- *   submit.c   makes an entry, or folds     \
+ *   submit.c   what was recorded            \
  *   take.c     what is sent next             > limits.c  the bounds: who is dropped
  *   waiting.c  the entries that can be taken, and when a batch of them is due
  *   answer.c   acts on outcomes             /     settle.c   how entries leave: written, dropped, kept for the spool

@@ -167,7 +167,7 @@ static void watch_free(evrec_reader *reader)
 static const struct reader_ops ops = { .next = watch_next, .free = watch_free };
 
 /* The place in standard input is that of a query, too, which may begin after the watch: the watch gets one of its own. */
-static void take_place(struct lines_watch *w)
+static void reopen_stdin(struct lines_watch *w)
 {
 	const int fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
 
@@ -188,7 +188,7 @@ static int begin(struct lines_watch *w, evrec_error *err)
 	w->regular = S_ISREG(st.st_mode);
 	w->by_path = w->fd != STDIN_FILENO;
 	if (w->regular && !w->by_path) {
-		take_place(w);
+		reopen_stdin(w);
 	}
 	line_reader_restart(&w->lines, w->fd, 0, !w->regular);
 	if (w->regular) {

@@ -10,7 +10,7 @@ static enum choice keep(struct buf *buf, evrec_str text)
 
 bool chosen_ask(struct chosen *chosen, const evrec_correlator_options *functions, const evrec_fields *event)
 {
-	evrec_str first, second = { NULL, 0 };
+	evrec_str key = { NULL, 0 }, local = { NULL, 0 }, message = { NULL, 0 }, spam_key = { NULL, 0 };
 
 	chosen->keys = chosen->message = chosen->spam_key = CHOICE_NONE;
 	buf_clear(&chosen->aggregate_key);
@@ -19,21 +19,21 @@ bool chosen_ask(struct chosen *chosen, const evrec_correlator_options *functions
 	buf_clear(&chosen->spam);
 	if (functions->key_func != NULL) {
 		chosen->keys = CHOICE_FAILED;
-		if (functions->key_func(functions->ctx, event, &first, &second)) {
-			chosen->keys = keep(&chosen->aggregate_key, first);
-			(void)keep(&chosen->local_key, second.data != NULL ? second : event->note);
+		if (functions->key_func(functions->ctx, event, &key, &local)) {
+			chosen->keys = keep(&chosen->aggregate_key, key);
+			(void)keep(&chosen->local_key, local.data != NULL ? local : event->note);
 		}
 	}
 	if (functions->message_func != NULL) {
 		chosen->message = CHOICE_FAILED;
-		if (functions->message_func(functions->ctx, event, &first)) {
-			chosen->message = keep(&chosen->text, first);
+		if (functions->message_func(functions->ctx, event, &message)) {
+			chosen->message = keep(&chosen->text, message);
 		}
 	}
 	if (functions->spam_key_func != NULL) {
 		chosen->spam_key = CHOICE_FAILED;
-		if (functions->spam_key_func(functions->ctx, event, &first)) {
-			chosen->spam_key = keep(&chosen->spam, first);
+		if (functions->spam_key_func(functions->ctx, event, &spam_key)) {
+			chosen->spam_key = keep(&chosen->spam, spam_key);
 		}
 	}
 	return !chosen->aggregate_key.failed && !chosen->local_key.failed && !chosen->text.failed &&

@@ -51,12 +51,18 @@ static bool is_ending(evrec_broadcaster *b)
 	return ending;
 }
 
-/* Waits for the threads of sinks that were stopped: what they hold, such as a file's lock, the next sink may need. */
-static void wait_for_stopped(evrec_broadcaster *b, int64_t deadline)
+/*
+ * Waits for the threads of sinks that were stopped: what they hold, such as a file's lock, the next sink may need. False:
+ * there are none.
+ */
+static bool wait_for_stopped(evrec_broadcaster *b, int64_t deadline)
 {
+	const bool some = is_ending(b);
+
 	while (is_ending(b) && real_now() < deadline) {
 		(void)nanosleep(&(struct timespec){ 0, EVREC_SECOND / 1000 }, NULL);
 	}
+	return some;
 }
 
 /* Waits a moment on a pipeline that can make progress. False if all that is left waits for a fake clock. */
@@ -88,9 +94,14 @@ static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t last_writ
 	for (;;) {
 		broadcaster_poll_by(b, last_write, true);
 		if (settled(b)) {
-			wait_for_stopped(b, deadline);
-			/* Takes the answers that came since the poll above; their callbacks may record again. */
+			/*
+			 * Takes the answers that came since the poll above, and tells stopped sinks to end, of which nothing is
+			 * left now. Callbacks may record again.
+			 */
 			broadcaster_poll_by(b, last_write, true);
+			if (wait_for_stopped(b, deadline)) {
+				broadcaster_poll_by(b, last_write, true);
+			}
 			if (settled(b)) {
 				return 0;
 			}

@@ -4,7 +4,7 @@
  *   pipeline.c          the way of an event
  *   pipeline_poll.c     polls
  *   pipeline_end.c      the end
- *   pipeline_drop.c     tells of occurrences that come no further than the pipeline
+ *   pipeline_drop.c     tells of occurrences that the pipeline drops
  *   pipeline_stats.c    counters, and what was suppressed
  *   pipeline_open.c     how a pipeline is made, renewed in a forked child, and freed
  *   pipeline_state.c    its state file

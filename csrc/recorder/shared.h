@@ -31,7 +31,7 @@ void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes);
 bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch);
 /* Are the sinks that this handle brings forward empty? */
 bool shared_settled(evrec_broadcaster *b);
-/* Is one of these ending (see pipeline_is_ending)? */
+/* Whether a sink that this handle drives is ending (see pipeline_is_ending). */
 bool shared_is_ending(evrec_broadcaster *b);
 /* Waits a moment on one of these. False: all that is left waits for a fake clock. */
 bool shared_wait(evrec_broadcaster *b, int64_t deadline);

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 
+#include <stdio.h>
+
 #define AWAIT_MS 10           /* between two looks for a worker, or for its answer */
 #define ANSWER_MAX (200 * MS) /* for a worker's answer to the offer */
 
@@ -46,17 +48,19 @@ static void send_state(struct peer *heir, size_t sink, evrec_str state, int64_t 
 	}
 }
 
-/* False: it cannot be handed over, which is told. */
-static bool check_state(struct share *s, const struct buf *state)
+/* Whether the state of a sink can be handed over; if not, tells it. */
+static bool can_hand_over(struct share *s, size_t sink, const struct buf *state)
 {
-	const bool ok = !state->failed && state->len <= FRAME_STATE_MAX;
+	char message[128];
 
-	if (!ok) {
-		share_tell(s,
-		           "the next owner gets no counts: they take more than 64 MiB, or there is no memory for them",
-		           "share");
+	if (!state->failed && state->len <= FRAME_STATE_MAX) {
+		return true;
 	}
-	return ok;
+	(void)snprintf(message, sizeof(message),
+	               "the next owner gets no counts of sink %zu: they take more than 64 MiB, or there is no memory",
+	               sink + 1);
+	share_tell(s, message, "share");
+	return false;
 }
 
 /* False: the peer got none of it, or only a part, and is no heir. */
@@ -69,7 +73,7 @@ static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 		if (s->state[i].len != 0) {
 			/* The last owner's, which was not taken up yet. */
 			send_state(heir, i, buf_str(&s->state[i]), deadline);
-		} else if (s->ops->save_state(s->ctx, i, &state) && check_state(s, &state)) {
+		} else if (s->ops->save_state(s->ctx, i, &state) && can_hand_over(s, i, &state)) {
 			send_state(heir, i, buf_str(&state), deadline);
 		}
 	}

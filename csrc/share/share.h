@@ -161,7 +161,7 @@ void share_step(struct share *s, int64_t now, int64_t timeout);
  */
 void share_close(struct share *s);
 /*
- * From now on steps are rare. So a worker is to be no heir, which would not listen. False: it has said that it would be. As
+ * From now on this process takes few steps, so it must not become the next owner. False: it has accepted that already. As
  * share_step.
  */
 bool share_decline(struct share *s);

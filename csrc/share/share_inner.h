@@ -114,7 +114,7 @@ struct link {
 	uint16_t flags;           /* of it */
 	bool unsure;              /* the last connection did not end in order */
 	bool accepts;             /* the owner's offer is to be answered */
-	bool accepted;            /* it was, or is to be */
+	bool accepted;            /* that offer was accepted, or will be */
 };
 
 /* Whether the owner answers. Times are those of steps; NEVER: not so. */

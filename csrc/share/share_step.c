@@ -176,10 +176,10 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 
 bool share_decline(struct share *s)
 {
+	s->declines = true;
 	if (s->link.phase == LINK_NONE) {
 		return true;
 	}
-	s->declines = true;
 	share_close(s);
 	return !s->link.accepted;
 }

@@ -29,6 +29,7 @@
 #define REPORTER "'component', component, 'host', host"
 #define NO_REPORTER "'component', '', 'host', ''"
 
+/* By whether the store has reporters. */
 static const char *const of_name[2] = { OF_NAME(NO_REPORTER), OF_NAME(REPORTER) };
 static const char *const of_any_name[2] = { OF_ANY_NAME(NO_REPORTER), OF_ANY_NAME(REPORTER) };
 

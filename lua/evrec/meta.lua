@@ -576,8 +576,8 @@ function Watch:next() end
 ---@return true
 function Watch:stop() end
 
----Stops the watch. If it is a sink, then flushes its broadcaster, and waits until the sink's thread has ended and holds
----no file. Idempotent.
+---Stops the watch. If it is a sink, then flushes its broadcaster, and waits, for at most the timeout, until the sink's
+---thread has ended and holds no file. Idempotent.
 ---@param timeout? number seconds; default: 5
 ---@return boolean ok as of flush
 ---@return string? message as of flush

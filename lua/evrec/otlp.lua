@@ -141,8 +141,11 @@ local function add_resource(set, origins, getenv)
 	end
 	local resource = list and read_resource(list, "OTEL_RESOURCE_ATTRIBUTES") or {}
 	resource["service.name"] = service or resource["service.name"]
-	origins[set.resource == nil and "resource" or "merged"] = list and service
-		and "OTEL_RESOURCE_ATTRIBUTES or OTEL_SERVICE_NAME" or list and "OTEL_RESOURCE_ATTRIBUTES" or "OTEL_SERVICE_NAME"
+	local origin = list and "OTEL_RESOURCE_ATTRIBUTES" or "OTEL_SERVICE_NAME"
+	if list and service then
+		origin = "OTEL_RESOURCE_ATTRIBUTES or OTEL_SERVICE_NAME"
+	end
+	origins[set.resource == nil and "resource" or "merged"] = origin
 	for name, value in next, set.resource or {} do
 		if value ~= core.null then
 			resource[name] = value

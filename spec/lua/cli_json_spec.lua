@@ -83,10 +83,18 @@ describe("a stream of JSON", function()
 		check({ { "2 {}" }, 0 }, '5 o\' "clock\n{}\n')
 	end)
 
+	it("may have the object of a member in a line of its own", function()
+		for _, text in ipairs { '{"a":\n{"b":1},\n"c" : \n\n{"d":{}}}', '{\n"a":\n{\n"b":\n{}\n}\n}' } do
+			check({ { "1 " .. text, select(2, text:gsub("\n", "")) + 2 .. " {}" }, 0 }, text .. "\n{}")
+		end
+	end)
+
 	it("goes on behind a value that is cut", function()
 		local whole = '{"metadata":{"name":"a \\"b\\" \\\\"},"count":12,"involvedObject":{"kind":"Pod"}}'
 		for length = 1, #whole - 1 do
-			check({ { "1 {}", "3 " .. whole, "4 {}" }, 1 }, "{}\n" .. whole:sub(1, length) .. "\n" .. whole .. "\n{}\n")
+			local part = whole:sub(1, length)
+			local found = part:sub(-1) == ":" and { "1 {}", "4 {}" } or { "1 {}", "3 " .. whole, "4 {}" }
+			check({ found, 1 }, "{}\n" .. part .. "\n" .. whole .. "\n{}\n")
 			check({ { "1 {}" }, 1, "it ends inside of a JSON value", 2 }, "{}\n" .. whole:sub(1, length))
 		end
 	end)

@@ -309,9 +309,9 @@ describe("replaying", function()
 	end)
 
 	it("tells the line of what is no JSON, and passes over lines that are cut", function()
-		local event = cjson.encode { metadata = { name = "e", namespace = "n" },
-			involvedObject = { kind = "Pod", name = "a" },
-			reason = "not camel", type = "Normal", lastTimestamp = "2023-11-14T22:13:20Z" }
+		local cut = "1 value is left out, as the JSON is cut"
+		local event = cjson.encode { metadata = { name = "e", namespace = "n" }, reason = "not camel",
+			involvedObject = { kind = "Pod", name = "a" }, type = "Normal", lastTimestamp = "2023-11-14T22:13:20Z" }
 		for _, subcommand in ipairs { "lint", "replay" } do
 			write(event .. "\n\n{'a':1}\n" .. event)
 			assert.same({ "", ("evrec: %s: the value that begins in line 3 is no JSON\n"):format(path), 1 },
@@ -322,7 +322,8 @@ describe("replaying", function()
 			write(event .. "\n" .. event:sub(1, 20) .. "\n" .. event .. "\n" .. event)
 			local output, told = run(subcommand, path)
 			assert.truthy(output:find(subcommand == "lint" and "not camel +1 +the reason" or "1 occurrence"), output)
-			assert.equal(subcommand == "lint" and ("evrec: %s: 1 line cannot be read\n"):format(path) or "", told)
+			assert.truthy(subcommand == "lint" or output:gsub("%s+", " "):find("; " .. cut, 1, true), output)
+			assert.equal(subcommand == "lint" and ("evrec: %s: %s\n"):format(path, cut) or "", told)
 		end
 	end)
 

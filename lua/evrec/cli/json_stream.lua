@@ -2,7 +2,7 @@
 --
 -- A full disk, or a program that was killed, may leave a value that ends before its JSON does, and the next value
 -- begins in the next line. Such a value has a line feed in a string, or a line that begins with an object in the place
--- of a member: JSON has neither.
+-- of a member's name: JSON has neither. If it ends behind a colon, the next value is taken for a part of it.
 local json_stream = {}
 
 -- The first byte outside of a string that matters, and inside of one.
@@ -28,8 +28,17 @@ function json_stream.values(next_chunk)
 		start, count, depth, in_string = nil, 0, 0, false
 	end
 
+	-- Whether the last byte of the value before a place, white space aside, is a colon.
+	local function is_behind_colon(here)
+		local text, part = buffer:sub(start, here - 1), count
+		while part > 0 and not text:find "%S" do
+			text, part = parts[part], part - 1
+		end
+		return text:find(":%s*$") ~= nil
+	end
+
 	local function open_bracket(here, byte)
-		if here == line_start and byte == "{" and open[depth] == "{" and depth > 0 then
+		if here == line_start and byte == "{" and depth > 0 and open[depth] == "{" and not is_behind_colon(here) then
 			leave_out()
 		end
 		if not start then

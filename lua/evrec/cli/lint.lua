@@ -172,7 +172,10 @@ function lint.run(arguments)
 		look_at(findings, event)
 	end)
 	findings:end_fields()
-	if source.malformed > 0 then
+	if (source.cut or 0) > 0 then
+		terminal.tell(("%s: %s left out, as the JSON is cut"):format(source.name, plural.are(source.cut, "value")))
+	end
+	if (source.malformed or 0) > 0 then
 		terminal.tell(("%s: %s cannot be read"):format(source.name, plural.counted(source.malformed, "line")))
 	end
 	if not any then

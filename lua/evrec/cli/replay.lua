@@ -132,6 +132,7 @@ function replay.results(path, given, silent_after, advice)
 	told.lower_bound = source.form ~= "trace"
 	told.exact = not told.lower_bound and told.lost == 0 and told.malformed == 0
 	told.reconstructed, told.left_out, told.unknown = source.reconstructed, source.left_out, source.unknown
+	told.cut = source.cut
 	sum_up(result, silent_after)
 	result.lost = find_lost(result.groups, silent_after)
 	return result, source

@@ -78,6 +78,9 @@ function replay_table.exactness(trace)
 			text = text .. ("; %s left out, as at most %d of one count are replayed"):format(
 				plural.are(trace.left_out, "occurrence"), occurrences.MOST)
 		end
+		if trace.cut > 0 then
+			text = text .. ("; %s left out, as the JSON is cut"):format(plural.are(trace.cut, "value"))
+		end
 		return trace.unknown and trace.unknown > 0
 			and text .. ("; %d %s left out"):format(trace.unknown,
 				trace.unknown == 1 and "patch of an unknown event is" or "patches of unknown events are") or text

@@ -204,10 +204,11 @@ local function observe_patch(found, reference, patch, time)
 	return known ~= nil
 end
 
+-- Each returns the number of values that are cut.
 local readers = {}
 
 function readers.watch(self, found)
-	each_object(self, function(line)
+	return each_object(self, function(line)
 		if line.type ~= "DELETED" then
 			observe(self, found, line.object)
 		end
@@ -215,7 +216,7 @@ function readers.watch(self, found)
 end
 
 function readers.list(self, found)
-	each_object(self, function(list)
+	return each_object(self, function(list)
 		for _, object in ipairs(items_of(list)) do
 			observe(self, found, object)
 		end
@@ -223,11 +224,11 @@ function readers.list(self, found)
 end
 
 function readers.lines(self, found)
-	each_object(self, function(object) observe(self, found, object) end)
+	return each_object(self, function(object) observe(self, found, object) end)
 end
 
 function readers.audit(self, found)
-	each_object(self, function(line)
+	return each_object(self, function(line)
 		local reference, request = line.objectRef, line.requestObject
 		local time = stored_event.time(line, "requestReceivedTimestamp")
 		if line.stage ~= "ResponseComplete" or type(reference) ~= "table" or reference.resource ~= "events"
@@ -260,7 +261,7 @@ function trace:feed(replay)
 	end
 	local found = occurrences.new()
 	self.unknown = 0
-	readers[self.form](self, found)
+	self.cut = readers[self.form](self, found)
 	local counter = progress.new(evrec.clock(), "occurrences replayed")
 	for event, time in found:each() do
 		ok, message = replay:add(event, time)
@@ -298,8 +299,8 @@ local function each_defined(self, func)
 	self.malformed = result and result.trace.malformed or fail(self, message)
 end
 
---- Calls `func` for each different event, as decoded from JSON. The field `malformed` is then the number of lines of a
---- trace that cannot be read, or of values that end before their JSON does.
+--- Calls `func` for each different event, as decoded from JSON. Of a trace the field `malformed` is then the number of
+--- lines that cannot be read; of another form `cut` is the number of values that end before their JSON does.
 ---@param func fun(event: table) of core/v1
 function trace:each_event(func)
 	if self.form == "trace" then
@@ -311,7 +312,7 @@ function trace:each_event(func)
 			func(event)
 		end
 	end
-	self.malformed = each_object(self, function(object)
+	self.cut = each_object(self, function(object)
 		if self.form == "watch" then
 			give(object.object)
 		elseif self.form == "audit" then

@@ -242,7 +242,7 @@ static void test_worker_that_exits_hands_over_first(void **state)
 #define MANY 1000 /* different events: more than a socket takes at once */
 
 /* A worker without a thread is freed. Its process goes on, and ends later. */
-static int live_long(const struct sharing_fixture *f, const char *path, const char *errors)
+static int live_long(const struct sharing_fixture *f, const char *path, const char *errors, bool client_only)
 {
 	static struct side side; /* as in live() */
 	evrec_broadcaster_options options = sharing_fixture_options(f, 1, &side);
@@ -251,7 +251,7 @@ static int live_long(const struct sharing_fixture *f, const char *path, const ch
 	char note[16];
 
 	evrec_sink_options_init(&common);
-	options.share_client_only = true;
+	options.share_client_only = client_only;
 	options.on_drop = NULL;
 	options.on_error = NULL;
 	options.loud = true;
@@ -275,7 +275,6 @@ static void test_worker_that_is_freed_hands_over_before_its_process_ends(void **
 	evrec_broadcaster_options options;
 	struct sharing_fixture f;
 	int status = -1;
-	pid_t child;
 
 	if (UNDER_TSAN) {
 		skip();
@@ -284,17 +283,20 @@ static void test_worker_that_is_freed_hands_over_before_its_process_ends(void **
 	options = sharing_fixture_options(&f, 0, &f.sides[0]);
 	assert_true(side_open(&f.sides[0], &options, tmpdir_path(*state, "events"), 25));
 	evrec_broadcaster_poll(f.sides[0].b);
-	child = fork();
-	if (child == 0) {
-		exit(live_long(&f, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors")));
+	for (unsigned workers = 1; workers <= 2; workers++) {
+		const pid_t child = fork();
+
+		if (child == 0) {
+			exit(live_long(&f, tmpdir_path(*state, "events"), tmpdir_path(*state, "errors"), workers == 1));
+		}
+		while (waitpid(child, &status, WNOHANG) == 0) {
+			evrec_broadcaster_poll(f.sides[0].b);
+			(void)poll(NULL, 0, 1);
+		}
+		assert_int_equal(status, 0);
+		check_line(state, "");
+		assert_int_equal(side_stats(&f.sides[0]).received, workers * MANY);
 	}
-	while (waitpid(child, &status, WNOHANG) == 0) {
-		evrec_broadcaster_poll(f.sides[0].b);
-		(void)poll(NULL, 0, 1);
-	}
-	assert_int_equal(status, 0);
-	check_line(state, "");
-	assert_int_equal(side_stats(&f.sides[0]).received, MANY);
 	side_close(&f.sides[0]);
 }
 

@@ -1,5 +1,5 @@
 /*
- * A function of a correlator returns true, and leaves a string unset: the default takes the place of that string. So it is
+ * A function of a correlator returns true, and does not set a string: the default takes the place of that string. So it is
  * in a correlator, in a broadcaster with and without a name, and in a trace.
  */
 #include "correlations.h"
@@ -14,23 +14,31 @@ struct choices {
 
 static bool choose_keys(void *ctx, const evrec_fields *event, evrec_str *aggregate_key, evrec_str *local_key)
 {
+	const struct choices *choices = ctx;
+
 	(void)event;
-	*aggregate_key = ((const struct choices *)ctx)->aggregate;
-	*local_key = (evrec_str){ NULL, 0 };
+	(void)local_key;
+	if (choices->aggregate.data != NULL) {
+		*aggregate_key = choices->aggregate;
+	}
 	return true;
 }
 
 static bool choose_message(void *ctx, const evrec_fields *event, evrec_str *message)
 {
 	(void)event;
-	*message = ((const struct choices *)ctx)->message ? EVREC_STR("") : (evrec_str){ NULL, 0 };
+	if (((const struct choices *)ctx)->message) {
+		*message = EVREC_STR("");
+	}
 	return true;
 }
 
 static bool choose_spam_key(void *ctx, const evrec_fields *event, evrec_str *key)
 {
 	(void)event;
-	*key = ((const struct choices *)ctx)->spam ? EVREC_STR("") : (evrec_str){ NULL, 0 };
+	if (((const struct choices *)ctx)->spam) {
+		*key = EVREC_STR("");
+	}
 	return true;
 }
 

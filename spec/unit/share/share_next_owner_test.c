@@ -156,7 +156,7 @@ static void test_state_that_is_too_large_is_told(void **state)
 	share_end(owner->share, SOON);
 	assert_int_equal(owner->errors, 1);
 	assert_string_equal(owner->error_name, "share");
-	unit_check_contains(owner->error, "the next owner gets no counts: they take more than 64 MiB");
+	unit_check_contains(owner->error, "the next owner gets no counts of sink 1: they take more than 64 MiB");
 	share_process_stop(owner);
 	share_world_step(w, 4);
 	assert_int_equal(share_role(heir->share), SHARE_OWNER);
