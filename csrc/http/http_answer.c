@@ -54,7 +54,7 @@ static void read_body(const struct transfer *t, struct http_response *response)
 	}
 }
 
-/* That of the connection or that of the request: the one that was over. */
+/* The timeout that has passed: that of the connection, or that of the request. */
 static int64_t passed_timeout(const struct transfer *t)
 {
 	const int64_t connect = t->client->connect_timeout, middle = (connect + t->timeout) / 2;

@@ -54,7 +54,7 @@ bool multi_open(struct http_client *client)
 	if (multi == NULL) {
 		return false;
 	}
-	/* One that was made without descriptors for a wake never has any. */
+	/* A handle that libcurl made without descriptors for a wake never gets any. */
 	if (curl_multi_wakeup(multi) != CURLM_OK) {
 		(void)curl_multi_cleanup(multi);
 		return false;

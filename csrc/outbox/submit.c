@@ -9,14 +9,17 @@ static void add_row(struct outbox *ob, struct entry *entry, const struct occurre
 	}
 }
 
-/* A new entry with an item, and with room in the heaps for when it backs off. NULL: no memory. */
-static struct entry *alloc_entry(struct outbox *ob, const void *draft)
+/* A new entry of an occurrence, with an item, and with room in the heaps for when it backs off. NULL: no memory. */
+static struct entry *alloc_entry(struct outbox *ob, const struct occurrence *occurrence)
 {
 	bool has_room = backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + ob->deferred_len + 1);
-	struct entry *entry = has_room ? entry_make(ob, draft) : NULL;
+	struct entry *entry = has_room ? entry_make(ob, occurrence->draft) : NULL;
 
 	if (entry != NULL) {
 		entry->bytes = outbox_item_bytes(ob, entry->item);
+		entry->id = occurrence->id;
+		entry->verb = occurrence->verb;
+		entry->again = occurrence->again;
 	}
 	return entry;
 }
@@ -24,12 +27,9 @@ static struct entry *alloc_entry(struct outbox *ob, const void *draft)
 /* A write more that is deferred: no limit holds for it. NULL: no memory. */
 static struct entry *make_deferred(struct outbox *ob, const struct occurrence *occurrence)
 {
-	struct entry *entry = deferred_reserve(ob) ? alloc_entry(ob, occurrence->draft) : NULL;
+	struct entry *entry = deferred_reserve(ob) ? alloc_entry(ob, occurrence) : NULL;
 
 	if (entry != NULL) {
-		entry->id = occurrence->id;
-		entry->verb = occurrence->verb;
-		entry->again = occurrence->again;
 		deferred_add(ob, entry, occurrence);
 		add_row(ob, entry, occurrence);
 	}
@@ -55,7 +55,7 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 	if (!outbox_has_room(ob, occurrence->important)) {
 		return NULL;
 	}
-	entry = alloc_entry(ob, occurrence->draft);
+	entry = alloc_entry(ob, occurrence);
 	if (entry == NULL) {
 		*cause = EVREC_CAUSE_MEMORY;
 		return NULL;
@@ -64,9 +64,6 @@ static struct entry *make_entry(struct outbox *ob, const struct occurrence *occu
 		entry_free(ob, entry);
 		return NULL;
 	}
-	entry->id = occurrence->id;
-	entry->verb = occurrence->verb;
-	entry->again = occurrence->again;
 	pending_add(ob, entry, occurrence);
 	add_row(ob, entry, occurrence);
 	return entry;

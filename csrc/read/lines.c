@@ -18,6 +18,12 @@ static bool is_stdin(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
+/* The file's name for people. */
+static const char *name_of(const char *path)
+{
+	return is_stdin(path) ? "standard input" : path;
+}
+
 static int shown_bytes(const char *path)
 {
 	return (int)utf8_floor(str_from(path), PATH_SHOWN);
@@ -27,7 +33,7 @@ int lines_system_error(const char *path, evrec_error *err)
 {
 	char reason[64];
 
-	path = is_stdin(path) ? "standard input" : path;
+	path = name_of(path);
 	return error_set(err, EVREC_ESYSTEM, "%.*s: %s", shown_bytes(path), path,
 	                 strerror_r(errno, reason, sizeof(reason)));
 }
@@ -36,7 +42,7 @@ int lines_failed(const char *path, int code, evrec_error *err)
 {
 	evrec_error why;
 
-	path = is_stdin(path) ? "standard input" : path;
+	path = name_of(path);
 	if (err != NULL && code != EVREC_ENOMEM) {
 		why = *err;
 		(void)error_set(err, code, "%.*s: %s", shown_bytes(path), path, why.message);
@@ -71,7 +77,7 @@ int lines_open(const char *path, struct stat *st, evrec_error *err)
 		return -1;
 	}
 	if (is_database(fd, st)) {
-		path = is_stdin(path) ? "standard input" : path;
+		path = name_of(path);
 		error_set(err, EVREC_EINVALID, "%.*s is an event store, not lines of events", shown_bytes(path), path);
 		lines_close(fd);
 		return -1;
@@ -100,7 +106,7 @@ int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_ev
 {
 	enum json_fault fault = JSON_SOUND;
 
-	path = is_stdin(path) ? "standard input" : path;
+	path = name_of(path);
 	*event = line.len == 0 ? NULL : event_from_json_or_fault(line, &fault);
 	if (*event != NULL && !is_about_something(*event)) {
 		evrec_event_release(*event);

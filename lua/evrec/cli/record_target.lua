@@ -145,7 +145,7 @@ local function is_same(path, other)
 	return name == other_name and folder ~= nil and folder == other_folder
 end
 
--- What the names of the files that lie beside a store, and beside a state file, end with.
+-- The ends of the names of files that lie beside a store, beside lines, and beside a state file.
 local BESIDE_STORE = { "", "-wal", "-shm", "-journal" }
 local BESIDE_LINES = { "" }
 local BESIDE_STATE = { "", ".lock", ".new" }

@@ -67,19 +67,26 @@ static void limit_file_size(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
+/* A trace of three events, in a file that has no room for three more, which are recorded. */
+static void fill_file(struct traced *t, const char *path)
+{
+	struct stat st;
+
+	traced_begin(t, path, MANY, NULL);
+	record_many(t, 3);
+	evrec_broadcaster_poll(t->b);
+	assert_int_equal(stat(path, &st), 0);
+	limit_file_size((rlim_t)st.st_size + 10);
+	record_many(t, 3);
+}
+
 /* The gap's line is too much for the file, which SIGXFSZ would tell the process, and end it. */
 static void test_file_that_may_not_grow_harms_nobody(void **state)
 {
 	const char *path = tmpdir_path(*state, "trace");
 	struct traced t;
-	struct stat st;
 
-	traced_begin(&t, path, MANY, NULL);
-	record_many(&t, 3);
-	evrec_broadcaster_poll(t.b);
-	assert_int_equal(stat(path, &st), 0);
-	limit_file_size((rlim_t)st.st_size + 10);
-	record_many(&t, 3);
+	fill_file(&t, path);
 	evrec_broadcaster_poll(t.b);
 	traced_end(&t);
 	limit_file_size(RLIM_INFINITY);
@@ -93,14 +100,8 @@ static void test_gap_that_cannot_be_written_at_the_end_is_told(void **state)
 {
 	const char *path = tmpdir_path(*state, "trace");
 	struct traced t;
-	struct stat st;
 
-	traced_begin(&t, path, MANY, NULL);
-	record_many(&t, 3);
-	evrec_broadcaster_poll(t.b);
-	assert_int_equal(stat(path, &st), 0);
-	limit_file_size((rlim_t)st.st_size + 10);
-	record_many(&t, 3);
+	fill_file(&t, path);
 	traced_end(&t);
 	limit_file_size(RLIM_INFINITY);
 	assert_int_equal(t.errors, 2);

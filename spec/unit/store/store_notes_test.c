@@ -159,7 +159,7 @@ static void test_suppressions_of_each_reporter_are_a_row(void **state)
 	store_free(store);
 }
 
-/* What version 2 had of the table. */
+/* The columns that the table had in version 2. */
 #define SUPPRESSIONS_2                                                                                                 \
 	"CREATE TABLE suppressions (id INTEGER PRIMARY KEY, span INTEGER NOT NULL, ns TEXT NOT NULL, "                 \
 	"name TEXT NOT NULL, kind TEXT NOT NULL, api_version TEXT NOT NULL, uid TEXT NOT NULL, type TEXT NOT NULL, "   \
