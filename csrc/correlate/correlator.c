@@ -100,6 +100,11 @@ void correlator_set_min_interval(evrec_correlator *c, int64_t ns)
 	c->min_interval = ns;
 }
 
+void correlator_use_real_clock(evrec_correlator *c)
+{
+	spam_filter_use_real_clock(&c->spam_filter);
+}
+
 void correlator_released(evrec_correlator *c, uint64_t handle, int64_t now)
 {
 	event_log_released(&c->event_log, handle, now);

@@ -45,6 +45,8 @@ void correlator_recover(evrec_correlator *correlator, const evrec_fields *event,
  * as in client-go, and observed->due is left as it is.
  */
 void correlator_set_min_interval(evrec_correlator *correlator, int64_t ns);
+/* As spam_filter_use_real_clock. */
+void correlator_use_real_clock(evrec_correlator *correlator);
 /* As event_log_released, and event_log_refused. */
 void correlator_released(evrec_correlator *correlator, uint64_t handle, int64_t now);
 void correlator_refused(evrec_correlator *correlator, uint64_t handle);

@@ -36,7 +36,7 @@ struct minutes {
 
 struct variant {
 	evrec_correlator *correlator; /* or NULL */
-	bool by_series;
+	bool by_series, real_clock;
 	struct series *series;           /* if `by_series`, from the first occurrence on, from which its ticks count */
 	evrec_correlator_options limits; /* of the series */
 	evrec_series_options series_options; /* likewise */
@@ -52,6 +52,8 @@ struct variant {
 
 bool variant_create(struct variant *v, const evrec_replay_variant *options, evrec_error *err);
 void variant_destroy(struct variant *v);
+/* As spam_filter_use_real_clock; before the first occurrence. */
+void variant_use_real_clock(struct variant *v);
 /* Lets the variant observe an occurrence at `t`, and counts its requests. False: no memory. */
 bool variant_observe(struct variant *v, const evrec_fields *event, struct keys *keys, const struct trace_keys *chosen,
                      int64_t t, struct observed *observed);

@@ -37,6 +37,9 @@ static int begin(evrec_replay *replay, evrec_str text, evrec_error *err)
 		return error_set(err, EVREC_EINVALID, "trace: has version %u, and this evrec reads version %d",
 		                 replay->line.version, TRACE_VERSION);
 	}
+	for (size_t i = 0; i < replay->variants_len && replay->line.real_clock; i++) {
+		variant_use_real_clock(&replay->variants[i]);
+	}
 	/* Room for one more, so that forget_oldest evicts, which counts bytes, and not the cache. */
 	replay->definitions = lru_new(&definition_type, DEFINITIONS + 1);
 	return replay->definitions != NULL ? 0 : error_set(err, EVREC_ENOMEM, "no memory");

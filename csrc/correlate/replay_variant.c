@@ -234,6 +234,14 @@ bool variant_create(struct variant *v, const evrec_replay_variant *options, evre
 	return read_fields(v, options->spam_key, err) && open_caches(v, options, err);
 }
 
+void variant_use_real_clock(struct variant *v)
+{
+	v->real_clock = true;
+	if (v->correlator != NULL) {
+		correlator_use_real_clock(v->correlator);
+	}
+}
+
 void variant_destroy(struct variant *v)
 {
 	for (size_t i = 0; i < KEY_FIELDS; i++) {
@@ -285,6 +293,9 @@ static bool open_series(struct variant *v, int64_t t)
 {
 	if (v->series == NULL) {
 		v->series = series_new(&v->series_options, &v->limits, t, ignore, NULL);
+	}
+	if (v->series != NULL && v->real_clock) {
+		series_use_real_clock(v->series);
 	}
 	return v->series != NULL;
 }

@@ -27,6 +27,11 @@ struct series *series_new(const evrec_series_options *options, const evrec_corre
 	return s;
 }
 
+void series_use_real_clock(struct series *s)
+{
+	spam_filter_use_real_clock(&s->spam_filter);
+}
+
 void series_free(struct series *s)
 {
 	if (s == NULL) {

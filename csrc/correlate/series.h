@@ -71,6 +71,8 @@ typedef void series_tell_func(void *ctx, const struct series_told *told);
  */
 struct series *series_new(const evrec_series_options *options, const evrec_correlator_options *limits, int64_t now,
                           series_tell_func *tell, void *ctx);
+/* As spam_filter_use_real_clock. */
+void series_use_real_clock(struct series *s);
 void series_free(struct series *s); /* NULL is fine; tells nothing */
 
 /*

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+/* Events of several threads and processes may come in the wrong order, by less than this. */
+#define CLOCK_SET_BACK (60 * EVREC_SECOND)
+
 static const struct lru_type cache_type = { .value_size = sizeof(struct token_bucket) };
 
 bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps)
@@ -20,6 +23,11 @@ void spam_filter_destroy(struct spam_filter *f)
 	lru_free(f->cache);
 }
 
+void spam_filter_use_real_clock(struct spam_filter *f)
+{
+	f->real_clock = true;
+}
+
 HOT bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip)
 {
 	bool fresh;
@@ -30,6 +38,8 @@ HOT bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_
 	}
 	if (fresh) {
 		token_bucket_fill(bucket, f->burst, now);
+	} else if (f->real_clock && time_since(bucket->last, now) > CLOCK_SET_BACK) {
+		bucket->last = now;
 	}
 	*skip = !token_bucket_take(bucket, f->burst, f->qps, now);
 	return true;

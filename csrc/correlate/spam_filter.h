@@ -13,11 +13,19 @@ struct spam_filter {
 	struct lru *cache; /* spam key -> struct token_bucket */
 	unsigned burst;    /* the size of a bucket in tokens */
 	double qps;        /* the refill in tokens a second */
+	bool real_clock;   /* spam_filter_use_real_clock was called */
 };
 
 /* False: no memory. spam_filter_destroy is fine then too. */
 bool spam_filter_create(struct spam_filter *f, size_t cache_size, unsigned burst, double qps);
 void spam_filter_destroy(struct spam_filter *f);
+
+/*
+ * The times are those of a real clock, which may be set back. A bucket refills from the new time on then, as it does with the
+ * monotonic clock that client-go has outside of its tests. Without this call it refills when its old time has come again,
+ * as in client-go under a fake clock.
+ */
+void spam_filter_use_real_clock(struct spam_filter *f);
 
 /* Takes a token for an event with this spam key. Sets *skip if there was none. False: no memory. */
 bool spam_filter_observe(struct spam_filter *f, struct key *spam_key, int64_t now, bool *skip);

@@ -280,10 +280,12 @@ enum trace_read trace_read_definition(struct trace_line *line)
 static enum trace_read read_rare(const json_t *root, struct trace_line *line)
 {
 	const json_t *lost = json_object_get(root, "lost"), *end = json_object_get(root, "end");
+	const char *clock = json_string_value(json_object_get(root, "clock"));
 
 	if (json_object_get(root, "evrec_trace") != NULL) {
 		line->kind = TRACE_HEADER;
 		line->version = (unsigned)json_integer_value(json_object_get(root, "evrec_trace"));
+		line->real_clock = clock != NULL && strcmp(clock, "real") == 0;
 		return TRACE_OK;
 	}
 	if (json_is_integer(lost) && json_integer_value(lost) > 0) {

@@ -50,7 +50,8 @@ enum trace_kind { TRACE_HEADER, TRACE_EVENT, TRACE_AGAIN, TRACE_GAP, TRACE_END }
 /* A line that was read. All zero before the first one. */
 struct trace_line {
 	enum trace_kind kind;
-	unsigned version; /* of TRACE_HEADER, the only thing that is read of it */
+	unsigned version; /* of TRACE_HEADER */
+	bool real_clock;  /* likewise: the times are those of a real clock, which may be set back */
 	unsigned id;      /* of TRACE_EVENT and TRACE_AGAIN: 1 to TRACE_IDS */
 	int64_t t, at;    /* likewise */
 	/* Of TRACE_EVENT; both borrow from the line that was read. */

@@ -31,6 +31,9 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 		if (pipeline->correlator != NULL) {
 			correlator_set_min_interval(pipeline->correlator, pipeline->sink->min_interval);
 		}
+		if (pipeline->correlator != NULL && !evrec_clock_is_fake(pipeline->clock)) {
+			correlator_use_real_clock(pipeline->correlator);
+		}
 		return pipeline->correlator != NULL;
 	}
 	if (correlator_check_options(&pipeline->options, err) != 0) {

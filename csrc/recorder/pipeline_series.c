@@ -84,6 +84,9 @@ static void tell(void *ctx, const struct series_told *told)
 bool pipeline_open_series(struct pipeline *pipeline, int64_t now)
 {
 	pipeline->series = series_new(&pipeline->sink->options.series, &pipeline->options, now, tell, pipeline);
+	if (pipeline->series != NULL && !evrec_clock_is_fake(pipeline->clock)) {
+		series_use_real_clock(pipeline->series);
+	}
 	return pipeline->series != NULL;
 }
 

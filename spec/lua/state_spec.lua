@@ -12,12 +12,13 @@ describe("a state file", function()
 		os.remove(path .. ".lock")
 	end)
 
-	--- A process that records with a sink of these options and is shut down. Returns the writes that the sink got, and
-	--- what on_error was told.
-	local function live(now, names)
+	--- A process that records with a sink of these options and is shut down. `now` is a clock, or the time of a fake one.
+	--- Returns the writes that the sink got, and what on_error was told.
+	local function live(now, names, options)
 		local writes, errors = {}, {}
+		options = options or {}
 		local sink = evrec.sink.lua {
-			state_file = path,
+			state_file = path, correlate = options.correlate, rate_limit = options.rate_limit,
 			create = function(event)
 				writes[#writes + 1] = { verb = "create", name = event.metadata.name, count = event.count }
 			end,
@@ -26,10 +27,10 @@ describe("a state file", function()
 			end,
 		}
 		local broadcaster = evrec.broadcaster {
-			clock = evrec.fake_clock(now),
+			clock = type(now) == "number" and evrec.fake_clock(now) or now,
 			on_error = function(message, name) errors[#errors + 1] = { message = message, name = name } end,
 		}
-		broadcaster:start_recording_to_sink(sink)
+		broadcaster:start_recording_to_sink(sink, options.correlator and { correlator = options.correlator })
 		local recorder = broadcaster:new_recorder { component = "spec" }
 		for _, name in ipairs(names) do
 			assert.is_true(recorder:event(fixtures.pod(name), "Warning", "BackOff", "restarting failed container"))
@@ -63,6 +64,30 @@ describe("a state file", function()
 		local writes = live(fixtures.now + 301, { "web-0" })
 		assert.equal(1, #writes)
 		assert.equal(61, writes[1].count)
+	end)
+
+	--- A life of a day later under the fake clock uses up the tokens. In one under the real clock they come again.
+	local function check_tokens_come_again(options)
+		local ahead, before = os.time() + 86400, os.time()
+		assert.equal(1, #live(ahead, { "web-0" }, options))
+		assert.equal(0, #live(ahead, { "web-1" }, options))
+		options.correlator.qps = 1000
+		local writes
+		repeat
+			writes = live(evrec.clock(), { "web-1" }, options)
+		until #writes ~= 0 or os.time() > before + 10
+		assert.equal(1, #writes)
+	end
+
+	it("that a clock ahead of its time has left holds no tokens up", function()
+		local function spam_key() return "all" end
+		for _, correlate in ipairs { "core", "series" } do
+			os.remove(path)
+			check_tokens_come_again {
+				correlate = correlate ~= "core" and correlate or nil, rate_limit = correlate == "series" or nil,
+				correlator = { burst_size = 1, spam_key_func = spam_key },
+			}
+		end
 	end)
 
 	it("that is damaged is told and replaced", function()

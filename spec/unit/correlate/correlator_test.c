@@ -1,6 +1,8 @@
 /* The correlator: counts, aggregates, rate limits, bounded caches, and answers; as in client-go's EventCorrelator. */
 #include "correlations.h"
 
+#include "correlate/correlator.h"
+
 static void test_duplicates_are_counted(void **state)
 {
 	evrec_correlator *c = correlator_with(NULL);
@@ -120,6 +122,33 @@ static void test_26th_event_is_suppressed(void **state)
 	assert_int_equal(r.event.count, 29); /* suppressed events are counted too */
 	assert_true(correlate_pod_event(c, "a", "R", "m", T0 + 300 * EVREC_SECOND).skip);
 	evrec_correlator_free(c);
+}
+
+/* An empty bucket, and a clock that is set back by an hour. */
+static void test_clock_that_is_set_back(void **state)
+{
+	const int64_t back = T0 - 3600 * EVREC_SECOND;
+
+	(void)state;
+	for (int real = 0; real < 2; real++) {
+		evrec_correlator_options options;
+		evrec_correlator *c;
+
+		evrec_correlator_options_init(&options);
+		options.burst_size = 1;
+		c = correlator_with(&options);
+		if (real) {
+			correlator_use_real_clock(c);
+		}
+		assert_false(correlate_pod_event(c, "a", "R", "m", T0).skip);
+		/* By less than a minute: events of two threads in the wrong order, which gain no time. */
+		assert_true(correlate_pod_event(c, "a", "R", "m", T0 - 60 * EVREC_SECOND).skip);
+		assert_true(correlate_pod_event(c, "a", "R", "m", T0 + 299 * EVREC_SECOND).skip);
+		assert_true(correlate_pod_event(c, "a", "R", "m", back).skip);
+		assert_true(correlate_pod_event(c, "a", "R", "m", back + 299 * EVREC_SECOND).skip);
+		assert_int_equal(correlate_pod_event(c, "a", "R", "m", back + 300 * EVREC_SECOND).skip, !real);
+		evrec_correlator_free(c);
+	}
 }
 
 /* client-go's rate is a float32. That of 0.1 is larger than 0.1: a token comes 149 ns before 10 s have passed. */
@@ -316,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_tenth_message_is_an_aggregate),
 		cmocka_unit_test(test_aggregation_ends_after_its_interval),
 		cmocka_unit_test(test_26th_event_is_suppressed),
+		cmocka_unit_test(test_clock_that_is_set_back),
 		cmocka_unit_test(test_rate_is_a_float32),
 		cmocka_unit_test(test_cache_has_4096_keys),
 		cmocka_unit_test(test_eviction_gives_fresh_tokens),

@@ -9,6 +9,10 @@
 	"\"event\":{\"involvedObject\":{\"kind\":\"Pod\",\"name\":\"web-0\",\"namespace\":\"shop\"},"                  \
 	"\"type\":\"Normal\",\"reason\":\"Started\",\"message\":\"m\"}"
 
+#define OTHER_REASON                                                                                                   \
+	"\"event\":{\"involvedObject\":{\"kind\":\"Pod\",\"name\":\"web-0\",\"namespace\":\"shop\"},"                  \
+	"\"type\":\"Normal\",\"reason\":\"Pulled\",\"message\":\"m\"}"
+
 static void add(evrec_replay *r, const char *object, const char *reason, int64_t t)
 {
 	evrec_fields event = pod_event(object, reason, "m", t);
@@ -221,6 +225,35 @@ static void test_definitions_are_the_same_by_any_id(void **state)
 	evrec_replay_free(r);
 }
 
+/* A trace of a real clock, which was set back by an hour, and one of a fake clock. */
+static void test_clock_that_was_set_back(void **state)
+{
+	static const char *const headers[] = { "{\"evrec_trace\":1,\"clock\":\"real\"}\n",
+		                               "{\"evrec_trace\":1,\"clock\":\"fake\"}\n" };
+
+	(void)state;
+	for (int fake = 0; fake < 2; fake++) {
+		for (int by_series = 0; by_series < 2; by_series++) {
+			evrec_replay_variant options;
+			evrec_replayed_variant variant;
+			evrec_replay *r;
+
+			evrec_replay_variant_init(&options);
+			options.correlator.burst_size = 1;
+			options.by_series = by_series;
+			options.series.rate_limit = true;
+			r = evrec_replay_new(&options, 1, NULL);
+			assert_non_null(r);
+			feed(r, headers[fake]);
+			feed(r, "{\"id\":1,\"t\":7200," POD "}\n");
+			feed(r, "{\"id\":2,\"t\":3600," OTHER_REASON "}\n{\"id\":2,\"t\":3901}\n");
+			evrec_replay_get_variant(r, 0, &variant);
+			assert_int_equal(variant.tally.rate_limited, fake ? 2 : 1);
+			evrec_replay_free(r);
+		}
+	}
+}
+
 /* The same event with a spam key of its own has a token of its own. */
 static void test_definitions_with_other_keys_are_others(void **state)
 {
@@ -328,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_definitions_that_cannot_be_read_change_no_id),
 		cmocka_unit_test(test_definitions_are_the_same_by_any_id),
 		cmocka_unit_test(test_definitions_with_other_keys_are_others),
+		cmocka_unit_test(test_clock_that_was_set_back),
 		cmocka_unit_test(test_header_that_was_cut_is_malformed),
 		cmocka_unit_test(test_many_definitions_are_forgotten),
 		cmocka_unit_test(test_long_definitions_are_forgotten),

@@ -196,6 +196,32 @@ static void test_creates_take_tokens(void **state)
 	series_teardown(&f);
 }
 
+/* An empty bucket, and a clock that is set back by an hour. */
+static void test_clock_that_is_set_back(void **state)
+{
+	evrec_series_options options = series_options(10);
+	const evrec_correlator_options one = limits(1);
+	const int64_t back = -3600 * S;
+
+	(void)state;
+	options.rate_limit = true;
+	for (int real = 0; real < 2; real++) {
+		struct series_fixture f;
+		evrec_fields e = pod_event("a", "Q", "m", T0);
+
+		series_setup(&f, &options, &one);
+		if (real) {
+			series_use_real_clock(f.s);
+		}
+		assert_false(series_see(&f, "a", "m", 0)->skip);
+		assert_true(series_see_event(&f, &e, T0 + back)->skip);
+		assert_true(series_see_event(&f, &e, T0 + back + 299 * S)->skip);
+		assert_int_equal(series_see_event(&f, &e, T0 + back + 301 * S)->skip, !real);
+		series_check_told(&f, real ? "Ongoing a 3" : "");
+		series_teardown(&f);
+	}
+}
+
 /* The patch that begins a series, without a token, is deferred as the further ones are: its count is written in time. */
 static void test_a_series_begins_without_a_token(void **state)
 {
@@ -399,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_an_earlier_series_ends_unseen),
 		cmocka_unit_test(test_creates_take_tokens),
 		cmocka_unit_test(test_a_series_begins_without_a_token),
+		cmocka_unit_test(test_clock_that_is_set_back),
 		cmocka_unit_test(test_without_the_option_there_is_no_limit),
 		cmocka_unit_test(test_callbacks_cannot_enter),
 		cmocka_unit_test(test_the_latest_observation_sets_the_time),
