@@ -41,7 +41,7 @@
  *
  * Ownership. A `const` pointer and an evrec_str are borrowed for the call. The result of a `_new` function belongs to
  * the caller, who ends it with `_free`. Objects that can be shared are counted: `_retain`, `_release`. Functions that
- * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing aborts. Only a `loud` broadcaster prints.
+ * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing aborts. Only a broadcaster prints (`loud`).
  */
 #ifndef EVREC_H
 #define EVREC_H
@@ -680,9 +680,9 @@ typedef struct evrec_broadcaster_options {
 	void *ctx; /* must live until evrec_broadcaster_free */
 	/*
 	 * Sums up losses and errors for evrec_broadcaster_next_line, except the error "thread" with EVREC_DRIVE_AUTO: no
-	 * event is lost by it. What is lost after
-	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, is told on standard error, in a line for
-	 * each sink, and the number of losses and errors that no line has told. False, the default: evrec is silent.
+	 * event is lost by it. If it is `loud`, or has an on_error, evrec tells on standard error what is lost after
+	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, in a line for each sink; if it is `loud`, also
+	 * the number of losses and errors that no line has told. False, the default, without an on_error: evrec is silent.
 	 */
 	bool loud;
 	/*

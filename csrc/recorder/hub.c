@@ -203,7 +203,8 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 		.series = hub_tell_series,
 		.error = on_error,
 		.ctx = hub,
-		.loud = options->loud,
+		/* on_error cannot be called any more when the losses are known. */
+		.loud = options->loud || options->on_error != NULL,
 	};
 	atomic_init(&hub->refs, 1);
 	hub->users = hub->open = 1;

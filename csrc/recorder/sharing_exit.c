@@ -32,7 +32,7 @@ void sharing_tell_losses(struct hub *hub)
 	struct line line = { .len = 0 };
 	uint64_t n;
 
-	if (sh == NULL || sh->share == NULL || !hub->options.loud) {
+	if (sh == NULL || sh->share == NULL || !hub->listener.loud) {
 		return;
 	}
 	n = count_pending(sh->share);

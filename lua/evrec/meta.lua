@@ -413,9 +413,9 @@ function sinks.lua(options) end
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
 ---only if no thread can be started, which with `"thread"` is an error; default: `"auto"`
 ---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
----kind. A message about a sink begins with the sink's name. Without a function evrec sums up errors, lost events and
----refused calls in lines, one in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false:
----silence
+---kind. A message about a sink begins with the sink's name. Losses after the end of the script are told on standard
+---error. Without a function evrec sums up errors, lost events and refused calls in lines, one in 10 s for each kind, in
+---the log of nginx or HAProxy, else on standard error. false: silence
 ---@field on_drop? fun(event: evrec.Event, why: string) called for each lost event; `why` is a field of evrec.Dropped or
 ---`"rate_limited"`
 ---@field correlator? evrec.CorrelatorOptions default options of the correlators of its sinks
