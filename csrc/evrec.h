@@ -22,7 +22,7 @@
  *   evrec_watch_free(watch); evrec_recorder_free(r); evrec_sink_release(sink); evrec_broadcaster_free(b);
  *
  * In a pod the account needs the verbs create and patch on events, of the API group "" (core/v1), or of events.k8s.io if
- * the option `api` says so. If a constructor returns NULL, `err` says why. evrec_on_signal writes what waits on SIGTERM.
+ * the option `api` says so. If a constructor returns NULL, `err` says why. evrec_on_signal writes waiting events on SIGTERM.
  *
  * The way of an event: recorder (checks, stamps) -> broadcaster -> every watch, and every sink's pipeline: correlator
  * (aggregate, count, limit), or series (count) -> outbox (fold into a waiting write, or a new one) -> sender (thread, or
@@ -67,7 +67,7 @@ enum evrec_code {
 	EVREC_EDROPPED = -2, /* the event was counted as dropped */
 	EVREC_ECLOSED = -3,  /* the broadcaster was shut down */
 	EVREC_ENOMEM = -4,   /* no memory */
-	EVREC_ETIMEOUT = -5, /* the time was not enough */
+	EVREC_ETIMEOUT = -5, /* the timeout has passed */
 	EVREC_ESYSTEM = -6,  /* the operating system refused: errno is in the message */
 	EVREC_ELOST = -7,    /* events were lost, or recording calls refused */
 };
@@ -184,9 +184,9 @@ typedef struct evrec_fields {
 void evrec_fields_init(evrec_fields *fields);
 
 /*
- * An immutable event, in one block of memory with all its strings. Counted if evrec_event_new made it, and then for any
- * thread. One that a sink's function gets is not counted, so that to retain or release it does nothing, and is for one
- * thread at a time: evrec_event_fields reads its strings when it is first called.
+ * An immutable event, in one block of memory with all its strings. An event of evrec_event_new is counted, and any thread may
+ * use it. The event that a sink's function gets is not counted: retain and release do nothing, and only one thread at a time
+ * may use it, as evrec_event_fields reads its strings when it is first called.
  */
 typedef struct evrec_event evrec_event;
 
@@ -196,10 +196,10 @@ void evrec_event_release(evrec_event *event);                     /* NULL is fin
 const evrec_fields *evrec_event_fields(const evrec_event *event); /* valid as long as the event */
 
 /*
- * An event packed in memory of the caller's, such as a userdata, which must stay where it is. Any thread.
- * evrec_packed_room returns the bytes that the fields take: SIZE_MAX if that is over 4 GiB. evrec_packed_make packs them
- * into that many bytes at `memory`, which is aligned as malloc's blocks are. evrec_packed_size and evrec_packed_copy do
- * the same for an evrec_event, in less time. evrec_packed_read sets all fields, which borrow from the packed event.
+ * An event packed in the caller's memory, such as a userdata, which must not move. Any thread. evrec_packed_room returns the
+ * bytes that the fields take: SIZE_MAX if they are more than 4 GiB. evrec_packed_make packs them into that many bytes at
+ * `memory`, which is aligned as malloc's blocks are. evrec_packed_size and evrec_packed_copy do the same for an evrec_event,
+ * in less time. evrec_packed_read sets all fields, which borrow from the packed event.
  */
 typedef struct evrec_packed evrec_packed;
 size_t evrec_packed_room(const evrec_fields *fields);
@@ -267,7 +267,7 @@ bool evrec_fields_visit(const evrec_fields *fields, enum evrec_api api, const ch
  * An event's JSON and a NUL. The caller's: evrec_free. NULL: no memory. *len, unless `len` is NULL: its length. Any thread.
  */
 char *evrec_fields_json(const evrec_fields *fields, enum evrec_api api, size_t *len);
-void evrec_free(void *block); /* NULL is fine */
+void evrec_free(void *block); /* NULL is fine. Any thread */
 
 /*
  * A reference that is checked and copied once, for recording many events about its object. Counted. Any thread.
@@ -276,16 +276,16 @@ void evrec_free(void *block); /* NULL is fine */
 typedef struct evrec_prepared_ref evrec_prepared_ref;
 evrec_prepared_ref *evrec_prepared_ref_new(const evrec_reference *reference, evrec_error *err);
 evrec_prepared_ref *evrec_prepared_ref_retain(evrec_prepared_ref *ref);
-void evrec_prepared_ref_release(evrec_prepared_ref *ref);
+void evrec_prepared_ref_release(evrec_prepared_ref *ref); /* NULL is fine */
 const evrec_reference *evrec_prepared_ref_fields(const evrec_prepared_ref *ref);
 
 /* ---- correlator ------------------------------------------------------------------------------------------------- */
 
 /*
- * client-go's CorrelatorOptions. A callback sets its results and returns true, or returns false: then the default is
- * used. So it is if a string's data is NULL. The strings belong to the callback, and must be valid until a callback of
- * this correlator is called again. Each event takes a token; of a sink with a min_interval (evrec_otlp.h), each event that
- * is written at once.
+ * client-go's CorrelatorOptions. A callback sets its results and returns true. If it returns false, or a string's data is
+ * NULL, the default is used. The strings belong to the callback, and must be valid until a callback of this correlator is
+ * called again. Each event takes a token; if the sink has a min_interval (evrec_otlp.h), only events that are written at once
+ * take one.
  */
 typedef struct evrec_correlator_options {
 	size_t lru_cache_size; /* 4096 entries in each of the three caches */
@@ -322,7 +322,7 @@ typedef struct evrec_correlator evrec_correlator;
  * burst_size and max_events are at least 1, qps is 0 to 1e9, max_interval (max_interval_in_seconds) is not negative.
  */
 evrec_correlator *evrec_correlator_new(const evrec_correlator_options *options, evrec_error *err);
-void evrec_correlator_free(evrec_correlator *correlator);
+void evrec_correlator_free(evrec_correlator *correlator); /* NULL is fine */
 /*
  * client-go's EventCorrelate, at the time `now`. A new event gets a name if it has none, and a count of at least 1. 0,
  * or EVREC_ENOMEM, or EVREC_EINVALID from inside a callback of this correlator.
@@ -330,9 +330,9 @@ void evrec_correlator_free(evrec_correlator *correlator);
 int evrec_correlator_correlate(evrec_correlator *correlator, const evrec_fields *event, int64_t now,
                                evrec_correlation *result);
 /*
- * client-go's UpdateState: takes the server's answer, and updates the entry that has the answer's name, or else the
- * entry that the answer's event has. Never lowers a count. The answer may be the event of an evrec_correlation, borrowed
- * strings included. Errors as above.
+ * client-go's UpdateState: takes the event that the server answered with, and updates the entry with its name, or else the
+ * entry with its event key. Never lowers a count. `event` may be the event of an evrec_correlation, borrowed strings
+ * included. Errors as above.
  */
 int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fields *event);
 /*
@@ -342,12 +342,12 @@ int evrec_correlator_update_state(evrec_correlator *correlator, const evrec_fiel
 void evrec_correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name,
                                evrec_str resource_version);
 /*
- * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. Of an event
- * with a series and without a count it is the series, in either API. Only these fields differ between two writes of an
- * event. Freed with evrec_free; *len as of evrec_fields_json. NULL: no memory. Any thread.
+ * The patch of a correlated event, as JSON: count, lastTimestamp and, if it is set, message, in core/v1. If the event has a
+ * series and no count, the patch is the series, in either API. Only these fields differ between two writes of an event. Freed
+ * with evrec_free; *len as of evrec_fields_json. NULL: no memory. Any thread.
  */
 char *evrec_fields_patch(const evrec_fields *event, size_t *len);
-/* The same in `size` bytes of the caller's, without a NUL. Returns its length; 0: too few, or no memory. Any thread. */
+/* Writes the patch to `to`, without a NUL. Returns its length; 0: `size` is too small, or no memory. Any thread. */
 size_t evrec_fields_write_patch(const evrec_fields *event, char *to, size_t size);
 
 typedef struct evrec_correlator_stats {
@@ -359,13 +359,12 @@ void evrec_correlator_get_stats(const evrec_correlator *correlator, evrec_correl
 
 typedef struct evrec_series_stats {
 	size_t series;            /* events that are remembered: single ones, and series */
-	size_t ongoing;           /* of these, series */
+	size_t ongoing;           /* how many of these are series */
 	uint64_t begun;           /* series since the start */
 	uint64_t finished;        /* series since the start, the evicted ones included */
 	uint64_t evicted;         /* series finished before their time, to make room for a new event */
-	uint64_t evicted_singles; /* events that were no series, and were forgotten before their time therefore */
-	uint64_t
-		notes; /* distinct notes, beyond the first of each series, that were merged; of each at most 16 told apart */
+	uint64_t evicted_singles; /* single events forgotten early, for the same reason */
+	uint64_t notes; /* distinct notes that series merged, without each one's first; at most 16 of a series count */
 } evrec_series_stats;
 
 /* ---- sinks ------------------------------------------------------------------------------------------------------ */
@@ -379,12 +378,12 @@ typedef struct evrec_series_stats {
  */
 typedef struct evrec_sink evrec_sink;
 evrec_sink *evrec_sink_retain(evrec_sink *sink);
-void evrec_sink_release(evrec_sink *sink);
+void evrec_sink_release(evrec_sink *sink); /* NULL is fine */
 
-/* The write that a full sink drops, for EVREC_CAUSE_QUEUE_FULL. Warning events are dropped after all others. */
+/* The write that a full sink drops (EVREC_CAUSE_QUEUE_FULL). Warning events are dropped after all others. */
 enum evrec_overflow {
-	EVREC_DROP_NEWEST, /* the new one; if that is a Warning, the newest waiting write that is none */
-	EVREC_DROP_OLDEST, /* the one that has not happened for longest; the new one if it alone is no Warning */
+	EVREC_DROP_NEWEST, /* the new write; if it is a Warning, the newest waiting write that is not a Warning */
+	EVREC_DROP_OLDEST, /* the write with the oldest last occurrence; the new write if it alone is no Warning */
 };
 
 /*
@@ -393,9 +392,9 @@ enum evrec_overflow {
  */
 typedef struct evrec_limits {
 	/*
-	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once
-	 * a flush, an end or their time makes them pending, they may exceed max_pending. With EVREC_DROP_OLDEST a new
-	 * write drops two as long as they do.
+	 * 10000 writes; 1 to 10 million. Writes that a series has deferred do not count: max_series bounds those. Once a
+	 * flush, an end or their time makes them pending, there may be more than max_pending. As long as there are, a new
+	 * write drops two with EVREC_DROP_OLDEST.
 	 */
 	size_t max_pending;
 	/*
@@ -408,7 +407,7 @@ typedef struct evrec_limits {
 	unsigned max_tries;       /* failed tries until a write is dropped, _MAX_TRIES; 0, the default: no bound */
 	enum evrec_overflow full; /* EVREC_DROP_NEWEST */
 } evrec_limits;
-void evrec_limits_init(evrec_limits *limits); /* the defaults */
+void evrec_limits_init(evrec_limits *limits); /* sets the defaults. Any thread */
 
 /*
  * The API whose form a sink's events have, and to which a Kubernetes sink sends them.
@@ -462,50 +461,49 @@ typedef struct evrec_series_options {
 typedef struct evrec_sink_options {
 	evrec_limits limits;
 	/*
-	 * The path of a folder; unset: no spool, but with a share and a state_file "<state_file>.spool". Events that
-	 * are not written to the sink for longer than `spool_after` are in a file of this folder, with their present
-	 * counts. What is not written by the deadline of evrec_broadcaster_shutdown, or at exit, goes there too. The
-	 * next sink with this spool, in any process, sends what it finds there: it looks in its first recording call,
-	 * poll, flush or shutdown, and every 3 s. An event leaves the spool once the server has answered. After a crash
-	 * before that it is sent again, with the same name and count, which does not make a second event. A full disk
-	 * keeps as many events as fit, Warnings first.
+	 * The path of a folder; unset: no spool, but with a share and a state_file "<state_file>.spool". Events that wait for
+	 * longer than `spool_after` are in a file of this folder, with their present counts. Events that are not written by
+	 * the deadline of evrec_broadcaster_shutdown, or at exit, go there too. The next sink with this spool, in any
+	 * process, sends them: it looks for files in its first recording call, poll, flush or shutdown, and every 3 s. An
+	 * event leaves the spool once the server has answered. After a crash before that it is sent again, with the same name
+	 * and count, which does not make a second event. A full disk keeps as many events as fit, Warnings first.
 	 *
 	 * Each sink of each process has a file of its own, so processes and sinks may share a folder. The files are
 	 * SQLite's, in WAL mode with synchronous = NORMAL: a crash of the machine may cost the last commits. Without a
 	 * thread, no poll waits for the disk (synchronous = OFF), and a crash of the machine may cost the file. Folder and
 	 * files have modes 0700 and 0600. The folder must belong to this user or to root, and nobody else may write to it;
-	 * links, devices and other users' files in it are refused. Then, or if a file is damaged or the disk fails, on_error
-	 * gets the name "spool", and the sink goes on without the spool, and tries again every 3 s.
+	 * links, devices and other users' files in it are refused. In these cases, and if a file is damaged or the disk
+	 * fails, on_error gets the name "spool"; the sink goes on without the spool, and tries again every 3 s.
 	 */
 	evrec_str spool;
 	int64_t spool_after; /* 1 s, in ns */
 	/*
 	 * True, the default: beside the file is a journal, which is mapped into memory. A recording call notes its event there,
 	 * without a system call, so that a process that is killed loses nothing; a crash of the machine loses it. A call may
-	 * wait for the disk while the kernel writes the page that it changes. There is none before the first round of the
-	 * sink's thread, or the first poll, after the first event; if the disk is too full; and on file systems other than ext2
-	 * to ext4, XFS, tmpfs and overlayfs. Without it, or without room in it (max_pending_bytes), a process that is killed
-	 * loses the occurrences of the last spool_after + 0.5 s.
+	 * wait for the disk while the kernel writes the page that it changes. The journal is made by the first round of the
+	 * sink's thread, or the first poll, after the first event. There is none if the disk is too full, or on file systems
+	 * other than ext2 to ext4, XFS, tmpfs and overlayfs. Without a journal, or if it is full (max_pending_bytes), a
+	 * killed process loses the occurrences of the last spool_after + 0.5 s.
 	 */
 	bool spool_journal;
 	/*
-	 * The path of a file; unset: none, but with a share and a spool one in the spool's folder. The file keeps what
-	 * the correlator or the series know of events, so that a process that crashes and is started again goes on with
-	 * their counts and names, combines similar events as before, and has no new tokens. A series goes on if it was
-	 * seen within finish_time; it is Unknown until it is seen again. What a killed process had only counted is
-	 * written with the next occurrence, at the next heartbeat or at the end. The file is opened and read by the
-	 * first recording call, poll, flush or shutdown, which waits for the disk: a sink that was only started touches
-	 * no file. It is written by the sink's thread, or by poll, once a second if something has changed, and at the
-	 * end. A process that is killed loses about a second of it, a crash of the machine more. Entries that were not
-	 * used for 12 h are not taken over.
+	 * The path of a file; unset: none, but with a share and a spool one in the spool's folder. The file keeps the state
+	 * of the correlator or the series, so that a process that crashes and is started again goes on with their counts and
+	 * names, combines similar events as before, and has no new tokens. A series goes on if it was seen within
+	 * finish_time; it is Unknown until it is seen again. Occurrences that a killed process had only counted are written
+	 * with the next one, at the next heartbeat or at the end. The file is opened and read by the first recording call,
+	 * poll, flush or shutdown, which waits for the disk: a sink that was only started touches no file. It is written by
+	 * the sink's thread, or by poll, once a second if the state has changed, and at the end. A process that is killed
+	 * loses about a second of changes, a crash of the machine more. Entries that were not used for 12 h are not taken
+	 * over.
 	 *
 	 * The file has mode 0600, and one owner: beside it are a lock, `path`.lock, which stays, and at times `path`.new.
 	 * If another process or sink has it, or the disk fails, the sink goes on without. So if the workers of one server
 	 * name the same path, only the first one keeps its counts. A child that was forked after the first call goes on
-	 * without too, silently, as the file is the parent's. Of a damaged file, the part before the damage is used. A file of
-	 * another version of evrec is not used at all. Both are replaced; one that is no state file is left alone. Of all this
-	 * but a fork, on_error gets the name "state", in the first call at the earliest; of entries that are too old only if
-	 * every entry is.
+	 * without too, silently, as the file is the parent's. If a file is damaged, the part before the damage is used. A
+	 * file of another version of evrec is not used at all. Both are replaced; a file of another kind is left alone. In
+	 * all these cases but the fork on_error gets the name "state", in the first call at the earliest; also if every entry
+	 * is too old.
 	 */
 	evrec_str state_file;
 	/* The sink's name in stats and in messages of on_error, UTF-8, at most 63 bytes; unset: its kind. */
@@ -521,10 +519,10 @@ void evrec_sink_options_init(evrec_sink_options *options);
  * A credential plugin (client.authentication.k8s.io): a command that prints an ExecCredential with a token, a client
  * certificate, or both. It is run without a shell, with the environment that this process has when the sink is made, and
  * KUBERNETES_EXEC_INFO; without a terminal, and with no descriptors but its standard ones. The sink's thread, or poll,
- * runs it when an event is to be sent and there is no credential, or the credential's end is near, and after a 401. The end
- * is near when a tenth of the credential's life is left, but at most 60 s before the end. One run at a time, for 30 s and
- * 1 MiB of output at most; after a failure the next one waits for 1 to 30 s, events wait meanwhile, and on_error gets the
- * name "unauthorized". No run starts before the first write.
+ * runs it if an event is to be sent and there is no credential, or the credential is about to expire, and after a 401. It is
+ * about to expire when a tenth of its lifetime is left, but at most 60 s. One run at a time, for 30 s and 1 MiB of output at
+ * most; after a failure the next run waits for 1 to 30 s, events wait meanwhile, and on_error gets the name "unauthorized".
+ * No run starts before the first write.
  */
 typedef struct evrec_exec {
 	evrec_str command; /* with a slash: a path; without: it is looked up in $PATH when the sink is made */
@@ -538,7 +536,7 @@ typedef struct evrec_exec {
 
 typedef struct evrec_kubernetes_options {
 	evrec_sink_options common;
-	evrec_str server;            /* https://host:port[/prefix]; to http:// a token goes in clear */
+	evrec_str server;            /* https://host:port[/prefix]; to http:// a token is sent in clear text */
 	evrec_str token, token_file; /* at most one of both; the file is read again when it changes, and on a 401 */
 	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
@@ -570,8 +568,8 @@ typedef struct evrec_kubernetes_options {
 	 *
 	 * The account needs the right to list events in the whole cluster. If it lacks that, or no list comes within
 	 * 10 s, on_error gets "forbidden" or "resume", and series begin anew. At most 16 pairs of controllers and instances
-	 * are resumed, and 256 instances may be given, copied by the sink. If a state_file has the event, too, its name holds,
-	 * and the larger count, unless it has been seen since.
+	 * are resumed, and 256 instances may be given, copied by the sink. If a state_file has the event, too, the event
+	 * keeps the name in the file, and the larger count, unless it was seen since.
 	 */
 	bool resume;
 	const evrec_str *resume_instances;
@@ -590,8 +588,8 @@ evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_optio
 
 /*
  * Appends one JSON event a line to the file `path`; "-" is standard output, whose file status flags are not changed.
- * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks. If the file was renamed or removed, as
- * log files are rotated, the next line makes it anew; a renamed one that cannot be made anew is written on.
+ * While a pipe, a socket or a terminal is full, writes wait, and nothing blocks. If the file was renamed or removed, as log
+ * files are rotated, the next line creates it again; if it cannot be created, a renamed file is written on.
  */
 evrec_sink *evrec_sink_file(evrec_str path, const evrec_sink_options *options, evrec_error *err);
 
@@ -599,8 +597,8 @@ typedef struct evrec_store_options {
 	evrec_str path;
 	int64_t keep;      /* 604800 s, in ns, at least 1 s, from an event's last occurrence until it is deleted */
 	size_t keep_bytes; /* the oldest events are deleted beyond it; at least 1 MiB; 0, the default: no bound */
-	bool occurrences; /* false; keeps, too, each time that an event's count stands for, also of those not written */
-	bool suppressions; /* false; keeps, too, which occurrences were suppressed, and why, in spans of a minute */
+	bool occurrences;  /* false; keeps the time of each occurrence, too, also of those that were not written */
+	bool suppressions; /* false; keeps suppressed occurrences, too, and why, in spans of a minute */
 } evrec_store_options;
 void evrec_store_options_init(evrec_store_options *options); /* sets the defaults. Any thread */
 /*
@@ -608,9 +606,8 @@ void evrec_store_options_init(evrec_store_options *options); /* sets the default
  * by the first write, with mode 0600, which an empty file at `path` gets, too; it may not be a link or another
  * user's, nor lie on a network file system. Several processes may write and read it at once. A written event survives
  * a kill of the process; a crash of the machine may cost the last writes. If another process writes for long, or the
- * disk is full, writes are retried, and on_error gets the name "store"; so it does if the file is damaged, no store,
- * or one of a newer version. Events are deleted after writes and in the waits of the sink's thread, some hundred at a
- * time.
+ * disk is full, writes are retried, and on_error gets the name "store"; also if the file is damaged, not a store, or of a
+ * newer version. Events are deleted after writes and in the waits of the sink's thread, some hundred at a time.
  *
  * Notes of occurrences and suppressions are written with the next events, or about a second later, and expire as events
  * do. They wait in memory of their own, at most a quarter of max_pending_bytes, or 1 MiB if that is more. Notes without room
@@ -621,7 +618,7 @@ evrec_sink *evrec_sink_store(const evrec_store_options *store, const evrec_sink_
 
 /* The result of a write. A sink's function gets it empty and sets members; a string that it sets ends with a NUL. */
 typedef struct evrec_answer {
-	int status;                /* of HTTP; 0: no answer */
+	int status;                /* the HTTP status; 0: no answer */
 	bool unsent;               /* with a status of 0: the server has certainly not received the write */
 	bool maybe_late;           /* a hanging server may still do the write later: a PATCH is sent again */
 	int64_t retry_after;       /* in ns; 0: none */
@@ -659,7 +656,7 @@ typedef struct evrec_watch evrec_watch;
 enum evrec_drive {
 	/* A thread for each sink, from its first write on. If no thread can be started, evrec_broadcaster_poll. */
 	EVREC_DRIVE_AUTO,
-	/* Likewise; but a thread that cannot be started is an error, which lines tell too. */
+	/* Likewise; but if a thread cannot be started, on_error gets "thread", and so do the lines of `loud`. */
 	EVREC_DRIVE_THREAD,
 	/* evrec_broadcaster_poll: no thread is ever started. */
 	EVREC_DRIVE_POLL,
@@ -680,76 +677,74 @@ typedef struct evrec_broadcaster_options {
 	void *ctx; /* must live until evrec_broadcaster_free */
 	/*
 	 * Sums up losses and errors for evrec_broadcaster_next_line, except the error "thread" with EVREC_DRIVE_AUTO: no
-	 * event is lost by it. If it is `loud`, or has an on_error, evrec tells on standard error what is lost after
-	 * evrec_broadcaster_free, at exit(), or by a signal of evrec_on_signal, in a line for each sink; if it is `loud`, also
-	 * the number of losses and errors that no line has told. False, the default, without an on_error: evrec is silent.
+	 * event is lost by it. If it is `loud`, or has an on_error, losses after evrec_broadcaster_free, at exit(), or by a
+	 * signal of evrec_on_signal, are printed on standard error, in a line for each sink; if it is `loud`, with the number of
+	 * losses and errors that no line has shown. False, the default, and no on_error: evrec prints nothing.
 	 */
 	bool loud;
 	/*
 	 * Unset, the default: a broadcaster of its own. Else, of all that have this name in this process, evrec_broadcaster_new
-	 * makes handles of one broadcaster: they share its sinks, counters and lines, and the other options must be equal;
-	 * of the callbacks, whether they are set. UTF-8, at most 1024 bytes. A broadcaster with a name differs in this:
+	 * makes handles of one broadcaster: they share its sinks, counters and lines, and the other options must be equal; of
+	 * callbacks only their presence counts. UTF-8, at most 1024 bytes. A broadcaster with a name differs in this:
 	 *
-	 * - on_drop and on_error are called at the end of a call of a handle: of the one that found what is to be told.
+	 * - on_drop and on_error are those of the handle whose call found the drop or the error, and are called at its end.
 	 * - A function of evrec_broadcaster_start_event_watcher is called at the end of the calls of its own handle. Until
-	 *   then up to 1000 events wait for it; further ones are dropped for it, and counted in `watch_dropped`.
+	 *   then up to 1000 events wait for the function; further ones are dropped, and counted in `watch_dropped`.
 	 * - key_func, message_func and spam_key_func are called for each event that the handle records, with the event as it
 	 *   is recorded. If the handle has not started the sink, the defaults are used.
-	 * - A handle that starts a sink joins the one that another handle has started: of several sinks of one name, the
-	 *   first it runs joins the first, and so on. Their options must be equal, but for functions, of which only their
+	 * - A handle that starts a sink joins the sink of that name that another handle has started: of several sinks of one
+	 *   name, its first joins the first, and so on. Their options must be equal, but for functions, of which only their
 	 *   presence counts. The sink stops once every handle that joined it has stopped it or is freed.
 	 * - The functions of an evrec_sink_new are called by the handle that has started the sink first. Other handles
 	 *   neither call them nor wait for them. The sink ends with that handle.
-	 * - evrec_broadcaster_shutdown closes the handle, and flushes; the sinks end with the last handle. A handle that is
-	 *   made later is one of a new broadcaster.
+	 * - evrec_broadcaster_shutdown closes the handle, and flushes; the sinks end with the last handle. Handles that are
+	 *   made later belong to a new broadcaster.
 	 */
 	evrec_str name;
 	/*
 	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or the
-	 * path of one in a folder of mode 0700 of this user. Of the processes that name the same one, the first that records
-	 * or polls is the owner: it combines, counts, limits and writes the events of all. The others hand theirs over, and
-	 * keep what is not written or spooled yet, in bounded memory; the next owner gets it again. An owner that ends by
-	 * evrec_broadcaster_shutdown hands names, counts and tokens to one of the others, which is the next owner: within the
-	 * timeout. One that ends by evrec_broadcaster_free, exit() or a signal of evrec_on_signal takes no more events, and
-	 * does the same once all that it has is written. If it is not written in the time that each of these waits, or the
-	 * owner is killed, the next owner may count again what the last one had not acknowledged. An occurrence that is in
-	 * the owner's spool is acknowledged: its worker forgets it. If all name one state_file, the next owner takes names,
-	 * counts and tokens from there, also after a crash, or if nobody was left. A sink with a spool and no state_file has
-	 * a state file in the folder of the spool. One with a state_file and no spool has the spool "<state_file>.spool", for
-	 * what a killed owner had recorded itself. on_drop is called where the event was recorded; errors of the owner's
-	 * sinks are told to each process whose events it has just then. A process that ends by evrec_broadcaster_shutdown
-	 * leaves to the owner what that has received: it counts as `forwarded`, and the result is EVREC_ETIMEOUT.
-	 * evrec_explanation_new asks the owner. A broadcaster without a name has that of the share. No sink of
-	 * evrec_sink_new, and no message_func.
+	 * path of one in a folder of mode 0700 of this user. Of the processes with the same share, the first that records or
+	 * polls is the owner: it combines, counts, limits and writes the events of all. The others, the workers, send it
+	 * their events, and keep those that are not written or spooled yet, in bounded memory; they send these to the next
+	 * owner again. An owner that ends by evrec_broadcaster_shutdown hands names, counts and tokens to one of the others,
+	 * which is the next owner: within the timeout. An owner that ends by evrec_broadcaster_free, exit() or a signal of
+	 * evrec_on_signal takes no more events, and does the same once all its events are written. If they are not written
+	 * within the time that each of these waits, or the owner is killed, the next owner may count events again that were
+	 * not acknowledged. An occurrence that is in the owner's spool is acknowledged: its worker forgets it. If all name
+	 * one state_file, the next owner takes names, counts and tokens from it, also after a crash, or if no worker was
+	 * left. A sink with a spool and no state_file has a state file in the folder of the spool. One with a state_file and
+	 * no spool has the spool "<state_file>.spool", for events that a killed owner had recorded itself. on_drop is called
+	 * in the process that recorded the event; on_error gets errors of the owner's sinks in each process whose events the
+	 * owner has then. A worker that ends by evrec_broadcaster_shutdown leaves to the owner the events that it has
+	 * received: they count as `forwarded`, and the result is EVREC_ETIMEOUT. evrec_explanation_new asks the owner. A
+	 * broadcaster without a name has the share's. Sinks of evrec_sink_new and message_func are refused.
 	 *
-	 * All must start the same sinks, at most 8, with the same options, in the same order: on_error of one that
-	 * differs gets "share_refused" and the option, and its events wait until the owner ends; if the process or the
-	 * broadcaster ends first, it writes them itself, without the state_file. Only processes of this user, of root
-	 * and of `share_users` are talked to: on_error of the process that refuses, and of a worker that is refused,
-	 * gets "share_refused" with the user that is not listed, once, and the worker's events wait. A process of root
-	 * that is to hand over to an owner of another user has to list that user. If a worker's events wait and the
-	 * owner says nothing for 10 s, though it is asked to, on_error gets "share_silent", once, with the owner's
-	 * process; and "share_answers", once it answers or another process is the owner. Nobody takes its place before
-	 * that.
+	 * All must start the same sinks, at most 8, with the same options, in the same order: if a process differs, its
+	 * on_error gets "share_refused" and the option, and its events wait until the owner ends; if the process or the
+	 * broadcaster ends first, it writes them itself, without the state_file. Only processes of this user, of root and of
+	 * `share_users` are accepted: on_error of the process that refuses, and of a worker that is refused, gets
+	 * "share_refused" with the user that is not listed, once, and the worker's events wait. A worker of root lists the
+	 * owner's user, if that is another one. If a worker's events wait and the owner sends nothing for 10 s, not even an
+	 * answer to a ping, on_error gets "share_silent", once, with the owner's process id; and "share_answers", once the
+	 * owner answers or another process is the owner. No other process becomes the owner while this one hangs.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
-	 * max_pending_bytes. Then it drops what `full` of the sinks says, if that is the same for all, else as
-	 * EVREC_DROP_NEWEST: but only an event of which nothing was handed over, as the owner may have written the others; if
-	 * there is none, the new one. max_age and max_tries count from when an owner has the event. A worker that ends by
-	 * exit() or a signal of evrec_on_signal first waits for its acknowledgements, for up to 1.6 s or 80 % of the timeout;
-	 * if it is `loud`, it tells how many are missing.
+	 * max_pending_bytes. Then it drops by `full` of the sinks, if that is the same for all, else as EVREC_DROP_NEWEST:
+	 * but only an event that was not sent at all, as the owner may have written the others; if there is none, the new
+	 * one. max_age and max_tries count from when an owner has the event. A worker that ends by exit() or a signal of
+	 * evrec_on_signal first waits for its acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it
+	 * tells how many are missing.
 	 */
 	evrec_str share;
 	/*
-	 * Not the owner until evrec_broadcaster_may_own, as a process that only forks others. Until then a handle that is made
-	 * after a fork never joins a broadcaster that was made before it: a server that reads another configuration makes
-	 * the next one for the processes that it forks later.
+	 * The process is not the owner until evrec_broadcaster_may_own: for a process that only forks others. Until then a
+	 * handle that is made after a fork never joins a broadcaster that was made before it: a server that reads another
+	 * configuration makes the next one for the processes that it forks later.
 	 */
 	bool share_client_only;
 	/*
-	 * The uids, at most 64, of other users whose processes are talked to; only with `share`. They need not be equal in
-	 * all processes. A path may
-	 * then lie in a folder of one of them too: this process connects there, and is never the owner.
+	 * The uids, at most 64, of other users whose processes are accepted; only with `share`. They need not be equal in all
+	 * processes. A path may then lie in a folder of one of them too: this process connects there, and is never the owner.
 	 */
 	const unsigned *share_users;
 	size_t share_users_len;
@@ -773,10 +768,11 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
  */
 void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
- * Ends the broadcaster without waiting. What waits is sent in the background for up to 30 s: by the sink's thread or, without
- * one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped. A process of a
- * `share` hands over within that time; if it has no thread, and is to succeed an owner that ends, it drops what is left. Watches
- * and recorders stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
+ * Ends the broadcaster without waiting. Waiting writes are sent in the background for up to 30 s: by the sink's thread or,
+ * without one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped. A process of
+ * a `share` hands over within that time; if it has no thread, and is to succeed an owner that ends, it drops its events.
+ * Watches and recorders stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a
+ * callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 
@@ -797,22 +793,22 @@ evrec_watch *evrec_broadcaster_start_recording_to_sink(evrec_broadcaster *b, evr
  *
  * If a sink combines events by series, functions and queues also get the event with its series when that begins
  * ("Ongoing"), is taken over from an earlier process ("Unknown"), or is finished ("Finished"): after the occurrence that
- * begins it, and in the recording call or poll that finds it finished. Of several such sinks the one that was started
- * first tells, as long as it runs.
+ * begins it, and in the recording call or poll that finds it finished. If there are several such sinks, the series are those
+ * of the sink that was started first, as long as it runs.
  */
 evrec_watch *evrec_broadcaster_start_event_watcher(evrec_broadcaster *b, void (*func)(void *ctx, evrec_event *event),
                                                    void *ctx, evrec_error *err);
 /*
- * Queues every event. `queue_length` is 1 to 10 million events; while so many wait, further ones are dropped for this
- * watch alone, and counted.
+ * Queues every event. `queue_length` is 1 to 10 million events; while so many wait, this watch drops and counts further ones.
  */
 evrec_watch *evrec_broadcaster_watch(evrec_broadcaster *b, size_t queue_length, evrec_error *err);
 
 /*
  * Writes every event to a file as it is recorded, before any correlator, for evrec_replay_new: lines of JSON, with the
- * keys that functions of `correlator` (NULL: the defaults) choose. The watch is a sink "trace": the file tells how many
- * events that drops. The first event opens the file, and replaces an earlier trace. It has mode 0600, one writer, no link,
- * and ends at `max_bytes` (4096 at least). Not with a `share`. on_error gets "trace" if it cannot be written.
+ * keys that functions of `correlator` (NULL: the defaults) choose. The watch is a sink "trace"; a line in the file has the
+ * number of events that it drops. The first event opens the file, and replaces an earlier trace. It has mode 0600, one
+ * writer, no link, and ends at `max_bytes` (4096 at least). Not with a `share`. on_error gets "trace" if it cannot be
+ * written.
  */
 evrec_watch *evrec_broadcaster_start_trace(evrec_broadcaster *b, evrec_str path, uint64_t max_bytes,
                                            const evrec_correlator_options *correlator, evrec_error *err);
@@ -836,7 +832,7 @@ typedef struct evrec_recorder_options {
 	 * needs an instance, uses `<component>-<host name of the machine>`.
 	 */
 	evrec_str instance;
-	/* Of all events of the recorder, at most 64 each. For a key that evrec_emit has too, the value of evrec_emit wins. */
+	/* For all events of the recorder, at most 64 each. If evrec_emit has the same key, the value of evrec_emit wins. */
 	evrec_map labels, annotations;
 } evrec_recorder_options;
 void evrec_recorder_options_init(evrec_recorder_options *options); /* unsets all. Any thread */
@@ -851,12 +847,12 @@ void evrec_recorder_free(evrec_recorder *recorder);
 
 /* An event to be recorded. All pointers are borrowed for the call. */
 typedef struct evrec_emit {
-	const evrec_prepared_ref *object; /* the event's object; NULL: `regarding` is */
+	const evrec_prepared_ref *object; /* the event's object; NULL: use `regarding` */
 	const evrec_reference *regarding; /* the event's object, to be checked by the call */
 	const evrec_reference *related;   /* may be NULL */
 	evrec_str type;                   /* "Normal" or "Warning" */
 	evrec_str reason;                 /* 1 to 1024 bytes; a sink of events.k8s.io/v1 cuts it to 128 */
-	evrec_str action;                 /* likewise; may be unset: then it is the reason there */
+	evrec_str action;                 /* likewise; may be unset: such a sink then uses the reason */
 	evrec_str note;                   /* any bytes: invalid UTF-8 becomes U+FFFD; cut at max_message_bytes */
 	evrec_map annotations, labels;
 	int64_t timestamp; /* when it happened, in ns since 1970; EVREC_UNSET: now */
@@ -873,10 +869,10 @@ void evrec_emit_init(evrec_emit *emit);
 int evrec_recorder_emit(evrec_recorder *recorder, const evrec_emit *emit, evrec_error *err);
 
 /*
- * An event that is recorded often: checked and copied, with its keys made, once. Belongs to the thread of its recorder,
- * which lives until it is freed too. evrec_prepared_event_new does not use the timestamp of *emit. NULL, with *err set:
- * EVREC_EINVALID, with a message that begins with the field's name, or EVREC_ENOMEM. The prepared event is the caller's.
- * May be freed after evrec_broadcaster_free, but not from a callback; NULL is fine.
+ * An event that is recorded often: it is checked and copied, and its keys are made, once. Belongs to the thread of its
+ * recorder, whose memory lives as long. evrec_prepared_event_new does not use the timestamp of *emit. NULL, with *err set:
+ * EVREC_EINVALID, with a message that begins with the field's name, or EVREC_ENOMEM. The prepared event is the caller's. May
+ * be freed after evrec_broadcaster_free, but not from a callback; NULL is fine.
  */
 typedef struct evrec_prepared_event evrec_prepared_event;
 evrec_prepared_event *evrec_prepared_event_new(evrec_recorder *recorder, const evrec_emit *emit, evrec_error *err);
@@ -899,33 +895,30 @@ int evrec_recorder_refuse(evrec_recorder *recorder, const char *message, evrec_e
 int evrec_recorder_drop(evrec_recorder *recorder, const char *message, evrec_error *err);
 
 /*
- * Never blocks: broadcasts events that callbacks recorded, tells of finished series, takes answers, drops and errors from
- * all sinks and calls on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does
- * nothing.
+ * Never blocks. Broadcasts events that callbacks recorded, ends finished series, takes answers, drops and errors from all
+ * sinks, calls on_drop and on_error, and does the work of sinks without a thread. From inside a callback it does nothing.
  */
 void evrec_broadcaster_poll(evrec_broadcaster *b);
 /*
  * How long an event loop may wait after evrec_broadcaster_poll until it calls that again, in ns: 10 ms while a sink without
  * a thread has requests under way; while such a sink has something else to do, until that is due, 0.1 s at most; 1 s
  * while the thread of a sink has writes, a series goes on, or a line waits. INT64_MAX: not before the next recording
- * call. Negative: never again, as the broadcaster was shut down, or as no thread could be started, and the embedder
- * asked for one by EVREC_DRIVE_THREAD.
+ * call. Negative: never again, as the broadcaster was shut down, or no thread could be started with EVREC_DRIVE_THREAD.
  */
 int64_t evrec_broadcaster_poll_delay(evrec_broadcaster *b);
 /*
  * Polls and waits until all is written or dropped; occurrences that were only counted are written now too. 0: all was
- * written, or limited in rate. EVREC_ETIMEOUT: something still waits, as `timeout` ns of real time are over, or as all
- * that is left waits for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or
- * recording calls were refused. Of both *err, which may be NULL, says how many, why, and gives an example or the last
- * error. Full queues of watches do not count.
- * EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
+ * written, or limited in rate. EVREC_ETIMEOUT: events still wait, as `timeout` ns of real time have passed, or as all of them
+ * wait for a fake clock. EVREC_ELOST: nothing waits, but since the last flush events were dropped or recording calls were
+ * refused. In both cases *err says how many, why, and gives an example or the last error. Full queues of watches do not
+ * count. EVREC_EINVALID from inside a callback. A sink's function that runs is not interrupted, but none is begun after the
  * timeout. With a timeout of 0, or less, one poll does all that is due. Else it waits for threads of stopped sinks.
  */
 int evrec_broadcaster_flush(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 /*
- * Refuses further recording calls, flushes, and ends all sinks. Writes that are left then go to the sink's spool, for
- * as long as the disk takes, or are dropped with the cause "closed". The sinks are kept for their stats. The results are
- * those of evrec_broadcaster_flush, and of a second call those of the first; events that wait in a spool are a timeout.
+ * Refuses further recording calls, flushes, and ends all sinks. The remaining writes then go to the sink's spool, for as long
+ * as the disk takes, or are dropped with the cause "closed". The sinks are kept for their stats. The results are those of
+ * evrec_broadcaster_flush; a second call returns those of the first. If events wait in a spool, it is EVREC_ETIMEOUT.
  */
 int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_error *err);
 
@@ -937,13 +930,15 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
  */
 #define EVREC_LINE_SIZE 1024
 bool evrec_broadcaster_next_line(evrec_broadcaster *b, bool all, char line[EVREC_LINE_SIZE]);
-/* The line that was taken last could not be told: counts it in `untold` of the stats, and a later line tells how many. */
+/*
+ * The last line could not be written: counts its losses and errors in `untold` of the stats; a later line has their number.
+ */
 void evrec_broadcaster_not_told(evrec_broadcaster *b);
 /* Writes the line to standard error, without waiting. False: it did not take all of it at once. Any thread. */
 bool evrec_line_to_stderr(const char *line);
 /*
- * For bindings: whether a line will show the recording call that was refused last, and has no place of it yet; and that
- * place, such as "hook.lua:12". Copied.
+ * For bindings: whether a line will show the recording call that was refused last, and lacks its place in the program.
+ * evrec_broadcaster_set_place sets the place, such as "hook.lua:12". Copied.
  */
 bool evrec_broadcaster_wants_place(const evrec_broadcaster *b);
 void evrec_broadcaster_set_place(evrec_broadcaster *b, const char *place);
@@ -951,13 +946,13 @@ void evrec_broadcaster_set_place(evrec_broadcaster *b, const char *place);
 /* ---- signals ---------------------------------------------------------------------------------------------------- */
 
 /*
- * From now on, if one of these `n` signals (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2) comes, evrec writes or
- * spools what waits, takes up to `timeout` ns (0 to 86400 s) for that as exit() takes 2 s, and ends the process by the
- * signal; process 1 of a container, which the kernel spares, by _exit(128 + signal). Neither exit handlers nor anything
- * else of the embedder's runs. A thread of evrec's does it, whatever the embedder's threads are doing. The writes to an
- * evrec_sink_new are made only if evrec_broadcaster_poll is called meanwhile, for which the thread waits; else they go to
- * the sink's spool, unless one of the sink's functions is running. Events that were recorded inside a callback are lost
- * if it has not returned. A signal that comes a second time ends the process at once.
+ * From now on, if one of these `n` signals (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2) comes, evrec writes or spools
+ * waiting events for up to `timeout` ns (0 to 86400 s; exit() takes 2 s), and ends the process by the signal, or process 1 of
+ * a container, which the kernel does not end, by _exit(128 + signal). Neither exit handlers nor anything else of the
+ * embedder's runs. A thread of evrec's does it, whatever the embedder's threads are doing. Writes to an evrec_sink_new are
+ * made only by calls of evrec_broadcaster_poll, for which the thread waits; else they go to the sink's spool, unless one of
+ * the sink's functions is running. Events that were recorded inside a callback are lost if it has not returned. A signal that
+ * comes a second time ends the process at once.
  *
  * A later call adds signals, and sets the timeout for all. System calls that a signal interrupts are restarted. In a
  * forked child the default actions hold again. 0, or, with nothing changed: EVREC_EINVALID (a signal or the timeout is
@@ -975,7 +970,7 @@ enum evrec_cause {
 	EVREC_CAUSE_FORBIDDEN,   /* "forbidden" */
 	EVREC_CAUSE_NOT_FOUND,   /* "not_found": no such namespace */
 	EVREC_CAUSE_TERMINATING, /* "namespace_terminating" */
-	EVREC_CAUSE_CONFLICT,    /* "conflict": the name is taken, and so was another */
+	EVREC_CAUSE_CONFLICT,    /* "conflict": the name existed, and so did the name of the second try */
 	EVREC_CAUSE_CLOSED,      /* "closed" */
 	EVREC_CAUSE_MEMORY,      /* "memory" */
 	EVREC_CAUSE_EXPIRED,     /* "expired": max_age */
@@ -985,7 +980,7 @@ enum evrec_cause {
 };
 const char *evrec_cause_name(enum evrec_cause cause); /* static. Any thread */
 
-/* How a sink is slowed down by what its server answers. */
+/* How the server's answers slow a sink down. */
 typedef struct evrec_throttle_stats {
 	unsigned window;    /* requests that may be under way at once; 0: paused */
 	double rate;        /* requests a second that may start; 0: not limited */
@@ -1002,17 +997,17 @@ typedef struct evrec_throttle_stats {
 typedef struct evrec_sink_stats {
 	char name[EVREC_SINK_NAME_SIZE]; /* the option `name`, or "kubernetes", "file", or the name of evrec_sink_ops */
 	size_t number;                   /* the sink's number in its broadcaster, from 1 */
-	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO at present */
+	enum evrec_api api;              /* by which events are written; with EVREC_SINK_AUTO the present one */
 	uint64_t received, rate_limited, created, patched, coalesced, pending; /* occurrences */
 	uint64_t counted;               /* occurrences to be written later: of series, or within a minimum interval */
-	uint64_t spooled;               /* occurrences left at the end for the next process */
-	uint64_t forwarded;             /* by another process, or left to it (the option `share`) */
+	uint64_t spooled;               /* occurrences left in the spool at the end, for the next process */
+	uint64_t forwarded;             /* occurrences written by another process, or left to it (the option `share`) */
 	uint64_t restored;              /* occurrences that an earlier process had left; counted in `received` too */
 	uint64_t dropped[EVREC_CAUSES]; /* occurrences, by enum evrec_cause */
 	uint64_t retries;               /* requests sent again */
 	uint64_t pending_writes;        /* requests still to be made or under way */
 	uint64_t pending_bytes;         /* the memory that they take */
-	uint64_t errors_lost;           /* messages that on_error did not get, its queue being full */
+	uint64_t errors_lost;           /* messages that on_error did not get, as their queue was full */
 	uint64_t notes_lost;            /* notes of occurrences and suppressions that were lost */
 	evrec_throttle_stats throttle;
 	evrec_correlator_stats correlator; /* of EVREC_CORRELATE_RECORD */
@@ -1022,7 +1017,7 @@ typedef struct evrec_sink_stats {
 /* The part of this process in a `share`. */
 enum evrec_share_role {
 	EVREC_SHARE_NONE,    /* the broadcaster has no share */
-	EVREC_SHARE_SEEKING, /* it looks for the owner, or is about to be the owner */
+	EVREC_SHARE_SEEKING, /* this process looks for the owner, or is about to be the owner */
 	EVREC_SHARE_WORKER,  /* another process is the owner */
 	EVREC_SHARE_OWNER,
 	EVREC_SHARE_SILENT, /* another process is the owner, and does not answer */
@@ -1037,14 +1032,14 @@ typedef struct evrec_stats {
 	uint64_t dropped[EVREC_CAUSES]; /* events dropped before any sink, by enum evrec_cause */
 	uint64_t watch_dropped;         /* events dropped by full queues; not in the equation */
 	uint64_t callback_errors;       /* callbacks that failed */
-	uint64_t untold;                /* losses and errors in lines that could not be told */
+	uint64_t untold;                /* losses and errors in lines that could not be written */
 	size_t sinks;                   /* sinks that the broadcaster knows: started, and not forgotten */
 	enum evrec_share_role share_role;
-	int64_t share_silent_for; /* ns since the owner's last word; 0 unless EVREC_SHARE_SILENT */
+	int64_t share_silent_for; /* ns since the owner's last message; 0 unless EVREC_SHARE_SILENT */
 	size_t components; /* different components of the handle's recorders, freed ones too; 101: more than 100 */
 	/*
 	 * The sums over the sinks that were stopped and forgotten; the equation of evrec_sink_stats holds for them too. The
-	 * name is empty; the number, what is pending, and the sizes of the correlator's caches are 0.
+	 * name is empty; the number, the pending counters, and the sizes of the correlator's caches are 0.
 	 */
 	evrec_sink_stats ended;
 } evrec_stats;
@@ -1081,16 +1076,16 @@ void evrec_watch_get_queue(const evrec_watch *watch, size_t *queued, uint64_t *d
 /* The stage of a sink that kept an event from being seen as it was recorded. */
 enum evrec_stage {
 	EVREC_STAGE_AGGREGATED,   /* "aggregated": it is a part of "(combined from similar events)" */
-	EVREC_STAGE_RATE_LIMITED, /* "rate_limited": no token; counted, and told by the next one that is written */
+	EVREC_STAGE_RATE_LIMITED, /* "rate_limited": no token; the event's next write counts it */
 	EVREC_STAGE_DROPPED,      /* "dropped": lost, for a cause */
-	EVREC_STAGE_MERGED,       /* "merged": its note differs from that of its series, which has the last one */
+	EVREC_STAGE_MERGED,       /* "merged": its note replaced another note of its series, which has the last one */
 	EVREC_STAGE_FINISHED,     /* "finished": nothing was suppressed; a series ended, with this count */
 	EVREC_STAGES
 };
 /* The word in quotes above; static. Any thread. */
 const char *evrec_stage_name(enum evrec_stage stage);
 
-/* A key is a callback's, whole; or the source, object and type in an evrec_suppressed; or was forgotten since. */
+/* A key is the default one, of the fields in the evrec_suppressed; or the text of a callback; or it was forgotten since. */
 enum evrec_key { EVREC_KEY_DEFAULT, EVREC_KEY_CUSTOM, EVREC_KEY_UNKNOWN };
 
 /* Events of one source, object, type and reason that one stage suppressed, and why. Borrowed. */
@@ -1099,7 +1094,7 @@ typedef struct evrec_suppressed {
 	enum evrec_cause cause;    /* of EVREC_STAGE_DROPPED; else EVREC_CAUSES */
 	evrec_reference regarding; /* without resource version and field path */
 	evrec_str component, host, controller, instance, type, reason;
-	evrec_str message;   /* the last one's, as it was or would have been written; 200 bytes of it at most */
+	evrec_str message;   /* of the last occurrence, as it was or would have been written; 200 bytes of it at most */
 	uint64_t count;      /* occurrences */
 	int64_t first, last; /* when the first and the last of them were suppressed; of a series, when they happened */
 	/* The key of similar events: by default the source, object, type, reason, controller and instance. */
@@ -1108,8 +1103,8 @@ typedef struct evrec_suppressed {
 	/* The key that has tokens of its own: by default the source, object and type. */
 	enum evrec_key spam_kind;
 	evrec_str spam_key;
-	double tokens;      /* in its bucket now; full, where that was forgotten */
-	int64_t next_token; /* from now: 0 where there is one, INT64_MAX where none will ever come (qps 0) */
+	double tokens;      /* in its bucket now; a full bucket's, if that was forgotten */
+	int64_t next_token; /* ns from now: 0 if there is a token, INT64_MAX if none will ever come (qps 0) */
 } evrec_suppressed;
 
 /*
@@ -1136,12 +1131,12 @@ typedef struct evrec_explanation {
 } evrec_explanation;
 /*
  * Returns for all sinks the suppressed events that evrec_broadcaster_explain tells. A worker of a `share` asks the owner,
- * behind all that this process has recorded, and gets those of all processes. It waits up to `timeout` ns of real time, in
- * which an embedder's event loop stands still. Never waits in the owner, or without a `share`. There it tells after
- * evrec_broadcaster_shutdown what was known then.
+ * after all events that this process has recorded, and gets those of all processes. It waits up to `timeout` ns of real time,
+ * and blocks the embedder's event loop. In the owner, or without a `share`, it never waits; after evrec_broadcaster_shutdown
+ * it then returns the state at that time.
  *
  * The explanation is a copy, which never changes, and is the caller's: evrec_explanation_free, in any thread. NULL, with
- * *err set: EVREC_ETIMEOUT (no owner was found, or it did not answer in time: it polls too rarely, or hangs), EVREC_ENOMEM
+ * *err set: EVREC_ETIMEOUT (no owner was found, or it did not answer in time, as it polls too rarely, or hangs), EVREC_ENOMEM
  * (of this process or of the owner; or an answer of more than 64 MiB), EVREC_ECLOSED (after the shutdown of a worker), or
  * EVREC_EINVALID: a worker asks from inside a callback, or a field of `object` is too long.
  */
