@@ -6,15 +6,15 @@
  *   options.endpoint = EVREC_STR("http://collector:4318/v1/logs");
  *   evrec_sink *sink = evrec_sink_otlp(&options, &err);
  *
- * Each write of the sink is a log record: the first one of an event (`created` in its stats), and each later one
- * (`patched`) with the event's count by then.
- * Several writes go in one request. Limits, spool, state file, series and throttle are those of evrec.h's other sinks.
+ * Each write of the sink is a log record: the first write of an event (`created` in the sink's stats), and each later
+ * one (`patched`) with the event's present count. One request carries several records. Limits, spool, state file,
+ * series and throttle are those of evrec.h's other sinks.
  *
  * Answers (OTLP 1.x, "OTLP/HTTP Response"):
  *
  *   2xx                             written. If it rejects n records of the batch (a partial success), the last n of the
  *                                   batch are dropped, _REJECTED, as a receiver does not say which
- *   429, 502, 503, 504, no answer   retried as one batch, after Retry-After if the server says so
+ * 429, 502, 503, 504, no answer retried as one batch, after Retry-After if the server sent one
  *   413, 400 for a body too large   the batch is sent again in halves; a single record is dropped, _REJECTED. So even if
  *                                   the answer is cut
  *   any other                       dropped: 401 and 403 as _FORBIDDEN, else as _REJECTED. Redirects are not followed
@@ -58,13 +58,13 @@ typedef struct evrec_otlp_options {
 	size_t batch_max, batch_bytes;
 	int64_t batch_delay;
 	/*
-	 * 60 s, in ns; 0: none. Between two records of one event: occurrences meanwhile are counted, and told by the next
-	 * record; they take no token of the correlator's. With series, a beginning, a heartbeat and an end do not wait.
+	 * The time between two records of one event: 60 s, in ns; 0: none. Occurrences meanwhile are counted, and sent
+	 * with the next record; they take no tokens. With series, the begin, the heartbeats and the end do not wait.
 	 */
 	int64_t min_interval;
 	/*
-	 * Attributes of the resource of all records, such as service.name: 64 at most, each name once. Those named
-	 * k8s.object.*, k8s.namespace.name and k8s.node.name are left out: they are the event's.
+	 * Attributes of the resource of all records, such as service.name: 64 at most, each name once. Attributes named
+	 * k8s.object.*, k8s.namespace.name and k8s.node.name are left out: evrec sets them from the event.
 	 */
 	evrec_map resource;
 	evrec_str ca;                             /* the text of a PEM file; unset: the system's authorities */

@@ -13,8 +13,8 @@
  *   evrec_source_release(source);
  *
  * A source is a store (SQLite, which evrec_sink_store writes), a cluster (the Kubernetes API), or lines (a file that
- * evrec_sink_file wrote). All three answer the same query with the same events: a source that cannot select by a filter
- * reads more than it is asked for, and evrec filters.
+ * evrec_sink_file wrote). All three answer the same query with the same events: if a source cannot select by a filter,
+ * evrec reads more events, and filters them itself.
  *
  * Threads. A source may be shared by threads. A reader belongs to one thread at a time. The functions that read wait for
  * I/O: they are not for the event loop of a server.
@@ -42,17 +42,17 @@ typedef struct evrec_object_filter {
 	evrec_str uid;
 } evrec_object_filter;
 
-/* By the last time at which an event occurred: its series' last time, else lastTimestamp, else eventTime. */
+/* The order by an event's last occurrence: its series' last time, else lastTimestamp, else eventTime. */
 enum evrec_order { EVREC_NEWEST, EVREC_OLDEST };
 
-/* A query wants the events to which every filter applies. An empty filter applies to all events. */
+/* A query finds the events to which every filter applies. An empty filter applies to all events. */
 typedef struct evrec_query {
 	evrec_str ns;                  /* namespace of the event */
 	evrec_object_filter regarding; /* involvedObject, as `kubectl events --for` compares it */
 	evrec_object_filter mentions;  /* either involvedObject or related */
 	evrec_str controller;          /* reportingComponent, else source.component */
 	evrec_str instance;            /* reportingInstance, else source.host */
-	const evrec_str *types;        /* any of them; "Normal", "Warning" */
+	const evrec_str *types;        /* any of these types: "Normal", "Warning" */
 	size_t types_len;
 	evrec_str reason;
 	evrec_str action;
@@ -60,7 +60,7 @@ typedef struct evrec_query {
 	int64_t before;           /* ns since 1970: last occurrence before it. INT64_MAX: no bound */
 	evrec_str field_selector; /* as of the Kubernetes API: "type!=Normal,reason=Killing" */
 	enum evrec_order order;   /* EVREC_NEWEST */
-	size_t limit;             /* the most events; 0: no limit */
+	size_t limit;             /* the maximum number of events; 0: no limit */
 } evrec_query;
 void evrec_query_init(evrec_query *query); /* matches every event, the newest first. Any thread */
 
@@ -73,23 +73,23 @@ void evrec_source_release(evrec_source *source); /* NULL is fine */
 
 /*
  * The events in the file `path`, which evrec_sink_store writes, also while others write. A reader opens a connection of
- * its own. A query is one read transaction: it tells each event once, as the event was when the query began. The
- * transaction ends with the last event, or when the reader is freed. No writer waits for it, but the file's log (PATH-wal)
- * grows by the writes of that time, so a slow reader costs room on the disk. A watch holds no transaction. It tells each
- * change from now on, but not that an event expired. A reader needs the right to read the file and, unless a process has it
- * open for writing, to write to its folder. In a child that is forked it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID
- * (path), EVREC_ENOMEM, or EVREC_ESYSTEM: SQLite cannot be loaded.
+ * its own. A query is one read transaction: it returns each event once, as the event was when the query began. The
+ * transaction ends with the last event, or when the reader is freed. No writer waits for it, but the file's log
+ * (PATH-wal) grows by the writes meanwhile, so a slow reader costs room on the disk. A watch holds no transaction. It
+ * returns each change from now on, but not that an event expired. A reader needs the right to read the file and, unless
+ * a process has it open for writing, to write to its folder. In a forked child it only fails (EVREC_ESYSTEM). NULL:
+ * EVREC_EINVALID (path), EVREC_ENOMEM, or EVREC_ESYSTEM: SQLite cannot be loaded.
  */
 evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
 /*
- * The events in a file that evrec_sink_file wrote, each as its last line has it: a file has a line for every write. "-", or
- * the name of a pipe, is read once, from now on to its end. A query keeps in memory, for each event that it finds, namespace,
- * name, time and place; a pipe is copied to a temporary file. A watch tells each line that is written from now on, in this
- * file or in one that takes its name. The last line of a pipe, or of a file that a query reads, needs no newline. Empty
- * lines, and the beginning of a line that a full disk cut, are skipped. Any other line that is no event ends the reader with
- * EVREC_EINVALID and the line's number, counted from the place at which the reader began. An SQLite database, such as an event
- * store, is refused with EVREC_EINVALID when a query or a watch begins.
- * NULL: EVREC_EINVALID (path) or EVREC_ENOMEM.
+ * The events in a file that evrec_sink_file wrote, each as its last line has it: a file has a line for every write.
+ * "-", or the name of a pipe, is read once, from now on to its end. A query keeps in memory, for each event that it
+ * finds, namespace, name, time and file offset; a pipe is copied to a temporary file. A watch returns each line that is
+ * written from now on, in this file or in a later file of this name. The last line of a pipe, or of a file that a query
+ * reads, needs no newline. Empty lines, and lines that a full disk cut short, are skipped. Any other line that is no
+ * event ends the reader with EVREC_EINVALID and the line's number, counted from the place at which the reader began. An
+ * SQLite database, such as an event store, is refused with EVREC_EINVALID when a query or a watch begins. NULL:
+ * EVREC_EINVALID (path) or EVREC_ENOMEM.
  */
 evrec_source *evrec_source_lines(evrec_str path, evrec_error *err);
 
@@ -98,12 +98,13 @@ evrec_source *evrec_source_lines(evrec_str path, evrec_error *err);
  * evrec_sink_kubernetes or evrec_sink_in_cluster, is retained, and need not be started. The account needs the verb list
  * on events, for a watch also the verb watch, in the query's namespace, or in all if that is unset.
  *
- * The server selects by namespace, field_selector and what field selectors can say of the other filters; evrec does the
- * rest. A query lists in pages, and keeps the events that match, at most `limit` of them, in memory until it has them all. A
- * watch is resumed after a disconnection, without end. If the server has forgotten what came since (410), events are listed
- * again, and those with a higher resource version than the last one seen are told; of several changes of an event in that time
- * the last one is told, and deletions are not. EVREC_ESYSTEM of evrec_reader_begin and evrec_reader_next: the server
- * refuses, or, unless a watch has begun, does not answer after four tries.
+ * The server selects by namespace, field_selector, and the other filters as far as field selectors can express them;
+ * evrec does the rest. A query lists in pages, and keeps the events that match, at most `limit` of them, in memory
+ * until it has them all. A watch is resumed after each disconnection. If the server no longer has the changes since
+ * then (410), events are listed again, and those with a higher resource version than the last one seen are returned: of
+ * several changes of an event in that time only the last one, and no deletions. evrec_reader_begin and
+ * evrec_reader_next return EVREC_ESYSTEM if the server refuses, or if, before a watch has begun, it does not answer
+ * four tries.
  *
  * NULL: EVREC_EINVALID (a sink of another kind) or EVREC_ENOMEM.
  */
@@ -119,9 +120,9 @@ char *evrec_cluster_get(evrec_source *source, evrec_str path, int64_t timeout, e
 
 /* An event, valid until the reader's next call. */
 typedef struct evrec_found {
-	evrec_event *event; /* the reader's; retain it to keep it. NULL if `json` is no event */
+	evrec_event *event; /* the reader's; retain it to keep it. NULL: `json` is not an event */
 	evrec_str json;     /* the event as the source has it, NUL-terminated: with fields that evrec_fields lacks */
-	bool deleted;       /* of a watch: the event expired, or was deleted */
+	bool deleted;       /* only from a watch: the event expired, or was deleted */
 } evrec_found;
 
 /* The results of evrec_reader_next beside a negative enum evrec_code. */
@@ -133,11 +134,11 @@ enum evrec_read {
 
 #define EVREC_FOREVER INT64_MAX
 
-/* Reads events one by one, in memory that does not grow with their number unless the source cannot sort. */
+/* Reads events one by one. Its memory grows with their number only if the source cannot sort. */
 typedef struct evrec_reader evrec_reader;
 /*
- * Begins a query. The query is copied, the source retained. NULL and *err: EVREC_EINVALID (names the field that is wrong),
- * EVREC_ENOMEM, or EVREC_ESYSTEM (the source cannot be opened).
+ * Begins a query. The query is copied, the source retained. NULL, with *err set: EVREC_EINVALID (the message names the
+ * field), EVREC_ENOMEM, or EVREC_ESYSTEM (the source cannot be opened).
  */
 evrec_reader *evrec_source_query(evrec_source *source, const evrec_query *query, evrec_error *err);
 /*
@@ -163,19 +164,19 @@ evrec_reader *evrec_source_watch(evrec_source *source, const evrec_query *query,
 evrec_reader *evrec_source_occurrences(evrec_source *source, evrec_str ns, evrec_str name, evrec_error *err);
 evrec_reader *evrec_source_suppressions(evrec_source *source, const evrec_query *query, evrec_error *err);
 /*
- * Waits, for at most `timeout` ns, until the reader has begun: has the answer of a server, or an error. An event that is
- * written after a watch has begun is told. 0; EVREC_ETIMEOUT: it has not begun yet, and this may be called again; or the
- * error for which it cannot begin. evrec_reader_next does the same if this was not called.
+ * Waits, for at most `timeout` ns, until the reader has begun: the server has answered, or there is an error. A watch
+ * returns all events that are written after it has begun. 0; EVREC_ETIMEOUT: it has not begun yet, and this may be
+ * called again; or another error: it cannot begin. evrec_reader_next does the same if this was not called.
  */
 int evrec_reader_begin(evrec_reader *reader, int64_t timeout, evrec_error *err);
 /*
- * Reads the next event, for at most `timeout` ns (EVREC_FOREVER: as long as it takes; 0: only what is there). An enum
+ * Reads the next event, and waits for it for at most `timeout` ns (EVREC_FOREVER: no limit; 0: never). Returns an enum
  * evrec_read, or a negative enum evrec_code and *err; after an error the reader may only be freed.
  */
 int evrec_reader_next(evrec_reader *reader, int64_t timeout, evrec_found *found, evrec_error *err);
 /*
- * Gives the JSON that evrec_reader_next has found last to the caller, who frees it with evrec_free: it then stays valid
- * after the reader's next call, and after its end. NULL if it was taken before.
+ * Gives the JSON of the event that evrec_reader_next found last to the caller, who frees it with evrec_free: it stays
+ * valid after the reader's next call, and after the reader is freed. NULL: it was taken before.
  */
 char *evrec_reader_take_json(evrec_reader *reader);
 void evrec_reader_free(evrec_reader *reader); /* NULL is fine */
@@ -186,7 +187,7 @@ void evrec_reader_free(evrec_reader *reader); /* NULL is fine */
 
 /* The options of a sink, under which a trace is replayed. */
 typedef struct evrec_replay_variant {
-	/* Its functions are not called: instead of them count the keys that the trace has, if it has any. */
+	/* Its functions are not called: the keys in the trace, if any, are used in their place. */
 	evrec_correlator_options correlator;
 	/*
 	 * Instead of the trace's key, events have tokens of their own by these fields of core/v1: names separated by
@@ -212,8 +213,8 @@ evrec_replay *evrec_replay_new(const evrec_replay_variant *variants, size_t n, e
 void evrec_replay_free(evrec_replay *replay); /* NULL is fine */
 
 /*
- * Takes the next bytes of a file of evrec_broadcaster_start_trace, cut anywhere. 0, EVREC_ENOMEM, or EVREC_EINVALID: they are
- * no such file, or one of a later version of evrec.
+ * Takes the next bytes of a file of evrec_broadcaster_start_trace, cut anywhere. 0, EVREC_ENOMEM, or EVREC_EINVALID:
+ * the file is not a trace, or has a later version of the format.
  */
 int evrec_replay_feed(evrec_replay *replay, evrec_str bytes, evrec_error *err);
 /* Takes an event that was recorded at `t`, instead of a file. 0, or EVREC_ENOMEM. */
@@ -221,20 +222,20 @@ int evrec_replay_add(evrec_replay *replay, const evrec_fields *event, int64_t t,
 /* The trace ends: counts the deferred writes of series. Call it before the results are read. 0, or EVREC_ENOMEM. */
 int evrec_replay_end(evrec_replay *replay, evrec_error *err);
 
-/* The trace that was replayed. It with `lost` or `malformed` is not exact. */
+/* The trace that was replayed. If `lost` or `malformed` is above 0, it is not exact. */
 typedef struct evrec_replayed_trace {
 	uint64_t occurrences;
-	uint64_t lost, gaps; /* events that the trace lacks, and the number of places where it does */
+	uint64_t lost, gaps; /* events that are missing in the trace, and the number of gaps */
 	uint64_t malformed;  /* lines that were left out */
 	int64_t first, last; /* times of occurrences; EVREC_UNSET if there was none */
-	bool full;           /* its last line says that it ends at max_bytes */
+	bool full;           /* the trace ended at max_bytes */
 } evrec_replayed_trace;
 void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace);
 
 /* How occurrences ended under one variant. created + patched + rate_limited + counted is the number of occurrences. */
 typedef struct evrec_replayed_tally {
-	uint64_t created, patched; /* written at once, if the server takes each request */
-	uint64_t aggregated;       /* of these, as a part of "(combined from similar events)" */
+	uint64_t created, patched; /* written at once, if the server accepts each request */
+	uint64_t aggregated;       /* how many of these are a part of "(combined from similar events)" */
 	uint64_t rate_limited;     /* no token */
 	uint64_t counted;          /* of a series, to be written with the next heartbeat or the end */
 	uint64_t unseen;           /* rate limited since the last write */
@@ -244,22 +245,22 @@ typedef struct evrec_replayed_tally {
 /* The sums of a variant. */
 typedef struct evrec_replayed_variant {
 	evrec_replayed_tally tally;  /* `unseen` is a sum too; `last_write` is the latest */
-	uint64_t heartbeats;         /* patches that tell the counts of series */
+	uint64_t heartbeats;         /* patches with the counts of series */
 	uint64_t peak;               /* requests in the busiest minute */
-	int64_t peak_minute;         /* when that begins */
-	size_t buckets, buckets_max; /* entries in the cache of tokens, and how many it can have */
+	int64_t peak_minute;         /* when that minute begins, in ns since 1970 */
+	size_t buckets, buckets_max; /* token buckets in the cache, and its capacity */
 } evrec_replayed_variant;
 /* `variant` counts from 0. */
 void evrec_replay_get_variant(const evrec_replay *replay, size_t variant, evrec_replayed_variant *result);
 
 /* The events of one source, object, type and reason. Borrowed. */
 typedef struct evrec_replayed_group {
-	const evrec_fields *event; /* the first one */
+	const evrec_fields *event; /* the first event */
 	uint64_t occurrences;
 	int64_t first, last;
 	const evrec_replayed_tally *tallies; /* one of each variant */
 } evrec_replayed_group;
-/* After evrec_replay_end: calls `func` for each group, the one that occurred last first, until it returns false. */
+/* After evrec_replay_end: calls `func` for each group, the most recent one first, until it returns false. */
 void evrec_replay_each(const evrec_replay *replay, bool (*func)(void *ctx, const evrec_replayed_group *group),
                        void *ctx);
 

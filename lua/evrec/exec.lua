@@ -1,10 +1,11 @@
--- Credential plugins of kubeconfigs (`exec`): which command may be run, and what it is given. Functions raise errors as
+-- Credential plugins of kubeconfigs (`exec`): checks the command, its arguments and its environment. Functions raise
+-- errors as
 -- messages without a position.
 local host = require "evrec.host"
 
 local exec = {}
 
--- The kernel takes no environment variable of more than 128 KiB, and no real one has a tenth of these levels.
+-- The kernel takes no environment variable of more than 128 KiB, and no real configuration has a tenth of these levels.
 local max_json, max_depth = 65536, 100
 
 local function fail(message, ...)
@@ -63,7 +64,7 @@ local function field(plugin, key, kind)
 	return value
 end
 
--- Returns the items of a list, each of which `read` has turned into what it returns.
+-- Returns the results of `read` for the items of a list.
 local function list(plugin, key, read)
 	local items, entries = {}, 0
 	local value = field(plugin, key, "table") or {}
@@ -123,7 +124,7 @@ local function check_mode(plugin)
 	end
 end
 
--- Returns what the cluster says to plugins, in JSON, or nil.
+-- Returns the cluster's configuration for plugins (client-go's Cluster.Config), in JSON, or nil.
 local function config_of(plugin, cluster)
 	for _, entry in ipairs(type(cluster.extensions) == "table" and cluster.extensions or {}) do
 		if type(entry) == "table" and entry.name == "client.authentication.k8s.io/exec" and entry.extension ~= nil then

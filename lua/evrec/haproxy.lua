@@ -88,8 +88,8 @@ local function teller(host, recorder, set)
 	end
 end
 
--- Compares a server's statistics with those of the last poll. HAProxy counts how often a server went down, so that a
--- poll also finds changes between which it did not look, and those before the first poll.
+-- Compares a server's statistics with those of the last poll. HAProxy counts how often a server went down, so a poll
+-- also finds changes since the last poll, and those before the first one.
 local function compare(last, stats, tell)
 	local up, downs = is_up(stats.status), stats.chkdown or 0
 	last = last or { up = up or downs > 0, downs = 0 }

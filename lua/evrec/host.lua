@@ -1,7 +1,7 @@
 -- The program that runs the script, and its log.
 local host = {}
 
--- A global, or nil; also if reading an unknown global raises.
+-- Returns a global, or nil, even if reading an unknown global raises.
 local function global(name)
 	local ok, value = pcall(function() return _G[name] end)
 	return ok and type(value) == "table" and value or nil

@@ -3,7 +3,7 @@ local core = require "evrec.core"
 
 local version = "0.1.0"
 
--- Before the other Lua files are loaded, as they may need what only their own library has.
+-- Checked before the other Lua files are loaded, as they may call functions that another library lacks.
 if core.version ~= version then
 	error(("evrec: the Lua files are of version %s, the library evrec.core is of version %s. A process keeps the "
 		.. "library that it has loaded: restart it, a reload is not enough"):format(version, tostring(core.version)), 0)

@@ -3,7 +3,7 @@ local core = require "evrec.core"
 
 local kinds = {}
 
--- For each API group version: kind, plural, and short names. Objects of a kind behind a star have no namespace.
+-- For each API group version: kind, plural, and short names. A star marks a kind whose objects have no namespace.
 local built_in = {
 	["v1"] = [[
 		Binding bindings
@@ -142,7 +142,7 @@ local function split(name)
 	return resource, nil, rest ~= "" and rest or nil
 end
 
--- The kind in an index; a group stands also for longer ones that begin with it, as kubectl takes "ing.networking".
+-- The kind in an index. A group also matches longer groups that begin with it, as in kubectl: "ing.networking".
 local function find(index, resource, version, group)
 	for _, kind in ipairs(index[resource:lower()] or {}) do
 		local its = group_of(kind.api_version)
@@ -205,7 +205,7 @@ local function discover(source)
 end
 
 --- Finds a kind by a name that kubectl takes: "Pod", "pods", "po", "deployments.apps". A built-in kind needs no
---- request; for another one a cluster is asked, once, for all its kinds.
+--- request; for another kind a cluster is asked, once, for all its kinds.
 ---@param name string
 ---@param cluster? evrec.Source a cluster
 ---@return { kind: string, api_version: string, namespaced: boolean }? kind
@@ -230,8 +230,8 @@ function kinds.suggest(word)
 	return core.suggest(word, known)
 end
 
---- Reads a kind's name without a cluster. An unknown kind is taken as it is given: "Widget", or with its group, as
---- kubectl writes it, "widgets.example.com" or "widgets.v1.example.com".
+--- Reads a kind's name without a cluster. An unknown kind is returned as it is written: "Widget", or with its group, as
+--- in kubectl, "widgets.example.com" or "widgets.v1.example.com".
 ---@param name string
 ---@return { kind: string, api_version: string?, namespaced: boolean, built_in: boolean, has_version: boolean }? kind
 ---nil: no name of a kind. An unknown kind counts as namespaced; the version of its api_version is empty if it was not

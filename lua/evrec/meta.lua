@@ -30,15 +30,14 @@ local evrec = {}
 ---@field apiVersion? string
 ---@field metadata { name?: string, namespace?: string, uid?: string, resourceVersion?: string }
 
----An object reference that `evrec.reference` checked and copied. Its fields read like those of a table; it is
----read-only.
+---An object reference that `evrec.reference` checked and copied. It has the fields of a table, and is read-only.
 ---@class evrec.Reference: evrec.ReferenceTable
 
 ---@alias evrec.Object evrec.Reference|evrec.ReferenceTable|evrec.ObjectTable
 
 ---Checks and copies an object reference once. Recording against the result is faster than against a table. Equal tables
----get the same reference, while it is among about 1,000 that were used last. Raises on misuse: also for a field that no
----reference has, unless the table has `metadata`, and so is a whole object.
+---get the same reference, while it is among the about 1,000 that were used last. Raises on misuse: also for an
+---unknown field, unless the table has `metadata`, and so is a whole object.
 ---@param object evrec.Object
 ---@return evrec.Reference
 function evrec.reference(object) end
@@ -51,8 +50,8 @@ function evrec.reference(object) end
 ---@field annotations? table<string, string>
 ---@field ownerReferences? table[]
 
----A series of equal events: `"Ongoing"`, `"Finished"`, or `"Unknown"` for one that an earlier process wrote. An API
----server is not told the state.
+---A series of equal events: `"Ongoing"`, `"Finished"`, or `"Unknown"` for a series that an earlier process wrote. The
+---state is not sent to an API server.
 ---@class evrec.Series
 ---@field count integer
 ---@field lastObservedTime string? RFC 3339, six fractional digits
@@ -103,8 +102,8 @@ local Clock = {}
 ---@return number seconds since 1970
 function Clock:now() end
 
----Sets a fake clock. Writes that wait do not wait longer if it is set back, like after a step of the real clock. Raises
----on misuse, and for the real clock.
+---Sets a fake clock. If it is set back, waiting writes do not wait longer, as after a step of the real clock. Raises on
+---misuse, and for the real clock.
 ---@param seconds number since 1970
 function Clock:set(seconds) end
 
@@ -137,7 +136,7 @@ function evrec.fake_clock(seconds) end
 ---@field clock? evrec.Clock default: the real clock
 
 ---@class evrec.Correlation
----@field event evrec.Event with the name, count and times under which to write it
+---@field event evrec.Event with the name, count and times with which to write it
 ---@field patch string? JSON, if the event was written before and is not to be skipped
 ---@field skip boolean the rate limit suppresses the event: do not write it
 ---@field why "new"|"duplicate"|"aggregated"|"rate_limited"
@@ -148,8 +147,8 @@ function evrec.fake_clock(seconds) end
 ---@field duplicate integer
 ---@field aggregated integer
 ---@field rate_limited integer
----@field callback_errors integer functions of its options that raised, or returned no string; of a sink with series the
----one counter that counts
+---@field callback_errors integer functions of its options that raised, or returned no string; a sink with series
+---changes only this counter
 ---@field aggregates integer entries in the aggregator's cache
 ---@field observed integer entries in the logger's cache
 ---@field buckets integer buckets of tokens in the spam filter's cache
@@ -195,17 +194,17 @@ function evrec.correlator(options) end
 ---@class evrec.ReplayTally
 ---@field created integer
 ---@field patched integer
----@field aggregated integer of these two, as a part of "(combined from similar events)"
+---@field aggregated integer how many of these two are a part of "(combined from similar events)"
 ---@field rate_limited integer
----@field counted integer of a series, to be written with the next heartbeat or the end
+---@field counted integer occurrences of a series, to be written with the next heartbeat or the end
 ---@field unseen integer rate limited since the last write
 ---@field last_write? number seconds since 1970
 
 ---@class evrec.ReplayedVariant: evrec.ReplayTally
----@field heartbeats integer patches of what series had counted
+---@field heartbeats integer patches with the counts of series
 ---@field requests integer created + patched + heartbeats
 ---@field peak integer requests in the busiest minute
----@field peak_minute? number when that begins, in seconds since 1970
+---@field peak_minute? number when that minute begins, in seconds since 1970
 ---@field buckets integer buckets of tokens
 ---@field buckets_max integer
 
@@ -222,7 +221,7 @@ function evrec.correlator(options) end
 ---@field instance? string
 ---@field type string
 ---@field reason string
----@field message string of the first one
+---@field message string of the first event
 ---@field count integer occurrences
 ---@field first number seconds since 1970
 ---@field last number likewise
@@ -231,8 +230,8 @@ function evrec.correlator(options) end
 ---A trace with `lost` or `malformed` above 0 is not exact.
 ---@class evrec.ReplayedTrace
 ---@field occurrences integer
----@field lost integer events that the trace lacks
----@field gaps integer the places where it lacks them
+---@field lost integer events that are missing in the trace
+---@field gaps integer the number of gaps of such events
 ---@field malformed integer lines that were left out
 ---@field first? number seconds since 1970
 ---@field last? number likewise
@@ -241,17 +240,17 @@ function evrec.correlator(options) end
 ---@class evrec.ReplayResult
 ---@field trace evrec.ReplayedTrace
 ---@field variants evrec.ReplayedVariant[]
----@field groups evrec.ReplayedGroup[] the one that occurred last first
+---@field groups evrec.ReplayedGroup[] the most recent one first
 
----Recorded events, on their way through the correlators of several variants. Nothing is written. Its memory grows with
----the different events, not with their number.
+---Runs recorded events through the correlators of several variants. Nothing is written. Its memory grows with the
+---number of different events, not with that of occurrences.
 ---@class evrec.Replay
 local Replay = {}
 
 ---Takes the next bytes of a file of `broadcaster:start_trace`, cut anywhere.
 ---@param bytes string
 ---@return true? ok
----@return string? message, string? name `"invalid"`: it is no such file; `"memory"`
+---@return string? message, string? name `"invalid"`: the file is not a trace; `"memory"`
 function Replay:feed(bytes) end
 
 ---Takes an event instead. Times must not go back.
@@ -261,7 +260,7 @@ function Replay:feed(bytes) end
 ---@return string? message, string? name
 function Replay:add(event, time) end
 
----Returns what became of all events. The replay takes no more.
+---Ends the replay, which takes no more events, and returns its results.
 ---@return evrec.ReplayResult? result
 ---@return string? message, string? name
 function Replay:finish() end
@@ -279,30 +278,30 @@ function evrec.replay(variants) end
 ---A folder for events that are not written in time.
 ---@class evrec.SpoolOptions
 ---@field path string the folder; its parent must exist
----@field after? number seconds that an event may be in memory alone; default: 1
+---@field after? number seconds after which a waiting event is written to the folder; default: 1
 ---@field journal? boolean whether a process that is killed loses nothing; a recording call may then wait while the
 ---kernel writes a page of the journal to the disk; default: true
 
----Options of every sink. The limits hold for one broadcaster's writes to the sink that wait in memory. The `spool` has
----the events that could not be written in time, or by `shutdown`; the next sink with that spool, in this process or
----another, writes them.
+---Options of every sink. The limits bound the writes of one broadcaster to the sink that wait in memory. The `spool`
+---keeps the events that could not be written in time, or by `shutdown`; the next sink with that spool, in this process
+---or another, writes them.
 ---@class evrec.SinkOptions
 ---@field max_pending? integer writes that wait or are under way, 1 to 10000000; default: 10000
 ---@field max_pending_bytes? integer memory of those writes, in bytes; default: 4096 * `max_pending`, at least 1 MiB
 ---@field max_age? number seconds after its event's last occurrence a write is dropped, 0 for never; default: 3600
 ---@field max_tries? integer failed tries after which a write is dropped; default: 0, for never
----@field full? "drop_newest"|"drop_oldest" which write a full sink drops, Warnings last; default: `"drop_newest"`
+---@field full? "drop_newest"|"drop_oldest" the write that a full sink drops, Warnings last; default: `"drop_newest"`
 ---@field spool? string|evrec.SpoolOptions a folder for events that could not be written in time; default: none, but
 ---with `share` and a `state_file` `<state_file>.spool`
 ---@field state_file? string a file that keeps counts, names and series for the next process; default: none, but with
 ---`share` and a `spool` one in the spool's folder
----@field name? string what stats, metrics, `explain` and messages call the sink, at most 63 bytes; default: its kind
+---@field name? string the sink's name in stats, metrics, `explain` and messages, at most 63 bytes; default: its kind
 ---@field api? "v1"|"events.k8s.io/v1"|"auto" the API that events are written to; auto: events.k8s.io/v1, or core/v1 if
 ---the server lacks that or forbids it; default: `"v1"`
 ---@field correlate? "record"|"series" how events are combined: as client-go's tools/record or tools/events; default:
 ---`"record"` for core/v1, else `"series"`
 ---@field refresh_interval? number seconds between the writes of a series that goes on, at least 1; default: 1800
----@field finish_time? number every so many seconds, series not seen for longer have ended, at least 1; default: 360
+---@field finish_time? number seconds, at least 1; so often, series not seen for longer are ended; default: 360
 ---@field max_series? integer events that are remembered, 1 to 16777216; default: 4096
 ---@field note_in_key? boolean events with different messages are of different series; default: false
 ---@field rate_limit? boolean requests of series need a token of the correlator's options; default: false
@@ -342,7 +341,7 @@ function evrec.replay(variants) end
 ---@field bytes? integer of the body before compression, 1024 to 16777216; default: 1048576
 ---@field delay? number seconds that a record waits for others, 0 to 3600; default: 1
 
----Defaults come from OpenTelemetry's variables where there is one, see OTLP.md.
+---If OpenTelemetry has an environment variable for an option, the variable is its default, see OTLP.md.
 ---@class evrec.OtlpOptions: evrec.SinkOptions
 ---@field endpoint? string the whole URL, http or https; default: http://localhost:4318/v1/logs
 ---@field headers? table<string, string> sent with each request, at most 64; default: none
@@ -357,10 +356,10 @@ function evrec.replay(variants) end
 ---@field client_key? string path of a PEM file
 ---@field insecure_skip_tls_verify? boolean default: false
 
----client-go's EventSink. Each function returns the stored event as a table, true or nothing if it wrote the event. If
----not, it returns nil, the HTTP status that says why (or a message, if nothing answered), and optionally the seconds to
----wait before the next try. A function that raises counts as status 500. Without `patch`, `update` gets the whole
----event; without both, `create` does.
+---client-go's EventSink. If a function wrote the event, it returns the stored event as a table, true or nothing. If
+---not, it returns nil, the HTTP status (or a message, if there was no answer), and optionally the seconds to wait
+---before the next try. A function that raises counts as status 500. Without `patch`, `update` gets the whole event;
+---without both, `create` does.
 ---@class evrec.LuaSinkOptions: evrec.SinkOptions
 ---@field create fun(event: evrec.Event): table|boolean|nil, integer|string|nil, number?
 ---@field update? fun(event: evrec.Event): table|boolean|nil, integer|string|nil, number?
@@ -370,8 +369,8 @@ function evrec.replay(variants) end
 local sinks = {}
 
 ---Makes a sink that writes to an API server: without options that of the pod's service account, else of $KUBECONFIG,
----else of ~/.kube/config. Reads all files at once, but a token file also later. Raises on misuse, and if it finds no
----server.
+---else of ~/.kube/config. Reads all files now; a token file and the files of a client certificate are read again when
+---they change. Raises on misuse, and if it finds no server.
 ---@param options? evrec.KubernetesOptions
 ---@return evrec.Sink
 function sinks.kubernetes(options) end
@@ -388,7 +387,7 @@ function sinks.file(options) end
 function sinks.store(options) end
 
 ---Makes a sink that sends each write as a log record to a receiver of OTLP over HTTP, such as an OpenTelemetry
----collector. Reads the variables of OpenTelemetry's exporters, and all files, at once. Raises on misuse, also of a
+---collector. Reads the variables of OpenTelemetry's exporters, and all files, now. Raises on misuse, also of a
 ---variable.
 ---@param options? evrec.OtlpOptions
 ---@return evrec.Sink
@@ -453,10 +452,10 @@ function Broadcaster:start_event_watcher(func) end
 function Broadcaster:watch(options) end
 
 ---Writes every event that is recorded from now on to a file, before any correlator: lines of JSON, for `evrec replay`
----and `evrec.replay`. The watch is a sink named `trace`; the file tells of events that its outbox dropped. The first
----event opens the file, which has mode 0600, and replaces an earlier trace; on_error gets `trace` if it cannot.
----Once `max_bytes` are written the trace ends. `key_func` and `spam_key_func` of the correlator are called with the
----event as it was recorded. Raises on misuse, and for a broadcaster with a `share`.
+---and `evrec.replay`. The watch is a sink named `trace`; a line in the file has the number of events that it dropped.
+---The first event opens the file, which has mode 0600, and replaces an earlier trace; if that fails, on_error gets
+---`trace`. Once `max_bytes` are written the trace ends. `key_func` and `spam_key_func` of the correlator are called
+---with the event as it was recorded. Raises on misuse, and for a broadcaster with a `share`.
 ---@param path string
 ---@param options? { max_bytes?: integer, correlator?: evrec.CorrelatorOptions } `max_bytes`: from 4096 on; 256 MiB
 ---@return evrec.Watch? watch
@@ -477,7 +476,7 @@ function Broadcaster:start_logging(func) end
 ---@return string? message, string? name
 function Broadcaster:start_structured_logging(func) end
 
----Defaults of a recorder's events. They are copied, and checked, when it is made.
+---Defaults of a recorder's events. They are checked and copied when the recorder is made.
 ---@class evrec.RecorderOptions
 ---@field component? string the source of its events, at most 1024 bytes
 ---@field host? string likewise
@@ -492,9 +491,9 @@ function Broadcaster:start_structured_logging(func) end
 ---@return string? message, string? name `"closed"` or `"memory"`
 function Broadcaster:new_recorder(options) end
 
----Does the work that waits for the Lua thread: runs sinks in Lua and callbacks, and takes the answers of other sinks.
----Does not wait for a server. Does nothing from inside a callback. In nginx and HAProxy evrec calls it by itself, by a
----timer or a task that begins with the first event.
+---Runs sinks in Lua and callbacks, and takes the answers of other sinks. Does not wait for a server. Does nothing from
+---inside a callback. In nginx and HAProxy evrec calls it by itself, by a timer or a task that begins with the first
+---event.
 ---@return true? ok
 ---@return string? message, string? name `"closed"`
 function Broadcaster:poll() end
@@ -524,7 +523,7 @@ function Broadcaster:shutdown(timeout) end
 ---@return string? message
 function Broadcaster:close(timeout) end
 
----Returns a copy of all counters, the last ones after the end.
+---Returns a copy of all counters; after the end, the last ones.
 ---@return evrec.Stats
 function Broadcaster:stats() end
 
@@ -532,8 +531,8 @@ function Broadcaster:stats() end
 ---token comes. Objects are compared by kind, namespace and name, and by `uid` and `apiVersion` if `object` has them.
 ---Each stage, and each cause of a drop, remembers its latest 128 of source, object, type and reason. Raises on misuse.
 ---
----With `share` the owner of the share is asked, for up to `timeout` seconds: an event loop stands still meanwhile.
----After `shutdown` it tells what was known then, but not in a process that was not the owner: `"closed"`.
+---With `share` the owner of the share is asked, for up to `timeout` seconds, during which the event loop is blocked.
+---After `shutdown` it returns the state at that time, but in a process that was not the owner it returns `"closed"`.
 ---@param object? evrec.Object nil: all objects
 ---@param timeout? number default: 1
 ---@return evrec.Explained[]? sinks in the order of start, without the ended ones
@@ -553,9 +552,9 @@ function Broadcaster:explain(object, timeout) end
 function Broadcaster:metrics(options) end
 
 ---@class evrec.AllMetricsOptions: evrec.MetricsOptions
----@field by? string the label that tells the sources apart; default: `"broadcaster"`
+---@field by? string the label that distinguishes the sources; default: `"broadcaster"`
 
----Returns the counters of several broadcasters as one text, in which each metric is described once. Raises as
+---Returns the counters of several broadcasters as one text, with one description of each metric. Raises as
 ---`broadcaster:metrics` does.
 ---@param sources table<string|integer, evrec.Broadcaster|evrec.Stats> a key is the value of the label; instead of a
 ---broadcaster what its `stats` returned, which may have been JSON since
@@ -600,7 +599,7 @@ local Recorder = {}
 ---@param object evrec.Object
 ---@param type "Normal"|"Warning"
 ---@param reason string 1 to 1024 bytes
----@param message string any bytes; replaced where not UTF-8, and cut to `max_message_bytes`
+---@param message string any bytes; bytes of invalid UTF-8 are replaced, and it is cut to `max_message_bytes`
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
 function Recorder:event(object, type, reason, message) end
@@ -663,7 +662,7 @@ function Recorder:action_eventf(regarding, related, type, reason, action, format
 ---@class evrec.Emit: evrec.EventFields
 ---@field timestamp? number when it happened, in seconds since 1970; default: now
 
----Records an event by named fields. An unknown field is invalid; the message says which name is like it.
+---Records an event by named fields. An unknown field is invalid; the message suggests a similar name.
 ---@param what evrec.Emit
 ---@return true? ok
 ---@return string? message, evrec.Refusal? name
@@ -697,12 +696,12 @@ function evrec.host() end
 ---@field [integer] "TERM"|"INT"|"HUP"|"QUIT"|"USR1"|"USR2" with or without "SIG"
 ---@field timeout? number seconds, at most 86400; default: 2
 
----From now on, if one of the signals comes, evrec writes or spools what waits, which takes up to `timeout` seconds, and
----then the process dies by the signal; process 1 of a container exits with 128 + the signal's number. It does so
----whatever the script is doing; but a sink in Lua writes only if the script polls meanwhile. No finalizer and no exit
----handler runs. A signal that comes a second time ends the process at once. A later call adds signals, and sets the
----timeout for all. Forked children die as without this call. Replaces the handler with which the programs lua and
----luajit interrupt a script by SIGINT. Raises on misuse.
+---From now on, if one of the signals comes, evrec writes or spools the waiting events, which takes up to `timeout`
+---seconds, and then the process dies by the signal; process 1 of a container exits with 128 + the signal's number. A
+---thread does so whatever the script is doing; but a sink in Lua writes only if the script polls meanwhile. No
+---finalizer and no exit handler runs. A signal that comes a second time ends the process at once. A later call adds
+---signals, and sets the timeout for all. Forked children die as without this call. Replaces the handler with which the
+---programs lua and luajit interrupt a script by SIGINT. Raises on misuse.
 ---@param signals evrec.Signals
 ---@return true? ok
 ---@return string? message, string? name `"invalid"`: in nginx and HAProxy, or if the process has a handler for a signal
@@ -749,7 +748,7 @@ function Fake:strings() end
 ---Begins a new list of events.
 function Fake:clear() end
 
----Makes such a recorder, of a broadcaster of its own without a sink. Raises on misuse.
+---Makes a recorder of a new broadcaster without a sink. Raises on misuse.
 ---@param options? evrec.testing.Options
 ---@return evrec.testing.Recorder
 function testing.recorder(options) end
@@ -829,11 +828,11 @@ function testing.recorder(options) end
 ---The series of a sink with `correlate = "series"`; else all are 0.
 ---@class evrec.SeriesStats
 ---@field series integer events that are remembered: single ones, and series
----@field ongoing integer of these, series
+---@field ongoing integer how many of these are series
 ---@field begun integer series since the sink's start
 ---@field finished integer series that have ended, the evicted ones included
 ---@field evicted integer series that ended early, to make room for a new event
----@field evicted_singles integer single events that were forgotten early, likewise
+---@field evicted_singles integer single events that were forgotten early, for the same reason
 ---@field notes integer different messages, beyond the first of each series, that were merged; at most 16 of each series
 
 ---received = rate_limited + created + patched + coalesced + counted + pending + spooled + forwarded + the sum of
@@ -845,7 +844,7 @@ function testing.recorder(options) end
 ---@field created integer written as a new event
 ---@field patched integer written as a change of an event
 ---@field coalesced integer carried by the write of another occurrence
----@field counted integer to be written later: with the next heartbeat or the end of a series, or after a `min_interval`
+---@field counted integer to be written later: with a heartbeat or the end of a series, or after a `min_interval`
 ---@field pending integer waiting to be written, or under way
 ---@field spooled integer left in the spool for the next process
 ---@field forwarded integer written by another process of the host, or left to it (`share`)
@@ -855,7 +854,7 @@ function testing.recorder(options) end
 ---@field pending_bytes integer memory that those requests take
 ---@field retries integer requests sent again
 ---@field errors_lost integer messages that `on_error` did not get
----@field notes_lost integer notes of occurrences and suppressions that the store has not
+---@field notes_lost integer notes of occurrences and suppressions that were lost
 ---@field throttle evrec.Throttle
 ---@field correlator evrec.CorrelatorStats
 ---@field series evrec.SeriesStats
@@ -863,10 +862,10 @@ function testing.recorder(options) end
 ---@class evrec.SinkStats: evrec.SinkCounters
 ---@field name string the option `name`, else "kubernetes", "file" or "lua"
 ---@field number integer from 1 in the order of start; no other sink of the broadcaster ever has it
----@field api "v1"|"events.k8s.io/v1" by which events are written; with `api = "auto"` at present
+---@field api "v1"|"events.k8s.io/v1" by which events are written; with `api = "auto"` the present one
 ---@field suppressed? evrec.Suppressed[] the latest first; only in `broadcaster:stats`
 
----The different reasons and actions that a recorder has recorded. 101: more than 100, of which `on_error` is told once.
+---The numbers of different reasons and actions of a recorder. 101: more than 100, of which `on_error` is told once.
 ---@class evrec.RecorderStats
 ---@field component? string
 ---@field host? string
@@ -884,7 +883,7 @@ function testing.recorder(options) end
 ---@field dropped evrec.Dropped events dropped before or in the sinks
 ---@field watch_dropped integer events dropped by full queues
 ---@field callback_errors integer callbacks that raised, yielded, or returned a wrong type
----@field untold integer refused calls, lost events and errors that could not be told, as standard error had no room
+---@field untold integer refused calls, lost events and errors that were not printed, as standard error had no room
 ---@field rate_limited integer this and the next nine: sums over all sinks, the ended ones too
 ---@field created integer
 ---@field patched integer
@@ -899,7 +898,7 @@ function testing.recorder(options) end
 ---@field recorders evrec.RecorderStats[] in the order in which they were made, without the collected ones
 ---@field share? "seeking"|"worker"|"owner"|"silent" with the option `share`, the part of this process; `"silent"`:
 ---a worker whose owner does not answer
----@field share_silent_for? number if `share` is `"silent"`, the seconds since the owner's last word
+---@field share_silent_for? number if `share` is `"silent"`, the seconds since the owner's last message
 ---@field components integer different components of its recorders, the collected ones too; 101: more than 100
 ---@field ended evrec.SinkCounters sums over the forgotten sinks: stopped, and all their events written or dropped
 
@@ -912,9 +911,9 @@ local source = {}
 
 ---An object by "KIND/NAME", such as "pod/web-0", "po/web-0" or "deployment.apps/web"; or a table, whose kind is
 ---compared without case. Kinds have kubectl's names: those of built-in kinds are known, a cluster is asked for others.
----Without a cluster an unknown kind stands for itself, without its group: "widgets.example.com/foo" is of any kind
----"widgets". The apiVersion counts if the group is given, and for an unknown kind if the version is, as recorders may
----leave it out.
+---Without a cluster an unknown kind is compared as it is, without its group: "widgets.example.com/foo" matches the kind
+---"widgets" of any group. The apiVersion counts if the group is given, and for an unknown kind if the version is, as
+---recorders may leave it out.
 ---@alias evrec.ObjectFilter string|evrec.ObjectFilterTable
 
 ---@class evrec.ObjectFilterTable
@@ -928,7 +927,7 @@ local source = {}
 ---3339, in UTC if the offset is missing, from midnight on if the time of day is.
 ---@alias evrec.Time number|string
 
----All filters must apply; those that are not given do.
+---An event must match all given filters.
 ---@class evrec.Filters
 ---@field namespace? string of the event
 ---@field for_object? evrec.ObjectFilter the object of the event
@@ -944,25 +943,26 @@ local source = {}
 
 ---@class evrec.Query: evrec.Filters
 ---@field order? "newest"|"oldest" by the last occurrence; default: `"newest"`
----@field limit? integer the most events; default: all
+---@field limit? integer the maximum number of events; default: all
 
 ---@class evrec.WatchQuery: evrec.Filters
 ---@field timeout? number seconds of silence after which the watch ends; default: never
 
 ---An iterator of events: `for event, json, deleted in assert(source:query {}) do`. `json` is the text as the source has
----it, with all fields. `deleted`: a watch tells that the event was deleted, or expired.
+---it, with all fields. `deleted` is true, in a watch, if the event was deleted, or expired.
 ---@alias evrec.Events fun(): evrec.Event?, string?, boolean?
 
----The events that match now. Raises on misuse; the message names the filter. Returns nil, message, name if it cannot
----begin. An error after that is raised by the iterator, at the level of the loop. The events are read one by one; of a
----cluster those that match, at most `limit`, are kept in memory, as they must be sorted; of lines an index of them.
+---Returns an iterator of the events that match now. Raises on misuse; the message names the filter. Returns nil,
+---message, name if it cannot begin. A later error is raised by the iterator, at the level of the loop. The events are
+---read one by one. The matching events of a cluster, at most `limit`, are kept in memory, as they must be sorted; for
+---lines an index of them is kept.
 ---@param query? evrec.Query
 ---@return evrec.Events?, string? message, string? name
 function source:query(query) end
 
----Each change of an event that matches, from now on: every write after this function has returned is told. Raises and
----returns as `query`. A watch of a cluster is resumed after disconnections. Waiting, it gives Lua's hooks a turn
----every 0.2 s, so that Ctrl-C ends it.
+---Returns an iterator of the changes of matching events, from now on: no write after this function has returned is
+---missed. Raises and returns as `query`. A watch of a cluster is resumed after disconnections. While it waits, Lua's
+---hooks run every 0.2 s, so that Ctrl-C ends it.
 ---@param query? evrec.WatchQuery
 ---@return evrec.Events?, string? message, string? name
 function source:watch(query) end
@@ -971,11 +971,11 @@ function source:watch(query) end
 ---@field for_object? evrec.ObjectFilter
 ---@field since? evrec.Time suppressed last at or after this time
 ---@field before? evrec.Time suppressed first before this time
----@field limit? integer the most suppressions; default: all
+---@field limit? integer the maximum number of suppressions; default: all
 
 ---Occurrences of one reporter, object, type, reason, stage and key that were suppressed within a minute. The stage and
----the cause are those of `explain`; or the stage is "lost": so many notes are missing, perhaps of the object that is
----asked for.
+---the cause are those of `explain`; or the stage is "lost": so many notes are missing, perhaps notes of the queried
+---object.
 ---@class evrec.StoredSuppression
 ---@field object { kind: string, apiVersion: string, namespace: string, name: string, uid: string }
 ---@field type string
@@ -984,9 +984,9 @@ function source:watch(query) end
 ---@field cause string of "dropped"; of "lost" the kind of the missing notes, "occurrence" or "suppression", which an
 ---earlier evrec left out; else empty
 ---@field key string that a callback chose; else empty
----@field component string who reported them; empty if it is unset, or an earlier evrec noted them
----@field host string likewise
----@field message string of the last one, at most 200 bytes
+---@field component string the source's component; empty if it is unset, or an earlier evrec wrote the note
+---@field host string the source's host, likewise
+---@field message string of the last occurrence, at most 200 bytes
 ---@field count integer
 ---@field first number seconds since 1970
 ---@field last number
@@ -1030,12 +1030,12 @@ local haproxy = {}
 
 ---@class evrec.RecordServersOptions
 ---@field object? evrec.Object | fun(backend: string, server: string): evrec.Object? default: the Service that has the
----backend's name. A function that returns nil: no event. If the function raises, the default is taken
+---backend's name. If a function returns nil, no event is recorded; if it raises, the default is used
 ---@field namespace? string of these Services; default: that of HAProxy's pod, else "default"
 ---@field interval? number 0.01 to 3600, default 1; seconds between two polls, if HAProxy has no `core.event_sub` (2.8)
 
 ---Records an event each time a server goes down (Warning, ServerDown) or comes up (Normal, ServerUp). Call it once, as
----HAProxy loads the script. With lua-load-per-thread the first thread alone records. Raises on misuse.
+---HAProxy loads the script. With lua-load-per-thread only the first thread records. Raises on misuse.
 ---@param recorder evrec.Recorder
 ---@param options? evrec.RecordServersOptions
 function haproxy.record_servers(recorder, options) end

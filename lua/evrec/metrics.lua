@@ -63,7 +63,7 @@ local function quoted(value)
 	return '"' .. value:gsub('[\\"\n]', escapes) .. '"'
 end
 
--- Labels are a text: pairs of name and quoted value, joined by commas. Returns them with one more.
+-- Adds a label to a text of labels: pairs of name and quoted value, joined by commas.
 local function with(labels, name, value)
 	local pair = name .. "=" .. quoted(value)
 	return labels == "" and pair or labels .. "," .. pair
@@ -91,7 +91,7 @@ local function value_of(stats, metric)
 	return stats[metric[1]]
 end
 
--- Adds the lines of one metric's value: one line, or one for each cause. A text is a label.
+-- Adds the lines of one metric's value: one line, or one for each cause. A text becomes a label.
 local function sample(out, name, labels, value)
 	if type(value) == "string" then
 		return line(out, name, with(labels, "api", value), 1)

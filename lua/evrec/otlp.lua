@@ -1,5 +1,5 @@
--- evrec.sink.otlp: the options of a script, and for those that it leaves out the environment, as the specification of
--- OpenTelemetry's exporters says. No message holds an entry of a list of headers, since its value may be a secret.
+-- evrec.sink.otlp: the options of a script, with defaults from the environment, as the specification of OpenTelemetry's
+-- exporters says. No message holds an entry of a list of headers, since its value may be a secret.
 local core = require "evrec.core"
 local program = require "evrec.host"
 local options = require "evrec.options"

@@ -1,13 +1,13 @@
--- Polls broadcasters in a program that has an event loop: in HAProxy by a task, in nginx by timers. A broadcaster is
--- taken over at the end of a call that may have given it something to do (csrc/lua/drive.h), and is let go when it had
--- nothing to do for a second.
+-- Polls broadcasters in a program that has an event loop: in HAProxy by a task, in nginx by timers. Polling begins at
+-- the end of a call that may have given the broadcaster work (csrc/lua/drive.h), and ends after a second without work.
 local core = require "evrec.core"
 
 local polling = {}
 
 local poll = core.broadcaster_methods.poll
 
--- The broadcasters of this Lua state that are polled: a broadcaster that the script has dropped is collected.
+-- The broadcasters of this Lua state that are polled. Weak: a broadcaster without references in the script is
+-- collected.
 local polled, last = setmetatable({}, { __mode = "v" }), 0
 -- How often in a row each of them had nothing to do.
 local rests = {}
@@ -74,7 +74,7 @@ local function of_haproxy()
 	local haproxy = _G.core
 	local running = false
 
-	-- No local variable of this function holds a broadcaster, for the task's stack lives as long as the task.
+	-- No local variable of this function holds a broadcaster: the task's stack lives as long as the task.
 	local function run()
 		repeat
 			local delay = poll_all()
@@ -83,7 +83,8 @@ local function of_haproxy()
 			else
 				running = false
 			end
-			-- HAProxy may have interrupted this task just before: then a broadcaster was added to a task at its end.
+			-- HAProxy may have interrupted this task just before, and a broadcaster may have been added
+			-- meanwhile.
 		until not delay and not next(polled)
 	end
 
@@ -100,7 +101,7 @@ local function of_nginx()
 	local ngx = _G.ngx
 	local waiting, draining = false, false
 
-	-- In a worker that exits, nginx accepts timers for at once alone. A sleep is still possible.
+	-- In a worker that exits, nginx accepts only timers without a delay. A sleep is still possible.
 	local function drain()
 		if draining then
 			return

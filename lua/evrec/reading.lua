@@ -1,5 +1,5 @@
--- Sources of events: the methods query and watch, which make iterators. The core reads (csrc/read). This file has the
--- filters as people write them, and waits in short spells, so that Ctrl-C and debuggers' hooks get their turn.
+-- Sources of events: the methods query and watch, which make iterators. The core reads (csrc/read). This file parses
+-- filters, and waits for at most 0.2 s at a time, so that Ctrl-C and debuggers' hooks can run.
 local core = require "evrec.core"
 local kinds = require "evrec.kinds"
 local kubernetes = require "evrec.kubernetes"
@@ -13,7 +13,7 @@ local reading = {}
 -- Seconds that a call of the core may wait.
 local spell = 0.2
 
--- The filters of a query with their types, if they are not the core's to check.
+-- The filters of a query, with the types of those that the core does not check.
 local filters = {
 	namespace = true, for_object = true, mentions = true, controller = true, instance = true, types = true, reason = true,
 	action = true, since = true, before = true, field_selector = true,
@@ -29,7 +29,7 @@ end
 local query_options = with_filters { order = true, limit = true }
 local watch_options = with_filters { timeout = "number" }
 
--- The sources that are clusters: they know kinds that are not built in.
+-- The sources that are clusters: they can resolve kinds that are not built in.
 local clusters = setmetatable({}, { __mode = "k" })
 
 -- ---- filters ----
@@ -67,7 +67,7 @@ local function time(option, value)
 	return seconds
 end
 
--- The filters as the core takes them.
+-- Returns the filters in the form that the core takes.
 local function prepared(source, given, known)
 	local set = options.checked(given, known)
 	local cluster = clusters[source] and source or nil

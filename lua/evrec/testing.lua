@@ -36,7 +36,8 @@ function Recorder:clear()
 	self.events = {}
 end
 
--- Returns a method of the recorder as one of `t`. With another self it does what the recorder's own does: it refuses.
+-- Returns a method of the recorder as one of `t`. With another self it refuses the call, as the recorder's own method
+-- does.
 local function forwarded(t, method)
 	return function(self, ...)
 		return method(rawequal(self, t) and t.recorder or self, ...)

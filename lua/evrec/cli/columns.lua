@@ -1,4 +1,4 @@
--- Aligns text in columns as kubectl's tables are aligned: by the rules of Go's text/tabwriter, with a minimal width of
+-- Aligns text in columns like kubectl's tables, by the rules of Go's text/tabwriter, with a minimal width of
 -- 6, 3 spaces between columns, and widths that are kept from one flush to the next. A cell ends at a tab or vertical
 -- tab, a line at a line feed or form feed. A width is a number of code points, also for wide characters.
 local columns = {}
@@ -14,7 +14,7 @@ function columns.new(write, paint)
 		write = write,
 		paint = paint,
 		lines = {}, -- of cells; the last cell of a line belongs to no column, because no tab ends it
-		widest = {}, -- of each column, in all that was flushed before
+		widest = {}, -- of each column, in the lines that were flushed before
 	}, columns)
 end
 

@@ -3,11 +3,11 @@
 -- bidirectional text; and bytes that are no UTF-8, among which a terminal may find C1 controls.
 local controls = {}
 
--- The bounds of the second byte, if they are narrower than 0x80 to 0xBF: else the sign would be too long for its code
--- point, a surrogate, or beyond the last code point.
+-- The bounds of the second byte, if they are narrower than 0x80 to 0xBF: outside of them the sequence is overlong, a
+-- surrogate, or above U+10FFFF.
 local SECOND = { [0xE0] = { 0xA0, 0xBF }, [0xED] = { 0x80, 0x9F }, [0xF0] = { 0x90, 0xBF }, [0xF4] = { 0x80, 0x8F } }
 
--- The length of the sign at the beginning of a lead byte and all continuation bytes behind it; 0 if there is none.
+-- The length of the UTF-8 sequence at the beginning of a lead byte and its continuation bytes; 0 if there is none.
 local function length_of_sign(bytes)
 	local lead, second = bytes:byte(1, 2)
 	local length = (lead < 0xC2 or lead > 0xF4) and 0 or lead < 0xE0 and 2 or lead < 0xF0 and 3 or 4

@@ -52,7 +52,7 @@ local function whole_number(option, least)
 	end
 end
 
--- In March 1973. A lesser number is more likely a duration without its unit than seconds since 1970.
+-- In March 1973. A smaller number is more likely a duration without its unit than seconds since 1970.
 local EARLIEST = 1e8
 local LATEST = 9223372036 -- in 2262; the nanoseconds of a later time do not fit into 64 bits
 

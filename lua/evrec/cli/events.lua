@@ -112,7 +112,7 @@ local function found_once(key, path)
 	end
 end
 
--- The newest events come first from a source that is to return `limit` of them; the list shows them last.
+-- With a limit the source returns the newest events first; the list shows them last.
 local function reversed(next_text)
 	local list = {}
 	for json in next_text do
@@ -153,7 +153,7 @@ local function tell_of_misspelt_kind(object)
 	end
 end
 
--- kubectl's words. Of a store or a file, which can check no kind, evrec also tells why there may be none.
+-- Prints kubectl's words. A store or a file cannot check a kind, so evrec adds why there may be no event.
 local function tell_nothing(namespace, arguments)
 	progress.clear()
 	io.stderr:write(namespace and ("No events found in %s namespace.\n"):format(terminal.cell(namespace))
@@ -198,8 +198,7 @@ local function heading(arguments, namespace, clock)
 	return namespace and "Events in " .. namespace or "Events", table.concat(subtitle, "; ")
 end
 
--- The filters that a store's suppressions cannot answer: their reporter is the source, if the event has one. A query
--- with one of them finds no suppression.
+-- Filters by which a store cannot select suppressions. A query with one of them finds no suppression.
 local UNKNOWN_OF_SUPPRESSIONS = { "mentions", "controller", "instance", "action", "field_selector" }
 
 -- Returns the spans in which a store has suppressions to which the query's filters apply, for a page.
@@ -271,14 +270,14 @@ local function print_list(next_text, arguments, output, each)
 	return count
 end
 
--- Whether the events come from a pipe or a terminal, of which there is no list before the end.
+-- Whether the events come from a pipe or a terminal, which have no list of present events.
 local function is_stream(arguments)
 	local kind = arguments.lines and core.file_at(arguments.lines == "-" and "/dev/stdin" or arguments.lines)
 	return kind and kind ~= "file"
 end
 
--- The watch begins before the list is read, so that no event falls between the two. So the watch may tell states that
--- the list shows, or older ones. They are not shown: the last row of an event must be its newest state.
+-- The watch begins before the list is read, so that no event is missed. So the watch may return states that the list
+-- has, or older ones. They are not shown: the last row of an event must be its newest state.
 local function list_and_watch(source, query, arguments, output, counter)
 	local next_written, listed_states = texts(source.watch, source, query), {}
 	if not is_stream(arguments) then

@@ -1,5 +1,5 @@
--- evrec explain KIND/NAME: tells why an object fell silent, from a trace, from the process that writes for a share, or
--- from an event store.
+-- evrec explain KIND/NAME: says why an object has no new events, from a trace, from the owner of a share, or from an
+-- event store.
 local age = require "evrec.cli.age"
 local explain_store = require "evrec.cli.explain_store"
 local explained = require "evrec.cli.explained"

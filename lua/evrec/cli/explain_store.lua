@@ -12,8 +12,8 @@ local terminal = require "evrec.cli.terminal"
 
 local explain_store = {}
 
--- Adds up the suppressions that differ in time alone; the newest comes first. Returns the sums, and the number of notes
--- of suppressions that the store lacks. An earlier evrec did not tell them from lost notes of occurrences.
+-- Adds up the suppressions that differ in time alone; the newest comes first. Returns the sums, and the number of lost
+-- notes of suppressions. An earlier evrec did not distinguish these from lost notes of occurrences.
 local function sums_of(suppressions, matches)
 	local sums, by_key, lost = {}, {}, 0
 	for note in suppressions do
@@ -76,7 +76,7 @@ local function component_of(group, written)
 	return not several and only or nil
 end
 
--- The groups of the sums, and those of the written events behind them.
+-- The groups of the sums, followed by those of the written events.
 local function stored_groups(source, sums, arguments)
 	local groups, written = {}, written_groups(source, arguments)
 	for i, sum in ipairs(sums) do
@@ -96,8 +96,8 @@ local NONE_WAS = "If evrec record wrote them, or sinks with the option suppressi
 	.. "leave no notes"
 local LACKS_NOTES = "Such a note may be among those that the store lacks"
 
--- Tells why the store explains nothing of the object: it has no event of it, or no suppression. With `lacks_notes` it
--- may have lost the note of one.
+-- Says why there is nothing to explain: the store has no event of the object, or no suppression. With `lacks_notes` it
+-- may have lost a note.
 local function tell_nothing(source, arguments, lacks_notes)
 	local count = 0
 	for _ in read_events(source, arguments) do

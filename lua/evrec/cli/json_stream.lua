@@ -1,8 +1,8 @@
 -- Cuts a stream of JSON into its values, whether each is a line or indented over many lines.
 --
--- A full disk, or a program that was killed, may leave a value that ends before its JSON does, and the next value
--- begins in the next line. Such a value has a line feed in a string, or a line that begins with an object in the place
--- of a member's name: JSON has neither. If it ends behind a colon, the next value is taken for a part of it.
+-- A full disk, or a program that was killed, may leave a truncated value, and the next value begins in the next line. A
+-- truncated value is recognised by a line feed in a string, or by a line that begins with an object in the place of a
+-- member's name: JSON has neither. If it ends after a colon, the next value counts as a part of it.
 local json_stream = {}
 
 -- The first byte outside of a string that matters, and inside of one.

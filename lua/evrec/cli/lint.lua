@@ -78,8 +78,8 @@ local function new_findings()
 	return setmetatable({ list = {}, by_key = {}, fields = {} }, Findings)
 end
 
--- Counts a finding for each component and reason; the first event is the example. An event of which a file has several
--- states counts once.
+-- Counts a finding for each component and reason; the first event is the example. If a file has several states of an
+-- event, they count once.
 function Findings:add(problem, component, example, full_name)
 	local key = ("%s\0%s\0%s"):format(problem, component, example)
 	local finding = self.by_key[key]

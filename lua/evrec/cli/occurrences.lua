@@ -1,5 +1,5 @@
--- Occurrences, in the order of time, from events that a correlator has made: there a count, and the times of the first
--- and the last one, stand for them.
+-- Reconstructs occurrences, in the order of time, from correlated events, which have only a count and the times of the
+-- first and the last occurrence.
 local stored_event = require "evrec.cli.stored_event"
 
 local occurrences = {}
@@ -58,7 +58,7 @@ function occurrences.times(object)
 	return count, first or last, last or first
 end
 
--- Spreads occurrences evenly from `first` to `last`. The times of `known` of them are known.
+-- Spreads occurrences evenly from `first` to `last`; `known` is how many of their times are known.
 local function add_span(self, event, first, last, count, known)
 	local left = math.min(count, MOST)
 	self.spans[#self.spans + 1] = {
@@ -69,7 +69,7 @@ local function add_span(self, event, first, last, count, known)
 	self.reconstructed = self.reconstructed + math.max(left - known, 0)
 end
 
---- Takes an event as a server has it by now.
+--- Takes the present state of an event on a server.
 ---@param fields table of `occurrences.fields`
 ---@param count integer
 ---@param first number when the first of them happened
@@ -130,7 +130,7 @@ function occurrences:each()
 		if not span then
 			return nil
 		end
-		local event, time = span.event, math.min(span.at, span.last) -- which rounding may pass
+		local event, time = span.event, math.min(span.at, span.last) -- which rounding may exceed
 		span.at, span.left = span.at + span.step, span.left - 1
 		if span.left == 1 then
 			span.at = span.last

@@ -17,8 +17,8 @@ function progress.clear()
 	end
 end
 
---- To be called before standard output is written: if that is a terminal, progress ends for good, as it would stand
---- among the lines of the output.
+--- To be called before standard output is written. If that is a terminal, progress is shown no more: it would mix with
+--- the output.
 function progress.before_output()
 	if not ended and core.is_terminal(STDOUT) then
 		ended = true

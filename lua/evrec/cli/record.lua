@@ -73,7 +73,7 @@ end
 
 local warned = {}
 
--- Tells, of an event that was recorded, that a kind of its objects may be misspelt: once of each.
+-- Warns, once for each kind, that a kind of the recorded event's objects may be misspelt.
 local function warn_of_kinds(words, arguments)
 	for _, text in ipairs { words.object, arguments.related } do
 		local word = options.kind_and_name(text)
@@ -165,7 +165,7 @@ local function line_recorder(session, arguments)
 	end
 end
 
--- Calls `take` for the lines that are there already, and for the last one, whose end has not come.
+-- Calls `take` for the lines that have arrived, and for the last one, even if it has no line feed.
 local function take_rest(take, clock)
 	local deadline = clock:now() + LAST_READ
 	local line = core.next_line(0)
@@ -234,8 +234,8 @@ local function check(_, message)
 	end
 end
 
--- Ends the command if the event, or all lines for what they have in common, would be refused, before a file is made. A
--- recorder that writes nowhere tells.
+-- Ends the command, before a file is made, if the event, or the fields that all lines share, would be refused. A
+-- recorder without a sink checks them.
 local function check_common(arguments)
 	local made, recorder = pcall(testing.recorder, {
 		component = arguments.component, host = arguments.host, broadcaster = { on_error = false },

@@ -12,7 +12,7 @@ local PAUSE = "sleep 0.02" -- between two tries to get the state file
 local TURN = "sleep 0.05" -- longer than the pause, so that a process that waits gets its turn
 local LONGEST = 1 -- seconds that the state file is kept while lines come
 local LOOK = 0.2 -- seconds between two looks at a write that waits
-local PATIENCE = 3 -- seconds of trouble after which one who sends lines hears of it, though evrec still tries
+local PATIENCE = 3 -- seconds after which a lasting error is printed while lines may come, though evrec still tries
 
 -- The names of errors that lose no event, and of those after which the sink tries again.
 local HARMLESS = { state = true, notes = true, cardinality = true, warning = true }
@@ -27,7 +27,7 @@ function record_session.new(arguments, make, options)
 		make = make, options = options, timeout = arguments.timeout, clock = evrec.clock(),
 		has_named_state = arguments.state_file ~= nil, -- else the state file has its default path
 		told = {}, -- what the broadcaster reported since the last look
-		troubles = {}, -- messages of errors that may yet end well, and are not printed
+		troubles = {}, -- messages of errors after which evrec tries again; not printed yet
 		lost = false, lost_count = 0, -- occurrences
 		dropped = 0, -- the broadcaster's drops at the last look at an error
 		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
@@ -37,7 +37,7 @@ end
 
 -- ---- messages ----
 
--- A damaged state file needs no advice, as the next write mends it. A file that the user named may be anything.
+-- A damaged state file needs no advice, as the next write replaces it. A file that the user named may be anything.
 local function with_advice(message, is_named)
 	return (message:gsub("is not a state file of evrec$", is_named and "%0; name another file by --state-file"
 		or "%0; delete it, and counts begin anew"))
@@ -137,8 +137,8 @@ local function open(self)
 	end
 end
 
--- Waits until the events are written, at most for the timeout, and tells of trouble meanwhile. Returns the seconds that
--- are left, and why events were lost, if some were.
+-- Waits until the events are written, at most for the timeout, and prints errors meanwhile. Returns the remaining
+-- seconds, and why events were lost, if some were.
 local function wait_for_writes(self)
 	local left, lost, why_lost = self.timeout, 0, nil
 	repeat
@@ -167,7 +167,7 @@ local function shut_down(self, lines_may_come)
 end
 
 --- Writes the waiting events, and lets the state file go. The next event opens the session again.
----@param lines_may_come? boolean whether somebody may still send lines, who is told of trouble while it lasts
+---@param lines_may_come? boolean lines may still come: print errors while they last
 function record_session:close(lines_may_come)
 	if not self.broadcaster then
 		return
@@ -181,7 +181,7 @@ function record_session:close(lines_may_come)
 		print_troubles(self)
 		if not self.reported then
 			if (stats.dropped.closed or 0) ~= 0 then
-				-- The name of the drop's cause says less than the flag does.
+				-- The name of the drop's cause says less than the option's name.
 				why = ("not written within %g s (--timeout): %s"):format(self.timeout, (why:gsub(": closed%f[;%z]", "")))
 			end
 			terminal.tell(why)

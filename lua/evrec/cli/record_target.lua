@@ -61,8 +61,8 @@ end
 
 local ENOENT, EACCES, EISDIR = 2, 13, 21
 
--- Ends the command if the file, which cannot be read and written, cannot be written or made either: the sink would try
--- until the timeout. A file that may be written and not read is fine for a sink of lines.
+-- Ends the command if the file cannot be written or created: the sink would try until the timeout. Called if it cannot
+-- be opened for reading and writing; a sink of lines needs only the right to write.
 local function check_writable(path, arguments, why, code)
 	if code == EISDIR then
 		terminal.fail(2, why)
@@ -111,8 +111,8 @@ local function exists(path)
 	return file ~= nil and file:close()
 end
 
--- Ends the command if a file of SQLite is no store: once, as a state file beside it says that it was one. A state file
--- that the user has named may be that of another store.
+-- Ends the command if a file of SQLite is no store. It is checked once: a state file beside it says that it is a store,
+-- but a state file that the user has named may be that of another store.
 local function check_store(path, arguments, state_file)
 	if not arguments.state_file and exists(state_file) then
 		return
@@ -150,7 +150,7 @@ local BESIDE_STORE = { "", "-wal", "-shm", "-journal" }
 local BESIDE_LINES = { "" }
 local BESIDE_STATE = { "", ".lock", ".new" }
 
--- Ends the command if a file of the state file is one of the store, or the file of lines.
+-- Ends the command if the state file, or a file beside it, is one of the store's files, or the file of lines.
 local function check_state_file(path, arguments)
 	local state, option = arguments.state_file, arguments.store and "--store" or "--lines"
 	for _, suffix in ipairs(arguments.store and BESIDE_STORE or BESIDE_LINES) do
@@ -184,7 +184,7 @@ local function of_file(arguments, path)
 	if path ~= "-" and arguments.state_file then
 		check_state_file(path, arguments)
 	end
-	-- Somebody who reads a pipe would take its closing for the end.
+	-- The reader of a pipe would take its closing for the end.
 	local is_pipe = special and core.file_at(path) == "pipe"
 	if path ~= "-" and not is_pipe and check_file(path, arguments) and options.state_file and arguments.store then
 		check_store(path, arguments, options.state_file)

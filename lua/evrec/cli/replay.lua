@@ -92,7 +92,7 @@ local function sum_up(result, silent_after)
 	end
 end
 
--- Names fields to a user whose --spam-key has none.
+-- Adds an example to the message about a --spam-key without valid fields.
 local function with_example(message)
 	return (message:gsub("^%-%-spam%-key: an event .* has no text .*", "%0; fields are such as source.component, "
 		.. "involvedObject.name and reason"))

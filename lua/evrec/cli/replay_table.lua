@@ -64,7 +64,7 @@ end
 
 -- ---- the trace ----
 
---- Tells how far the trace has all that was recorded.
+--- Says whether the trace has all recorded events.
 ---@param trace table of a result
 ---@return string
 function replay_table.exactness(trace)

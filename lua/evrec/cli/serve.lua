@@ -1,4 +1,4 @@
--- evrec serve FILE: a process that does nothing but write the events of all processes of a host that name its `share`.
+-- evrec serve FILE: a process that only writes the events of all processes of a host that name its `share`.
 local core = require "evrec.core"
 
 local drops = require "evrec.cli.drops"
@@ -7,7 +7,7 @@ local values = require "evrec.cli.values"
 
 local serve = {}
 
-local LONGEST = 1 -- seconds between two polls, which run callbacks and tell what was lost
+local LONGEST = 1 -- seconds between two polls, which run callbacks and report losses
 local SEEKING = 0.05 -- while it is not known which process is the owner
 
 local TOLD = {

@@ -65,8 +65,8 @@ end
 
 local NO_SERVER = "^no API server: not inside a cluster, and cannot read the kubeconfig: (.-): No such file[^;]*;.*"
 
---- Words a message of the module for people who use the command: it names no function, no place in a Lua file, and
---- options as the command has them.
+--- Rewords a message of the module for the command: without the name of a function and the position in a Lua file, and
+--- with the command's names of options.
 ---@param message any
 ---@return string
 function sources.reworded(message)
@@ -106,7 +106,7 @@ end
 --- Opens the source that the arguments name.
 ---@param arguments { store?: string, lines?: string, kubeconfig?: string, context?: string, allow_exec?: string[] }
 ---@return evrec.Source source
----@return string namespace the one that the user has not to name
+---@return string namespace the default namespace
 function sources.open(arguments)
 	check(arguments)
 	if arguments.store then

@@ -114,7 +114,7 @@ end
 ---@field count integer
 ---@field last number -math.huge without a time
 
---- Returns by what one state of an event is newer than another one.
+--- Returns the values by which states of an event are compared.
 ---@return evrec.cli.State
 function stored_event.state(event)
 	local version = stored_event.text(stored_event.part(event, "metadata"), "resourceVersion"):match "^0*(%d+)$"

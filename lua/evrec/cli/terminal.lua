@@ -1,4 +1,4 @@
--- The terminal: text of strangers made harmless, colours, and the command's own messages.
+-- The terminal: escapes control characters of untrusted text, colours, and the command's own messages.
 local core = require "evrec.core"
 
 local columns = require "evrec.cli.columns"
@@ -9,7 +9,7 @@ local terminal = {}
 
 local STDOUT = 1 -- file descriptor
 
--- ---- text of strangers ----
+-- ---- untrusted text ----
 
 local CONTROL = "[%z\1-\8\11-\31\127]" -- all of ASCII but tab and line feed
 
@@ -25,7 +25,7 @@ function terminal.escape(text)
 	return (text:gsub("[\27\r]", { ["\27"] = "^[", ["\r"] = "\\r" }))
 end
 
---- Replaces all that a terminal may obey. Tabs and line feeds stay.
+--- Replaces all characters that `controls` knows, and control characters but tabs and line feeds.
 ---@param text string
 ---@return string
 function terminal.neutral(text)
@@ -53,7 +53,7 @@ function terminal.cut(text)
 	return text
 end
 
---- Returns the function for text of strangers on standard output: `cell` on a terminal, else `escape`.
+--- Returns the function for untrusted text on standard output: `cell` on a terminal, else `escape`.
 ---@return fun(text: string): string
 function terminal.escaper()
 	return core.is_terminal(STDOUT) and terminal.cell or terminal.escape
@@ -85,7 +85,7 @@ function terminal.fail(status, message)
 	error({ status = status, message = message }, 0)
 end
 
--- Ends as a program ends that the signal SIGPIPE kills, which a shell sees as 128 and the signal's number.
+-- Ends the command with the status that a shell shows for a program killed by SIGPIPE: 128 + the signal's number.
 local function check(ok, why, code)
 	if not ok then
 		terminal.fail(code == BROKEN_PIPE and 141 or 1, code ~= BROKEN_PIPE and "standard output: " .. why or nil)
@@ -136,7 +136,7 @@ function terminal.write_rows(rows)
 	writer:flush()
 end
 
---- Prints a message for people, one line that holds nothing a terminal obeys.
+--- Prints a message for people: one line without control characters.
 ---@param message string
 function terminal.tell(message)
 	progress.clear()

@@ -1,5 +1,4 @@
--- Reads recorded events for replay, explain and lint, in any of the forms that people have of them. The form is
--- recognised from the content:
+-- Reads recorded events for replay, explain and lint, in any of these forms. The form is recognised from the content:
 --
 --   trace   a file of broadcaster:start_trace: each event as it was recorded
 --   watch   kubectl get events -A -w -o json --output-watch-events: {"type","object"}, each change of an event
@@ -7,8 +6,8 @@
 --   list    an EventList, as kubectl get events -A -o json prints it
 --   lines   an event a line, as evrec.sink.file writes them
 --
--- All but the first went through a correlator before, which has left occurrences out: the counts of a replay are lower
--- bounds then.
+-- In all forms but the first a correlator has already left occurrences out: the counts of a replay are lower bounds
+-- then.
 local cjson = require "cjson"
 local evrec = require "evrec"
 
@@ -50,7 +49,7 @@ local function read_chunk(self)
 	return chunk, message
 end
 
--- The same, but first the bytes that look_at_first has read.
+-- As read_chunk, but first returns the bytes that look_at_first has read.
 local function next_chunk(self)
 	local chunk = self.looked_at
 	if chunk then
@@ -124,7 +123,7 @@ local function look_at_first(self, path, advice)
 	return text or fail(self, message or self.looked_at == "" and "is empty" or "holds no JSON"), place
 end
 
---- Opens a file, and looks at its beginning. Ends the command if that is none of the forms.
+--- Opens a file, and recognises its form. Ends the command if it has none of the forms.
 ---@param path string - is standard input
 ---@param advice string the command that works if the file is an event store; PATH in it stands for the file
 ---@return table trace with the fields form, name and header (of a trace)
@@ -188,7 +187,7 @@ local function observe(self, found, object)
 	end
 end
 
--- A patch has but the fields that it changes.
+-- A patch has only the fields that it changes.
 local function observe_patch(found, reference, patch, time)
 	local known = found:event(reference.namespace, reference.name)
 	local count = occurrences.times(stored_event.to_core(patch))
@@ -246,7 +245,7 @@ end
 
 -- ---- for the commands ----
 
---- Gives all to a replay. Ends the command if it cannot.
+--- Replays all events. Ends the command if that fails.
 ---@param replay table of evrec.replay
 function trace:feed(replay)
 	local ok, message

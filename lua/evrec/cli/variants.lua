@@ -28,7 +28,7 @@ local OPTIONS = {
 		"record, as client-go's tools/record does, or series, as its tools/events does." },
 }
 
--- The variant that the arguments describe by now.
+-- The variant that the arguments have described so far.
 local function current(arguments)
 	arguments.given = arguments.given or { {} }
 	return arguments.given[#arguments.given]
@@ -58,7 +58,7 @@ function variants.define(parser)
 	return (table.unpack or unpack)(defined) -- luacheck: ignore
 end
 
---- Tells whether a variant has no option. An --against in front of all options begins none.
+--- Tells whether a variant has no option. An --against before all options begins no variant.
 ---@param arguments table
 ---@return string? message nil: all have one
 function variants.misuse(arguments)

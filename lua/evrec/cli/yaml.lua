@@ -1,5 +1,5 @@
 -- Writes YAML with sorted keys, as kubectl does. A text that could be read as anything else is in double quotes. lyaml,
--- which reads kubeconfigs, is optional and leaves the order of keys to chance, so this is a writer of its own.
+-- which reads kubeconfigs, is optional and does not sort keys, so it is not used here.
 local json = require "evrec.cli.json"
 
 local yaml = {}

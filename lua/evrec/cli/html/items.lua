@@ -34,8 +34,8 @@ function items.of_event(event)
 	}
 end
 
--- The stages whose occurrences may be in no count, and the fate of these. A combined or merged occurrence is in the
--- count of an event that is written.
+-- The stages whose occurrences may be in no count, and the words for them. A combined or merged occurrence is in the
+-- count of a written event.
 local FATES = { rate_limited = "held back", dropped = "dropped" }
 
 --- The meaning of hatched spans on a page with the suppressions of a store.

@@ -50,7 +50,7 @@ local PAGE = [[
 </html>
 ]]
 
--- JSON that holds neither the end of its element nor a line's end that is one in scripts alone.
+-- The escapes in JSON of the characters that could end its element.
 local ESCAPES = { ["<"] = "\\u003c", [">"] = "\\u003e", ["&"] = "\\u0026" }
 
 local function encode(data)
