@@ -1,6 +1,4 @@
-/*
- * entry.h - one write that an outbox holds: its place in the outbox's lists, what is known of its tries, its item.
- */
+/* entry.h - one write in an outbox: its links in the outbox's lists, the state of its tries, its item. */
 #ifndef EVREC_ENTRY_H
 #define EVREC_ENTRY_H
 
@@ -21,17 +19,17 @@ struct identity {
 /* Why an entry backs off. */
 enum backoff_why {
 	BACKOFF_ANSWERED,   /* the server answered */
-	BACKOFF_UNANSWERED, /* nothing was answered: due as soon as the server answers anything */
+	BACKOFF_UNANSWERED, /* there was no answer: due as soon as the server answers anything */
 	BACKOFF_HELD,       /* a probe of its namespace is under way; holding it is no try */
 	BACKOFF_WHYS
 };
 
 /*
- * A pending entry is in one of these as long as its row in the spool's own file is to be written: for the first time, or
- * because the entry has changed since.
+ * The queue of a pending entry whose row in the spool's own file is to be written: for the first time, or because the
+ * entry has changed since.
  */
 enum row_queue {
-	ROW_QUEUE_NONE,      /* it has a row that says all, or needs none: a follow-up whose entry has a row */
+	ROW_QUEUE_NONE,      /* its row is up to date, or it needs none: a follow-up whose entry has a row */
 	ROW_QUEUE_NORMAL,    /* it has no row yet; by age */
 	ROW_QUEUE_IMPORTANT, /* likewise */
 	ROW_QUEUE_CHANGED,   /* it has changed since its row was written; by the time of the change */
@@ -57,20 +55,20 @@ enum row_queue {
  *                                        \ take, if the outbox is closed and rows stay in the spool
  *                                         `---------------------------------------------------> KEPT
  *
- * A follow-up of which all occurrences have a time is deferred while it follows, and DEFERRED after the answer. An
+ * If all occurrences of a follow-up have a time, it is deferred while it follows, and DEFERRED after the answer. An
  * ANSWERED entry that has nothing to tell the pipeline is freed instead of collected (outbox_skip_plain_answers).
  */
 enum entry_state {
 	ENTRY_WAITING,
 	ENTRY_QUEUED,    /* a restored row */
-	ENTRY_HELD,      /* of this process: all restored rows go first */
+	ENTRY_HELD,      /* an entry of this process waits: all restored rows go first */
 	ENTRY_FOLLOWING, /* holds the occurrences that came while the entry of its id was in flight */
 	ENTRY_DEFERRED,
 	ENTRY_BACKOFF,
 	ENTRY_IN_FLIGHT,
-	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped, whatever the answer will be */
+	ENTRY_GIVEN_UP, /* in flight, but already counted as dropped: the answer is ignored */
 	ENTRY_KEPT,     /* will not be sent by this process: the spool gets it */
-	ENTRY_ANSWERED, /* written, dropped, or spooled and with receipts; waits to be collected, or is freed at once */
+	ENTRY_ANSWERED, /* written, dropped, or spooled with receipts; waits to be collected, or is freed at once */
 	ENTRY_STATES
 };
 
@@ -82,28 +80,32 @@ struct entry_list {
 };
 
 struct entry {
-	/* Chain of the id table, which holds the latest entry of each id, but no follow-up, and none that is QUEUED. */
+	/*
+	 * The chain of the id table. The table has the latest entry of each id, but no follow-up and no QUEUED entry.
+	 */
 	struct entry *hash_next;
-	struct entry *prev, *next;     /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
-	struct entry *older, *newer;   /* while pending: by last occurrence, among those of its importance */
-	struct entry *follow_up;       /* or NULL */
-	struct entry_list rows_behind; /* QUEUED: later rows of its event, in order; of the one in the table alone */
+	struct entry *prev, *next;   /* the list of its state; a FOLLOWING entry is on one only if it is deferred */
+	struct entry *older, *newer; /* while pending: by last occurrence, among those of its importance */
+	struct entry *follow_up;     /* or NULL */
+	struct entry_list
+		rows_behind; /* QUEUED: later rows of its event, in order; only in the entry that is in the table */
 	uint64_t id;
 	enum entry_state state;
 	enum verb verb;
-	void *item;       /* what is sent; NULL once all was written or spooled, still there if some was dropped */
-	uint32_t count;   /* occurrences in it; 0: all of them were silent */
-	uint32_t written; /* occurrences that were in it, and are written */
-	uint32_t maybe_received; /* how many of them a create carried that may have been carried out; 0: none */
-	uint32_t acked;          /* how many of them the server has acknowledged, in a patch to be sent once more */
-	bool maybe_late;         /* a try of this patch may be carried out later still, and set the count back */
-	bool renamed;            /* it has had its second name */
-	bool again;              /* another process may have created it under its name, or may not */
-	unsigned tries;          /* of what it is sent as now: answered without success */
-	unsigned failed;         /* tries that had to be repeated, since it was made */
+	void *item;       /* the payload; NULL once all occurrences were written or spooled; kept if one was dropped */
+	uint32_t count;   /* occurrences; 0: all submits were silent */
+	uint32_t written; /* earlier occurrences, already written */
+	uint32_t
+		maybe_received; /* how many of `count` were in a create that the server may have carried out; 0: none */
+	uint32_t acked;  /* how many of `count` the server has acknowledged, in a patch that is to be sent once more */
+	bool maybe_late; /* a try of this patch may be carried out later still, and set the count back */
+	bool renamed;    /* it was given its second name */
+	bool again;      /* it is unknown whether another process has created the object under this name */
+	unsigned tries;  /* failed tries with the present verb and name */
+	unsigned failed; /* all tries that had to be repeated */
 	bool important;
 	bool deferred; /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
-	bool apart;    /* the item is on the heap, and not behind the entry */
+	bool apart;    /* the item is a heap block, and not behind the entry in its block */
 	int64_t row; /* its row in the spool; 0: none. > 0: in the file that it was restored from; < 0: in the own file */
 	enum row_queue row_queue;
 	enum backoff_why why;              /* BACKOFF */
@@ -112,22 +114,28 @@ struct entry {
 	uint64_t epoch;                    /* BACKOFF: see backoff.h */
 	int64_t due;    /* BACKOFF: when to try again, unless its epoch has ended; deferred: when to send it */
 	size_t heap_at; /* BACKOFF and DEFERRED: its index in the heap */
-	/* WAITING: from when on it waits for others to go with it; INT64_MIN: it does not. FOLLOWING: when it was made. */
+	/*
+	 * WAITING: since when it waits for a batch to fill; INT64_MIN: it does not wait for one. FOLLOWING: when it was
+	 * made.
+	 */
 	int64_t since;
 	int64_t last;              /* the last occurrence, monotonic ns */
 	size_t bytes;              /* the memory that it takes, as counted */
-	struct receipt *receipts;  /* of those of its occurrences that have one; NULL: none has */
-	struct identity *identity; /* of the outbox's pool; NULL: the item's name holds */
+	struct receipt *receipts;  /* those of its occurrences; NULL: none has one */
+	struct identity *identity; /* from the outbox's pool; NULL: the item's name is valid */
 	uint32_t base;             /* of VERDICT_ADOPT; 0: none */
-	uint32_t note;             /* its number in the journal; 0: it is not there */
+	uint32_t note;             /* the number of its note in the journal; 0: none */
 	enum evrec_cause cause;
 	bool dropped; /* ANSWERED, for `cause` */
-	bool forgone; /* ANSWERED, not written, for `cause`: but it had no occurrence to be dropped */
-	bool spooled; /* ANSWERED: it is in the spool, and comes back for its receipts alone */
+	bool forgone; /* ANSWERED, not written for `cause`, but without an occurrence to count as dropped */
+	bool spooled; /* ANSWERED: it is in the spool, and is collected only for its receipts */
 	bool has_own; /* one of its occurrences has no receipt */
 };
 
-/* From the server, or the name from a renaming; empty: the item's name holds; no answer had a resource version. */
+/*
+ * The name from the server or from a renaming, empty: the item's name is valid; and the resource version, empty: no
+ * answer had one.
+ */
 static inline const char *entry_name(const struct entry *entry)
 {
 	return entry->identity == NULL ? "" : entry->identity->text;
@@ -140,7 +148,7 @@ static inline const char *entry_resource_version(const struct entry *entry)
 
 /* Sets the row of the entry and its follow-up, but for the item. */
 void entry_describe(const struct entry *entry, struct outbox_row *row);
-/* Moves the entry on. A debug build traps unless the step is legal. */
+/* Sets the entry's state. A debug build traps unless the step is legal. */
 void entry_enter(struct entry *entry, enum entry_state state);
 
 void list_append(struct entry_list *list, struct entry *entry);

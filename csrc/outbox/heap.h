@@ -1,7 +1,4 @@
-/*
- * heap.h - entries that back off, on top the one of the earliest epoch (backoff.h), and of those the first that is due.
- * Not locked.
- */
+/* heap.h - a binary heap of entries that back off, by their epoch (backoff.h), then by their due. Not locked. */
 #ifndef EVREC_HEAP_H
 #define EVREC_HEAP_H
 
@@ -22,7 +19,7 @@ struct entry *heap_pop(struct heap *h);              /* NULL if it is empty */
 void heap_remove(struct heap *h, struct entry *entry);
 void heap_free(struct heap *h); /* the array, not the entries */
 
-/* In no order that matters; i < len. */
+/* In no particular order; i < len. */
 static inline struct entry *heap_at(const struct heap *h, size_t i)
 {
 	return *(struct entry **)tiers_at(&h->entries, i, sizeof(struct entry *));

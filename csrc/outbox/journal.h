@@ -1,14 +1,14 @@
 /*
- * journal.h - what outlives the process that is killed: an outbox notes each pending write in a journal, before the call that
- * submits it returns, and takes the note back once the write is settled.
+ * journal.h - the interface of a journal, which outlives a killed process: an outbox notes each pending write in it,
+ * before the call that submits the write returns, and deletes the note once the write is settled.
  *
  * The outbox knows no file: these functions are the journal of a spool (spool/journal.h), memory that the next process
  * finds. They are called with the outbox's lock held, and do no I/O.
  *
  * A note says the same as the entry's row in the spool would (struct outbox_row): the entry together with its follow-up.
  * An entry has no note if it was restored, as its row is in a file; if all its occurrences were silent; or if each of
- * its occurrences has a receipt, as whoever holds the receipt submits that occurrence again. The item of an entry with
- * occurrences of both kinds tells the two apart (`sure` of spool/spooler.h).
+ * its occurrences has a receipt, as the process that holds the receipt submits the occurrence again. The item of an
+ * entry with occurrences of both kinds tells the two apart (`sure` of spool/spooler.h).
  */
 #ifndef EVREC_OUTBOX_JOURNAL_H
 #define EVREC_OUTBOX_JOURNAL_H
@@ -34,10 +34,10 @@ struct outbox_journal {
 	 */
 	uint32_t (*note)(struct outbox_journal *journal, uint32_t note, const struct outbox_row *row, const void *item,
 	                 const void *follow_up, bool whole);
-	/* The write was answered: what is to be done now is to delete its row, which is still in the own file. */
+	/* The write was answered; its row, which is still in the own file, is to be deleted. */
 	void (*note_answered)(struct outbox_journal *journal, uint32_t note);
 	void (*forget)(struct outbox_journal *journal, uint32_t note);
-	/* Takes into use the memory that was made ready since. */
+	/* Starts to use the memory that was allocated since the last call. */
 	void (*renew)(struct outbox_journal *journal);
 };
 

@@ -1,6 +1,4 @@
-/*
- * messages.h - messages for people, queued, without repeating themselves. Not locked: belongs to an outbox.
- */
+/* messages.h - a queue of messages for people, which suppresses repeated ones. Not locked: belongs to an outbox. */
 #ifndef EVREC_MESSAGES_H
 #define EVREC_MESSAGES_H
 
@@ -18,14 +16,14 @@ struct messages {
 	uint64_t lost;              /* the queue was full */
 	struct outbox_message last; /* queued or suppressed */
 	int64_t last_seen;
-	struct outbox_message latest;       /* queued, or lost as the queue was full */
+	struct outbox_message latest;       /* the last one that was queued, or lost as the queue was full */
 	uint64_t seen[MESSAGES_REMEMBERED]; /* hashes of those reported once */
 	size_t seen_len, seen_at;
 };
 
-/* Queues it, unless it is like the last but for its numbers. `name` is static; `now` monotonic. */
+/* Queues a message, unless it differs from the last one only in its numbers. `name` is static; `now` monotonic. */
 void messages_add(struct messages *r, const char *name, const char *message, int64_t now);
-/* Queues it, unless it is among the latest that were given here; `key` tells them apart. */
+/* Queues a message, unless its `key` is among the latest keys of this function. */
 void messages_add_once(struct messages *r, const char *name, const char *message, const char *key);
 bool messages_next(struct messages *r, struct outbox_message *report);
 

@@ -1,12 +1,13 @@
 /*
  * namespace_blocks.h - namespaces that refuse writes: the account has no right to write there, or they are being deleted.
  *
- * A write to a namespace that refused is dropped for NAMESPACE_BLOCK_TERM. Then one write, the probe, is sent, and others
- * are held until it was answered. Creates and patches are blocked apart: an account may have the right to do one of them,
- * and a namespace that is being deleted still takes patches. At most NAMESPACE_BLOCKS_MAX blocks are known, the latest.
+ * For NAMESPACE_BLOCK_TERM after a refusal, writes to the namespace are dropped. Then one write, the probe, is sent,
+ * and others are held until it was answered. Creates and patches are blocked independently: an account may have the
+ * right to only one of them, and a namespace that is being deleted still takes patches. At most NAMESPACE_BLOCKS_MAX
+ * blocks are known, the latest.
  *
- * The term is half a minute: people and their tools, who give rights and make namespaces again, do not wait that long;
- * and a request every 30 s for each namespace is nothing to the server.
+ * The term is 30 s: shorter than people who grant rights or create namespaces would wait, and a request every 30 s for
+ * each namespace is no load for the server.
  *
  * Not locked: belongs to an outbox.
  */
@@ -35,10 +36,10 @@ struct namespace_blocks {
 	size_t len;
 };
 
-/* A name that no namespace can have is not remembered. */
+/* A name that is too long for a namespace is not remembered. */
 void namespace_blocks_add(struct namespace_blocks *b, evrec_str name, enum verb verb, enum evrec_cause cause,
                           int64_t now);
-/* NULL: not blocked. The result is valid until the next call of the other two. */
+/* The block of this namespace and verb; NULL: none. Valid until the next call of the other two functions. */
 struct namespace_block *namespace_blocks_find(struct namespace_blocks *b, evrec_str name, enum verb verb);
 void namespace_blocks_remove(struct namespace_blocks *b, struct namespace_block *block);
 

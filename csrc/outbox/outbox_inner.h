@@ -1,5 +1,5 @@
 /*
- * outbox_inner.h - the outbox's inside, for its files, which call each other in this order:
+ * outbox_inner.h - the structs and internal functions of an outbox. Its files call each other in this order:
  *
  *   memory.c   entries, their items and identities, from a pool
  *   life.c     made, closed, emptied, waited for, freed
@@ -34,25 +34,25 @@
 /* Entries by their last occurrence. */
 struct ages {
 	struct entry *oldest, *newest;
-	struct entry
-		*restored; /* the last one from a spool, or an older one: where to look for the place of the next */
+	struct entry *
+		restored; /* from a spool, the last one or an older one: where the search for the next one's place begins */
 };
 
 struct row_list {
 	struct entry *head, *tail;
 };
 
-/* The waiting entries, which are to go in batches. All zero: each is due at once. */
+/* The waiting entries, which are sent in batches. All zero: each is due at once. */
 struct gather {
 	size_t len;       /* waiting entries */
-	size_t batch;     /* so many are due at once */
-	int64_t delay;    /* fewer are due once the first has waited for so long, in ns */
-	bool ended;       /* those that wait now are due at once; false without any */
-	bool told;        /* they are due, and the driver was woken for that */
+	size_t batch;     /* if so many wait, they are due */
+	int64_t delay;    /* ns that the first may wait, until they are due */
+	bool ended;       /* the entries that wait now are due; false if none waits */
+	bool told;        /* they are due, and the driver was woken for it */
 	int64_t ended_at; /* the last waiting_end, monotonic; INT64_MIN: there was none */
 };
 
-/* The request whose writes back off together: that of the latest outcome that named one. */
+/* The request whose writes back off together: the latest outcome with a request named it. */
 struct together {
 	uint64_t request; /* 0: none */
 	int64_t due;      /* monotonic */
@@ -71,13 +71,13 @@ struct outbox {
 	evrec_limits limits;
 	uint64_t random;
 	bool closed;
-	int64_t now;      /* the latest time a driver told */
+	int64_t now;      /* the latest `now` of a driver */
 	struct pool pool; /* of entries, each with its item behind it, and of identities */
 	int64_t trimmed;  /* when slabs of the pool were given back last: monotonic */
 	bool skips_plain_answers;
 	struct receipt *spare; /* for the next receipt; or NULL */
 	struct id_table table;
-	struct entry_list waiting; /* in order of taking; waiting.c alone changes it */
+	struct entry_list waiting; /* in order of taking; only waiting.c changes it */
 	struct gather gather;
 	bool append_only; /* a late write sets no count back */
 	struct together together;
@@ -87,18 +87,18 @@ struct outbox {
 	struct heap deferred;                 /* entries in ENTRY_DEFERRED */
 	struct entry_list deferred_following; /* follow-ups that are deferred */
 	size_t deferred_len;                  /* of both kinds */
-	struct ages ages[2];                  /* all that is pending; [true]: what is important */
+	struct ages ages[2];                  /* all pending entries; [true]: the important ones */
 	struct namespace_blocks blocks;
 	struct outbox_stats stats;
 	uint64_t uncollected[EVREC_CAUSES]; /* dropped occurrences of entries that were not collected */
 	struct messages messages;
-	struct brought *brought, **brought_end; /* what outbox_bring was given, in order */
+	struct brought *brought, **brought_end; /* the items of outbox_bring, in order */
 	/* With a spool: */
 	bool keeps;             /* at the end entries are kept for the spool, not dropped */
 	bool more;              /* rows are expected of the spool */
-	bool rows_first;        /* entries of this process are held until there are none, */
+	bool rows_first;        /* entries of this process are held until no row is left, */
 	int64_t rows_until;     /* or until then; INT64_MIN: nothing was taken yet */
-	struct entry_list held; /* those that would have been sent, if rows did not go first */
+	struct entry_list held; /* the entries that rows_first holds back */
 	bool rows_stay;         /* a row was kept at the end, or is not read any more: the next process sends it */
 	struct entry_list kept; /* for the spool: pending, but not to be sent in this process */
 	size_t kept_len;
@@ -106,25 +106,25 @@ struct outbox {
 	struct row_list row_queues[ROW_QUEUES]; /* [ROW_QUEUE_NONE] is empty */
 	size_t rows_waiting;                    /* entries that were restored from a row */
 	size_t rows_own;                        /* entries with a row in the own file */
-	struct answered_row *rows_answered;     /* to be forgotten; has room for those of both kinds */
+	struct answered_row *rows_answered;     /* to be deleted; has room for restored and own rows */
 	int64_t rows_answered_at;               /* the time of the first one */
 	size_t rows_answered_len, rows_cap;
 	struct outbox_journal *journal; /* or NULL */
-	atomic_bool news; /* something was answered or reported: changed with the lock held, looked at without */
+	atomic_bool news; /* an entry or a message can be taken: written with the lock held, read without it */
 	void (*wake)(void *ctx);
 	void *wake_ctx;
 };
 
-/* An entry's own memory: without its item, but with its slots in the id table and the backoff's heaps. */
+/* The bytes of an entry without its item, and of its slots in the id table and in the heaps of backoff. */
 #define ENTRY_BYTES (sizeof(struct entry) + sizeof(struct id_slot) + (1 + BACKOFF_WHYS) * sizeof(struct entry *))
 
 /* ---- memory.c ---- */
 
 /* A zeroed entry with an item of the draft. NULL: no memory. */
 struct entry *entry_make(struct outbox *ob, const void *draft);
-/* A zeroed entry that owns this item, which is on the heap; or NULL, and then owns none. NULL: no memory. */
+/* A zeroed entry that owns this item, a heap block, or no item if it is NULL. Returns NULL: no memory. */
 struct entry *entry_make_for(struct outbox *ob, void *item);
-/* Frees the item; the entry has none then. */
+/* Frees the entry's item, and sets it to NULL. */
 void entry_free_item(struct outbox *ob, struct entry *entry);
 void entry_free(struct outbox *ob, struct entry *entry);
 /* Room for two strings of so many bytes together, with their NULs. NULL: no memory. */
@@ -132,14 +132,14 @@ struct identity *identity_new(struct outbox *ob, size_t text_size);
 /* The entry owns `identity` from now on. */
 void entry_set_identity(struct outbox *ob, struct entry *entry, struct identity *identity, const char *name,
                         const char *resource_version);
-/* Both in one; without memory the entry's identity stays. False: no memory. */
+/* Makes an identity of both strings, and sets it. False: no memory, and the entry's identity stays. */
 bool entry_identify(struct outbox *ob, struct entry *entry, const char *name, const char *resource_version);
 
 /* ---- outbox.c ---- */
 
 void outbox_queue_message(struct outbox *ob, const char *name, const char *message);
 
-/* Gives the lock back, and wakes the driver if it has something to do that it does not know of. */
+/* Releases the lock, and wakes the driver if `wake`. */
 static inline void outbox_unlock_and_wake(struct outbox *ob, bool wake)
 {
 	wake = wake && ob->wake != NULL;
@@ -153,7 +153,7 @@ static inline void outbox_unlock_and_wake(struct outbox *ob, bool wake)
 
 /* From now on the entry counts as pending: writes, bytes, age. Its count is the caller's affair. */
 void pending_add(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
-/* Likewise, for an entry from a spool, which is older than most. */
+/* Likewise, for an entry from a spool: it is older than most, so the search for its place begins at ages->restored. */
 void pending_add_restored(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
 void pending_remove(struct outbox *ob, struct entry *entry);
 /* The entry had one more occurrence: moves it to its place by age and importance. */
@@ -166,26 +166,32 @@ void pending_recount_bytes(struct outbox *ob, struct entry *entry);
 /* ---- waiting.c ---- */
 
 /*
- * The entry, on no list, waits: behind all others, for others to go with it, since `since`. INT64_MIN: it waits for none, and
- * those that wait now go with it;
+ * The entry, on no list, waits after all others, since `since`, for a batch to fill. INT64_MIN: it is due now, and so
+ * are all waiting entries.
  */
 void waiting_append(struct outbox *ob, struct entry *entry, int64_t since);
-/* or before all others, and for none; */
+/* The entry, on no list, waits before all others, and is due now. */
 void waiting_prepend(struct outbox *ob, struct entry *entry);
-/* or behind all others, a follow-up whose entry was answered: for none if it was made before the last waiting_end. */
+/*
+ * A follow-up whose entry was answered waits after all others; it is due now if it was made before the last
+ * waiting_end.
+ */
 void waiting_append_follow_up(struct outbox *ob, struct entry *entry);
 void waiting_remove(struct outbox *ob, struct entry *entry);
 struct entry *waiting_shift(struct outbox *ob); /* removes and returns the first; NULL: none waits */
-/* Those that wait now, and the follow-ups of those in flight, wait for no others. */
+/* The entries that wait now, and the follow-ups of entries in flight, do not wait for a batch. */
 void waiting_end(struct outbox *ob, int64_t now);
-/* When waiting entries, and the first deferred one, due at `first`, can be taken: <= now: at once; INT64_MAX: never. */
+/*
+ * When the waiting entries, or the first deferred one, which is due at `first`, can be taken: <= now: at once;
+ * INT64_MAX: never.
+ */
 int64_t waiting_due(const struct outbox *ob, int64_t first, int64_t now);
 /*
- * The driver is to be woken, as something may have come to wait where there were `waited` entries: there was none, or all
- * are due now, and were not.
+ * Whether the driver must be woken after an entry may have been added to `waited` waiting ones: there was none, or all
+ * have become due.
  */
 bool waiting_needs_driver(struct outbox *ob, size_t waited);
-/* Whoever drives is to make memory ready. */
+/* Whether the driver must allocate memory ahead. */
 static inline bool outbox_wants_memory(const struct outbox *ob)
 {
 	return ob->pool.wanted != 0 || ob->table.wants_tier;
@@ -193,30 +199,30 @@ static inline bool outbox_wants_memory(const struct outbox *ob)
 
 /* ---- take.c ---- */
 
-/* How long entries of this process are held for those of the spool, and for one that was not answered, after its due. */
+/* How long entries of this process are held for the rows of the spool, and after the due of an unanswered row. */
 #define ROWS_FIRST_FOR (30 * EVREC_SECOND)
 
 /* ---- deferred.c ---- */
 
 /* Room for one deferred entry more. False: no memory. */
 bool deferred_reserve(struct outbox *ob);
-/* The new entry is deferred: to be followed by deferred_follow or deferred_wait. Its count is the caller's affair. */
+/* Defers the new entry; the caller sets its count, and then calls deferred_follow or deferred_wait. */
 void deferred_add(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
-/* It follows an entry in flight. */
+/* The deferred entry follows an entry in flight. */
 void deferred_follow(struct outbox *ob, struct entry *entry);
-/* It is new, or what it followed was answered: waits for its time. */
+/* The deferred entry is new, or the entry that it followed was answered: it waits for its time. */
 void deferred_wait(struct outbox *ob, struct entry *entry);
-/* One occurrence more was folded into it. */
+/* One more occurrence was folded into the deferred entry. */
 void deferred_fold(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence);
-/* It becomes pending: its age counts from `now`, or from its last occurrence if that was later. */
+/* The deferred entry becomes pending: its age counts from `now`, or from its last occurrence if that is later. */
 void deferred_end(struct outbox *ob, struct entry *entry, int64_t now);
-/* All of them do: their age counts from ob->now. */
+/* All deferred entries become pending: their age counts from ob->now. */
 void deferred_end_all(struct outbox *ob);
-/* The first one in ENTRY_DEFERRED, which is due; it is pending now, and on no list. */
+/* Removes the first entry in ENTRY_DEFERRED, which is due: it becomes pending, and is on no list. */
 struct entry *deferred_take(struct outbox *ob, int64_t now);
-/* When that is due; INT64_MAX: there is none. */
+/* When the first deferred entry is due; INT64_MAX: there is none. */
 int64_t deferred_due(const struct outbox *ob);
-/* When the driver has to look, at the latest: for what is deferred, or for a row. */
+/* When the driver has to run at the latest, for a deferred entry or a row. */
 int64_t deferred_look(const struct outbox *ob);
 
 /* ---- settle.c ---- */
@@ -224,19 +230,19 @@ int64_t deferred_look(const struct outbox *ob);
 /* The item takes this name, and the entry's base if it has one. */
 void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name);
 /*
- * The name that the server gave `from`, which was answered, and its base, become those of `entry`, if there are any. If
- * `entry` is deferred and `from` was a create that was dropped, and never received, `entry` is the create now.
+ * Gives `entry` the server's name and the base of `from`, which was answered, if it has them. If `entry` is deferred,
+ * and `from` is a create that was dropped and certainly not received, `entry` becomes the create.
  */
 void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from);
-/* Into the id table, in the place of `last`, an earlier row of the event, which is answered; or NULL. */
+/* Puts the entry into the id table, in the place of `last` (or NULL), an earlier row of the event that was answered. */
 void outbox_enter_table(struct outbox *ob, struct entry *entry, struct entry *last);
 /* Counts `occurrences` of a pending entry as written. */
 void outbox_count_written(struct outbox *ob, struct entry *entry, uint32_t occurrences);
 /* Counts a pending entry as dropped. */
 void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
-/* An entry that was counted and is on no list can now be collected, and its follow-up waits to be sent. */
+/* The entry, which was counted and is on no list, can now be collected, and its follow-up waits to be sent. */
 void outbox_settle(struct outbox *ob, struct entry *entry);
-/* Both of these, for an entry on no list. */
+/* Counts the entry, which is on no list, as dropped, and settles it. */
 void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
 /* Merges the follow-up into the entry, which will be sent again. Without memory the follow-up stays. */
 void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
@@ -262,18 +268,21 @@ static inline void rows_change(struct outbox *ob, struct entry *entry, int64_t n
 		rows_queue_change(ob, entry, now);
 	}
 }
-/* Off its queue. */
+/* Removes the entry from its queue. */
 void rows_remove(struct outbox *ob, struct entry *entry);
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue);
 void rows_prepend(struct outbox *ob, struct entry *entry, enum row_queue queue);
 /* When the first row is to be written; INT64_MAX: never. */
 int64_t rows_first_due(const struct outbox *ob);
-/* Room in rows_answered for one row more, as an answer cannot fail for want of memory. False: no memory. */
+/* Reserves room in rows_answered for one more row, as an answer must not fail for want of memory. False: no memory. */
 bool rows_reserve(struct outbox *ob);
 
 /* ---- journal.c: with a journal ---- */
 
-/* Notes the entry, or the one that it follows, as it is by now. `whole`: its items may be others than before. */
+/*
+ * Writes a note of the present state of the entry, or of the entry that it follows. `whole`: its items may have been
+ * replaced.
+ */
 void journal_note(struct outbox *ob, struct entry *entry, bool whole);
 void journal_forget(struct outbox *ob, struct entry *entry);
 /* The entry, or its follow-up, has changed. */
@@ -290,11 +299,11 @@ bool outbox_too_old(const struct outbox *ob, const struct entry *entry, int64_t 
 /* False: outbox_make_room would find none either. */
 bool outbox_has_room(const struct outbox *ob, bool important);
 /*
- * Makes room for a write of `bytes`, dropping others as `full` says; above the limits, only as many as it takes itself,
- * and with EVREC_DROP_OLDEST one more. False: there is none, and none was dropped.
+ * Makes room for a write of `bytes`, dropping others as `full` says. Above the limits it drops only as much as the
+ * write takes, and with EVREC_DROP_OLDEST one more. False: there is no room, and nothing was dropped.
  */
 bool outbox_make_room(struct outbox *ob, size_t bytes, bool important);
-/* Gives the lock to others after every so many calls with the same counter. */
+/* Releases the lock for a moment, once in a number of calls with the same counter. */
 void outbox_yield_lock(struct outbox *ob, unsigned *n);
 
 #pragma GCC visibility pop

@@ -1,9 +1,9 @@
 /*
- * pool.h - memory for what waits: blocks of about the size that is asked for, cut from slabs. Not locked: a pool
- * belongs to an outbox.
+ * pool.h - a slab allocator for entries: blocks of about the requested size, cut from slabs. Not locked: a pool belongs
+ * to an outbox.
  *
- * A new slab costs page faults. So whoever drives the outbox makes slabs ahead, and touches them, without the lock. It
- * also gives back slabs that were empty for a while.
+ * A new slab costs page faults. So the driver of the outbox makes slabs ahead, and touches their pages, without the
+ * lock. It also frees slabs that were empty for a while.
  */
 #ifndef EVREC_POOL_H
 #define EVREC_POOL_H
@@ -29,7 +29,7 @@ struct slabs {
 /* All zero is an empty pool. */
 struct pool {
 	struct slabs sizes[POOL_SIZES];
-	unsigned wanted; /* of this size a slab is to be made ahead; 0: of none */
+	unsigned wanted; /* the size of which a slab is to be made ahead; 0: none */
 };
 
 /* Aligned for pointers and 64-bit numbers. NULL: no memory. */
@@ -40,7 +40,7 @@ void pool_destroy(struct pool *pool);
 
 /* ---- ahead of time ---- */
 
-/* A slab that is to be made and was not asked for yet: to be given to pool_make. False: there is none. */
+/* A slab that is to be made, and was not requested yet: the argument of pool_make. False: there is none. */
 struct slab_order {
 	unsigned size;
 	size_t bytes;
@@ -51,12 +51,12 @@ struct slab *pool_make(const struct slab_order *order);
 void pool_add(struct pool *pool, struct slab *slab);
 
 /*
- * Takes the slabs out that were empty since the last call; to be given to pool_free_slabs, which needs no pool. NULL:
- * none.
+ * Removes the slabs that were empty since the last call; the caller gives them to pool_free_slabs, which needs no pool.
+ * NULL: none.
  */
 struct slab *pool_take_unused(struct pool *pool);
 void pool_free_slabs(struct slab *slabs);
-/* Of the empty slabs, of which there are few: each is as large as those before together. */
+/* The bytes of the empty slabs. There are few: each slab is as large as all earlier ones together. */
 size_t pool_empty_bytes(const struct pool *pool);
 
 #pragma GCC visibility pop

@@ -17,7 +17,9 @@
  */
 int64_t retry_delay(unsigned tries, int64_t retry_after, uint64_t random);
 
-/* The next of a sequence of random numbers that is good enough for jitter (splitmix64). Whoever owns the state locks. */
+/*
+ * The next of a sequence of random numbers that is good enough for jitter (splitmix64). The owner of the state locks.
+ */
 uint64_t retry_random(uint64_t *state);
 
 #pragma GCC visibility pop

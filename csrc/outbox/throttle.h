@@ -14,16 +14,16 @@
  *
  * Requests at once. A refusal cuts the window to the requests that are still under way, as the server admitted those,
  * and all requests wait until the server's Retry-After is over. CAUTIOUS then keeps the window. PROBING tries one more,
- * so seldom that a server which refuses it costs a few percent of the time and of the requests.
+ * so rarely that a server which refuses it costs a few percent of the time and of the requests.
  *
- * Requests a second. A refusal is blamed on the rate if the refused request was alone under way, if many successes had
- * that window, or if the rate limit was what held requests back. The rate limit is then a tenth below the rate of the
- * successes. It grows faster with every second without a refusal, and is lifted once it holds nothing back.
+ * Requests a second. A refusal counts as one of the rate if no other request was in flight, if many requests succeeded
+ * with the same window, or if the rate limit held requests back. The rate limit is then a tenth below the rate of the
+ * successes. It grows faster with every second without a refusal, and is removed once it holds nothing back.
  *
- * An outage. The server cannot be reached, or knows the client no more. One request at a time finds out when that ends.
+ * An outage. The server cannot be reached, or answers 401. One request at a time finds out when the outage ends.
  *
  * Pure: no clock, lock or I/O. `now` is monotonic time in ns and must not go back; `random` is any 64 random bits. A
- * throttle belongs to whoever holds it; it may be copied, and needs no release.
+ * throttle is a plain value: it may be copied, and needs no release.
  */
 #ifndef EVREC_THROTTLE_H
 #define EVREC_THROTTLE_H
@@ -34,10 +34,10 @@
 
 enum throttle_state {
 	THROTTLE_OPEN,     /* the server has refused nothing lately */
-	THROTTLE_CAUTIOUS, /* it has: the window stays as it is */
-	THROTTLE_PROBING,  /* one request more than it is known to admit, on trial */
-	THROTTLE_PAUSED,   /* it has just refused: nothing starts before paused_until */
-	THROTTLE_OUTAGE,   /* it does not answer: after each pause one request tries */
+	THROTTLE_CAUTIOUS, /* the server has refused something lately: the window stays as it is */
+	THROTTLE_PROBING,  /* the window is larger by one request than the server is known to admit */
+	THROTTLE_PAUSED,   /* the server has just refused: nothing starts before paused_until */
+	THROTTLE_OUTAGE,   /* the server does not answer: after each pause one request tries */
 	THROTTLE_STATES
 };
 
@@ -47,18 +47,18 @@ struct throttle {
 	unsigned max_in_flight, window, in_flight;
 	bool was_full;        /* the last start filled the window */
 	bool was_alone;       /* nothing else was under way at the last start */
-	unsigned old;         /* of those in flight: started before the last refusal */
+	unsigned old;         /* requests in flight that started before the last refusal */
 	unsigned gained;      /* successes with a full window, since the window or the state has changed */
-	unsigned probe_needs; /* so many of these before a probe, and for it to have gone well */
-	int64_t probe_from;   /* and no probe before that */
+	unsigned probe_needs; /* the `gained` that a probe needs to begin, and again to succeed */
+	int64_t probe_from;   /* the earliest time of a probe */
 	int64_t paused_until; /* the end of the last pause; INT64_MIN: there was none */
 	unsigned refusals;    /* without a success in between */
 	uint64_t refused;     /* in all */
 	double rate;          /* starts a second; 0: not limited */
-	double growth;        /* what the rate grows by next */
-	bool rate_holds;      /* it held requests back, in the last turn */
-	unsigned idle_turns;  /* since it did */
-	int64_t next_slot;    /* the next start, as the rate has it */
+	double growth;        /* the next increase of the rate */
+	bool rate_holds;      /* the rate held requests back, in the last turn */
+	unsigned idle_turns;  /* turns since the rate held requests back */
+	int64_t next_slot;    /* the next start by the rate */
 	int64_t turn_from;    /* the rate changes once in a turn */
 	unsigned turn_starts;
 	double successes; /* since measured_from, to know the server's rate */
@@ -69,7 +69,7 @@ struct throttle {
 	unsigned outage_pauses;
 };
 
-/* For `max_in_flight` requests at most, at least 1. Without `jitter` pauses are as long as they are said to be. */
+/* For `max_in_flight` requests at most, at least 1. Without `jitter` pauses have no random part. */
 void throttle_init(struct throttle *t, unsigned max_in_flight, bool jitter);
 
 /* How many requests may be under way; 0 during a pause. */
@@ -78,12 +78,12 @@ unsigned throttle_window(const struct throttle *t, int64_t now);
 /* When the next request may start: a time <= now for at once, INT64_MAX if one must end first. */
 int64_t throttle_next_start(const struct throttle *t, int64_t now);
 
-/* A request starts. The caller has asked throttle_next_start; if it starts one all the same, that counts like others. */
+/* A request starts. If it starts before throttle_next_start, it counts like any other. */
 void throttle_started(struct throttle *t, int64_t now);
 
 /*
- * A request has ended. `retry_after`, ns, is the server's Retry-After: 0 if there is none; believed up to 5 minutes.
- * True if an outage has just ended: requests that wait for want of an answer may be made due at once.
+ * A request has ended. `retry_after`, ns, is the server's Retry-After: 0 if there is none; capped at 5 minutes. True if
+ * an outage has just ended: requests that wait for want of an answer may be made due at once.
  */
 bool throttle_ended(struct throttle *t, enum request_result result, int64_t retry_after, int64_t now, uint64_t random);
 
