@@ -12,9 +12,10 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Decides what becomes of an event: 0. `keys` are the event's, made by keys_make; the correlator keeps in them where it
- * found its entries. *observed borrows from `event` and from the correlator, until the next call. Errors: EVREC_ENOMEM;
- * EVREC_EINVALID from inside a callback of this correlator. `origin` is who has recorded it, NULL if that is this process.
+ * Correlates an event. 0, or an error below. `keys` are the event's, made by keys_make; the correlator stores in them
+ * the places of its entries. *observed borrows from `event` and from the correlator, until the next call. Errors:
+ * EVREC_ENOMEM; EVREC_EINVALID from inside a callback of this correlator. `origin` is the process that recorded the
+ * event; NULL: this process.
  */
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
                        const struct origin *origin, struct observed *observed);
@@ -28,13 +29,13 @@ void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint6
 void correlator_leave(evrec_correlator *correlator, uint64_t connection);
 
 /*
- * The processes that recorded the occurrences of correlator_acknowledge know of it, or are about to: they record none of
- * them again.
+ * The processes that recorded the occurrences of correlator_acknowledge have been told, or are about to be: they record
+ * none of them again.
  */
 void correlator_acknowledged(evrec_correlator *correlator);
 /*
- * After a state was loaded: the process that has left it was killed, and had counted `sure` occurrences of this event by
- * then, as event_log_recover tells. Without memory they are lost.
+ * After a state was loaded whose process was killed: that process had counted `sure` occurrences of this event, see
+ * event_log_recover. Without memory they are lost.
  */
 void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure, int64_t now);
 
@@ -57,7 +58,7 @@ int correlator_check_options(const evrec_correlator_options *options, evrec_erro
 /* As evrec_correlator_answered, which is this function's public name. */
 void correlator_answered(evrec_correlator *correlator, uint64_t handle, evrec_str name, evrec_str resource_version);
 
-/* Is told what changes in a correlator: `begin` before each change, and one of the others after it. */
+/* The functions are called for each change of a correlator: `begin` before it, and one of the others after it. */
 struct correlator_watch {
 	void (*begin)(void *ctx);
 	/* correlator_observe; *observed, NULL if it failed. */
@@ -68,7 +69,7 @@ struct correlator_watch {
 	void (*answered)(void *ctx, uint64_t handle);
 	void *ctx;
 };
-/* From now on; `watch` must outlive the correlator. Without a watch this costs a recording call nothing. */
+/* Sets the watch, which must outlive the correlator. Without a watch a recording call pays nothing. */
 void correlator_set_watch(evrec_correlator *correlator, const struct correlator_watch *watch);
 
 /* The caches of a correlator, for state.h. */
@@ -80,7 +81,7 @@ struct caches {
 struct caches correlator_caches(evrec_correlator *correlator);
 
 /*
- * Sets the keys of the entries with these handles, and the tokens of the second, in *what. `aggregate` and `bucket` are
+ * Sets in *what the keys of the entries with these handles, and the tokens of `bucket`. `aggregate` and `bucket` are
  * those of a struct observed; either entry may have been evicted since.
  */
 void correlator_explain(const evrec_correlator *correlator, uint64_t aggregate, uint64_t bucket, int64_t now,

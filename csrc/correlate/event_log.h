@@ -25,16 +25,17 @@ void event_log_destroy(struct event_log *l);
 /*
  * Counts an event by its key. Sets the name, resource version, first timestamp, count and handle in *observed to those
  * of the key's entry; the strings are valid until the next call. A new event gets a name if it has none, and a count of
- * at least 1. Sets *known to whether the event was seen before. False: no memory. If another process has recorded it
- * (`origin` is not NULL), it may be counted already: then sets observed->repeated, and observed->skip as it was then.
+ * at least 1. Sets *known to whether the event was seen before. False: no memory. If another process has recorded the
+ * event (`origin` is not NULL), it may be counted already: then sets observed->repeated, and observed->skip to its
+ * value at that time.
  */
 bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
                        int64_t now, bool *known);
 /*
- * When the occurrence that was observed just now is to be written: 0 for at once, or a time until which its write is to be
- * deferred. Writes of an entry are `min_interval` ns apart: an occurrence within that time of the last write is due when
- * the time is over, together with those that follow until then. So each is written within `min_interval`, unless the clock
- * is set back meanwhile. A state has no such times: after a restart the first occurrence of an event is due at once.
+ * When the occurrence that was observed just now is to be written: 0: at once, or the time until which its write is
+ * deferred. Writes of an entry are at least `min_interval` ns apart: an occurrence within that time of the last write
+ * is due at its end, together with all others until then. So each is written within `min_interval`, unless the clock is
+ * set back meanwhile. A state has no such times: after a restart the first occurrence of an event is due at once.
  */
 int64_t event_log_schedule(struct event_log *l, uint64_t handle, int64_t now, int64_t min_interval);
 /* The deferred write of the entry (0: of each one) is written at `now`, before its time, or was not deferred after all. */
@@ -46,15 +47,17 @@ void event_log_note(struct event_log *l, uint64_t handle, const struct origin *o
 /* As origins_acknowledge. Does nothing if the entry was evicted. */
 void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n);
 /*
- * The handle of the next entry, at *place (first 0) or behind it, with occurrences that came over this connection and may
- * be recorded again. 0: there is none.
+ * The handle of the next entry, from *place on (first 0), with occurrences that came over this connection and may be
+ * recorded again. 0: there is none.
  */
 uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint32_t *place);
-/* They are not recorded again. Does nothing if the entry was evicted. */
+/*
+ * The process of this connection does not record the entry's occurrences again. Does nothing if the entry was evicted.
+ */
 void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection);
 /*
- * The state has every occurrence of event_log_acknowledge until now, and the processes that recorded them know of it: they
- * record none of them again.
+ * The state has every occurrence of event_log_acknowledge until now, and the processes that recorded them have been
+ * told: they record none of them again.
  */
 void event_log_acknowledged(struct event_log *l);
 
@@ -66,15 +69,15 @@ void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, ev
 
 /*
  * Takes the server's answer as a whole event (client-go's updateState): updates the entry that has its name, or else
- * the entry of its event key. An aggregate is found only by its name, for it was observed by its aggregate key. Never
+ * the entry of its event key. An aggregate is found only by its name, as it was observed by its aggregate key. Never
  * lowers a count. Strings may be those that event_log_observe returned. False: no memory.
  */
 bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event);
 
 /*
- * A process that was killed had counted `sure` occurrences of this event, since it wrote its state or before: occurrences
- * that no other process may record again. Adds those that are missing in the entry that has the event's name; if no entry
- * has that name or the event key, makes one. *handle is the entry's, 0 if nothing was done. False: no memory.
+ * A process that was killed had counted `sure` occurrences of this event, before or after its last state, that no other
+ * process may record again. Adds those that are missing to the entry with the event's name; if no entry has that name
+ * or the event key, makes one. *handle is the entry's, 0 if nothing was done. False: no memory.
  */
 bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
                        uint64_t *handle);

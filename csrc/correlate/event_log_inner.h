@@ -19,10 +19,9 @@ struct observation {
 	struct origins *origins;
 	uint32_t name_len;
 	int32_t count;    /* 0: the entry was just made, and has no name yet */
-	uint32_t known;   /* 1 + `sure` of the count that a killed process has left here; 0: it has left none */
+	uint32_t known;   /* 1 + the `sure` that a killed process has left in this entry; 0: none */
 	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
-	uint32_t
-		settled; /* occurrences that `origins` had until `turn`, and that may be recorded again as long as that is */
+	uint32_t settled; /* occurrences that left `origins` in `turn`, and may be recorded again until it ends */
 	uint32_t turn;
 };
 
@@ -31,7 +30,7 @@ static inline evrec_str name_of(const struct observation *o)
 	return (evrec_str){ o->text.data, o->name_len };
 }
 
-/* The count with those occurrences that are to be recorded again. */
+/* The count, with the occurrences that are to be recorded again. */
 static inline int32_t whole_count(const struct observation *o)
 {
 	const uint32_t expected = o->missing == 0 ? 0 : origins_expected(o->origins);
@@ -59,8 +58,8 @@ static inline int32_t count_sure(const struct event_log *l, const struct observa
  */
 bool event_log_set_text(struct event_log *l, struct observation *o, evrec_str name, evrec_str resource_version);
 /*
- * The entry of an answer: that of its event key if their names agree, else another one with the answer's name, else
- * that of its event key after all. The entry of the event key counts as used, and so does the result. NULL: none.
+ * The entry of an answer: the entry of its event key if the names are equal, else an entry with the answer's name, else
+ * the entry of its event key. Both the entry of the event key and the result count as used. NULL: none.
  */
 struct observation *event_log_find(struct event_log *l, struct key *event_key, evrec_str name);
 

@@ -21,8 +21,8 @@ struct observed {
 	uint64_t aggregate; /* in the aggregator */
 	uint64_t bucket;    /* in the spam filter; 0: the occurrence needed no token */
 	bool patch, skip;
-	bool combined_note; /* the note is the event's own, behind a prefix in ASCII: as clean as that, but longer */
-	bool repeated;      /* another process has recorded it again, and it is counted already */
+	bool combined_note; /* the note is the event's own after an ASCII prefix: valid UTF-8, but longer */
+	bool repeated;      /* another process has recorded the occurrence again, which is counted already */
 	enum evrec_why why;
 	/* Of a series, or of a correlator with a min_interval: when the occurrence is to be written; 0: at once. */
 	int64_t due;
@@ -33,7 +33,7 @@ struct observed {
 	bool again;    /* an earlier process may have created the event under this name */
 };
 
-/* The event, with nothing changed yet. */
+/* Sets *o to the event, with nothing changed yet. */
 static inline void observed_init(struct observed *o, const evrec_fields *event)
 {
 	o->event = event;

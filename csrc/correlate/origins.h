@@ -1,7 +1,7 @@
 /*
- * origins.h - the occurrences of one event that other processes have recorded, and that they may record here again: they
- * have not been told that these are counted. A process that does so names them (`again`), and then they are not counted
- * twice, also by the next process that reads the count from a state. One thread at a time.
+ * origins.h - the counted occurrences of one event that other processes may record here again, as they are not
+ * acknowledged yet. A process that records one again says so (`again`), so that it is not counted twice, not even by
+ * the next process, which reads the count from a state. One thread at a time.
  */
 #ifndef EVREC_ORIGINS_H
 #define EVREC_ORIGINS_H
@@ -12,11 +12,10 @@
 
 /* The process that has recorded an occurrence. */
 struct origin {
-	uint64_t process; /* a random number */
-	uint64_t
-		connection; /* by which it came, never used again by this process; 0: nobody waits for an acknowledgement */
-	bool again;         /* it was recorded before, over another connection, here or in an earlier process */
-	bool unsure;        /* the earlier one may have counted it without leaving a note of that */
+	uint64_t process;    /* a random number */
+	uint64_t connection; /* over which it came, a number used once; 0: nobody waits for an acknowledgement */
+	bool again;          /* it was recorded before, over another connection, here or in an earlier process */
+	bool unsure;         /* an earlier process may have counted it and left no note */
 };
 
 struct origins; /* NULL: none */
@@ -27,24 +26,24 @@ struct origins; /* NULL: none */
  */
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited);
 /*
- * The number of counted occurrences that may be recorded again; and the number of those that are, as their connection has
+ * The number of counted occurrences that may be recorded again; and how many of these will be, as their connection has
  * ended.
  */
 uint32_t origins_sum(const struct origins *origins);
 uint32_t origins_expected(const struct origins *origins);
 /*
- * Notes an occurrence that was counted just now. If there is no memory, or too many processes have some, it would be
- * counted twice.
+ * Notes an occurrence that was counted just now. If there is no memory, or too many processes have occurrences, it may
+ * be counted twice.
  */
 void origins_add(struct origins **origins, const struct origin *from, bool limited);
 /* `n` occurrences of this connection are not recorded again. Returns how many of them `origins` had. */
 uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
 /* Whether there are occurrences of the process of this connection. */
 bool origins_have(struct origins *origins, uint64_t connection);
-/* Forgets the occurrences of the process of this connection, as the process records none of them again. */
+/* Removes the occurrences of the process of this connection, which records none of them again. */
 void origins_leave(struct origins **origins, uint64_t connection);
 
-/* For state.h. The latter begins with none; what it has made is the caller's, also after a failure. */
+/* For state.h. origins_load sets *origins, which is NULL at first; the result is the caller's, also after a failure. */
 void origins_save(const struct origins *origins, struct buf *out);
 enum restored origins_restore(struct origins **origins, evrec_str *bytes);
 

@@ -6,7 +6,7 @@
  *   replay_occur.c   occurrences go through the correlator of each variant, and are counted
  *   replay_variant.c one variant: correlator or series, its keys, its requests
  *
- * Each calls those below it alone.
+ * Each calls only those below it.
  */
 #ifndef EVREC_REPLAY_H
 #define EVREC_REPLAY_H
@@ -29,7 +29,7 @@ struct key_field {
 /* Requests of each minute. */
 struct minutes {
 	struct lru *counts; /* number of the minute -> uint64_t */
-	int64_t minute;     /* the one that `count` is of, and not in `counts` yet */
+	int64_t minute;     /* the minute of `count`, which is not in `counts` yet */
 	uint64_t count, peak;
 	int64_t peak_minute;
 };
@@ -63,7 +63,7 @@ bool variant_end(struct variant *v, int64_t t);
 /* An event, ready to occur again. */
 struct known {
 	evrec_event *event;
-	/* One for each variant, which keeps in it where it found its entries; they share the first one's text. */
+	/* One for each variant, which stores in it the places of its entries; they share the text of the first. */
 	struct keys *keys;
 	struct trace_keys chosen; /* in `text` */
 	struct buf text;
@@ -88,8 +88,8 @@ struct evrec_replay {
 	evrec_replayed_trace trace;
 	struct known single; /* of evrec_replay_add */
 	/*
-	 * Of evrec_replay_feed. A writer forgets an event after TRACE_IDS others, and then defines it again, mostly by
-	 * the same text. A text is parsed once.
+	 * For evrec_replay_feed. A writer forgets an event after TRACE_IDS others, and then defines it again, usually
+	 * by the same text. A text is parsed once.
 	 */
 	struct lru *definitions;  /* text of a definition -> struct known; NULL: the first line was not read */
 	size_t definitions_bytes; /* the sum of `bytes` */

@@ -1,6 +1,4 @@
-/*
- * restored.h - what the caches share that read entries of a state (state.h).
- */
+/* restored.h - results and helpers of the functions that restore entries from a state (state.h). */
 #ifndef EVREC_RESTORED_H
 #define EVREC_RESTORED_H
 
@@ -10,7 +8,7 @@
 
 enum restored {
 	RESTORED,
-	RESTORED_NOT, /* it is over, or was removed */
+	RESTORED_NOT, /* the entry has ended, or was removed */
 	RESTORED_INVALID,
 	RESTORED_NO_MEMORY,
 };

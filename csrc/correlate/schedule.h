@@ -13,8 +13,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * The event occurs at `now`. Returns 0 if that is to be written at once, or the time until which its write is to be
- * deferred: it is in the future, or was a moment ago, and at most `min_interval` after `now`.
+ * The event occurs at `now`. Returns 0 if the occurrence is to be written at once, or the time until which its write is
+ * deferred: at most `min_interval` after `now`, and maybe a moment before it.
  */
 int64_t schedule_next(int64_t *scheduled, int64_t now, int64_t min_interval);
 /* A write that is due later is made at `now`. */

@@ -17,17 +17,17 @@
  * holds it until then (outbox.h: `due`), so the sender writes it in time even if the embedder's thread is asleep, and the
  * ends of the process, which write what the outbox holds, need not know of series.
  *
- * So only two things are left for the embedder's thread to do in time: forget what is finished, and tell of it. An
- * observation does both by itself for its own series; series_tick does it for those seen longest ago.
+ * So the embedder's thread has only two tasks: remove finished series, and report their end. An observation does both
+ * for its own series; series_tick does both for the series seen longest ago.
  *
  * Differences from client-go, each on purpose:
  *   - resource versions and field paths are no part of the key
- *   - the cache is bounded: for a new event the least recently seen one is finished
- *   - a series without news is finished without a request, for a patch that changes nothing does nothing
+ * - the cache is bounded: a new event finishes the least recently seen one
+ * - a series whose count is written is finished without a request, as a patch would change nothing
  *   - the note is that of the last event
- *   - if the create was dropped, a later occurrence creates the event again. Until 30 s after the drop it is deferred.
- *     But if the create had no room, it is not: a deferred write, which no limit holds for, takes the place of one that
- *     the outbox had room for. So there are max_series deferred writes at most.
+ * - if the create was dropped, a later occurrence creates the event again; until 30 s after the drop this create is
+ * deferred. It is not deferred if the dropped create had no room: deferred writes are outside the outbox's limits, so
+ * each must replace a write that had room. So there are at most max_series deferred writes.
  */
 #ifndef EVREC_SERIES_H
 #define EVREC_SERIES_H
@@ -50,13 +50,14 @@ struct series_told {
 	uint32_t base; /* occurrences that earlier processes counted, at most series_count */
 	bool evicted;  /* before its time, to make room */
 	/*
-	 * The write that carried the last count could not say that the series is finished: a sink that shows states
-	 * (not an API server) is to be told by a write of its own.
+	 * The write with the last count could not say that the series is finished: a sink that shows states (not an API
+	 * server) gets one more write.
 	 */
 	bool untold;
 	/*
-	 * Of "Unknown" or none: the earlier process may not have written this count. A write without an occurrence is due then; if
-	 * nothing follows until then, and `finishes`, the series is finished. 0: no write is.
+	 * For "Unknown" or an empty state: the earlier process may not have written this count. A write without an
+	 * occurrence is due at this time; if nothing follows until then, and `finishes`, the series is finished. 0: no
+	 * write is due.
 	 */
 	int64_t due;
 	bool finishes;
@@ -65,9 +66,9 @@ struct series_told {
 typedef void series_tell_func(void *ctx, const struct series_told *told);
 
 /*
- * `limits` are the options of rate_limit, copied; both were checked. The ticks count from `now`. `tell` is called from
- * inside series_observe and series_tick, and must not call them; single events that are forgotten are not told. NULL: no
- * memory.
+ * `limits` are the options of rate_limit; both options were checked, and are copied. The ticks count from `now`. `tell`
+ * is called from inside series_observe and series_tick, and must not call them; it is not called for single events that
+ * are forgotten. NULL: no memory.
  */
 struct series *series_new(const evrec_series_options *options, const evrec_correlator_options *limits, int64_t now,
                           series_tell_func *tell, void *ctx);
@@ -76,17 +77,20 @@ void series_use_real_clock(struct series *s);
 void series_free(struct series *s); /* NULL is fine; tells nothing */
 
 /*
- * Decides what becomes of an event, of which `keys` were made: 0. *observed borrows from `event` and from the series
- * until the next call: name, event time (`first`), count, handle, patch, skip, why (EVREC_NEW, EVREC_SERIES,
+ * Observes an event, of which `keys` were made. 0, or an error below. *observed borrows from `event` and from the
+ * series until the next call: name, event time (`first`), count, handle, patch, skip, why (EVREC_NEW, EVREC_SERIES,
  * EVREC_RATE_LIMITED), due, finishes, base, merged, bucket. EVREC_ENOMEM: the event was not counted, but its series may
  * have been finished, if that was due. EVREC_EINVALID: from inside a callback of this series.
  */
 int series_observe(struct series *s, const evrec_fields *event, struct keys *keys, int64_t now,
                    struct observed *observed);
 
-/* Forgets and tells what is finished by `now`: at most `max` events and series, those seen longest ago first. */
+/*
+ * Removes the events and series that are finished by `now`, and reports the series: at most `max`, those seen longest
+ * ago first.
+ */
 void series_tick(struct series *s, int64_t now, size_t max);
-/* When series_tick has something to do: INT64_MAX if never. In the past as long as `max` left something. */
+/* When series_tick is due: INT64_MAX: never. In the past if `max` has left finished entries. */
 int64_t series_next_due(const struct series *s);
 
 /*
@@ -94,7 +98,7 @@ int64_t series_next_due(const struct series *s);
  * occurrences of earlier processes.
  */
 void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
-/* Likewise: it was dropped at `now`, or outbox_submit did not take it. */
+/* From the outbox: the write with this handle was dropped at `now`, or outbox_submit did not take it. */
 void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now);
 
 /*
@@ -105,8 +109,8 @@ void series_released(struct series *s, uint64_t handle);
 
 /*
  * Takes over an event that an earlier process wrote, with its name, event time and count, unless there are max_series.
- * If its key is known and was not observed yet, the larger count of the same event holds. The state of a series is
- * "Unknown", which is told, until it is observed; that of an event with a count of 1 is not told. False: no memory.
+ * If its key is known and was not observed yet, the larger count of the same event holds. A series is reported as
+ * "Unknown", until it is observed; an event with a count of 1 is not reported. False: no memory.
  */
 bool series_resume(struct series *s, const evrec_fields *event, int64_t now);
 
@@ -120,16 +124,16 @@ void series_explain(const struct series *s, uint64_t bucket, int64_t now, evrec_
 /* ---- for a state that outlives the process (state.h) ---- */
 
 /*
- * Other processes keep the occurrences that are observed from now on, until series_settled, and record them again if this
- * process is killed: a state has the count without these.
+ * `others`: other processes keep the occurrences that are observed from now on, until series_settled, and record them
+ * again if this process is killed. So a state has the count without these.
  */
 void series_for_others(struct series *s, bool others);
-/* Likewise from the outbox: `n` occurrences have ended; `others` of them other processes do not keep any more. */
+/* From the outbox: `n` occurrences have ended; other processes keep `others` of them no longer. */
 void series_settled(struct series *s, uint64_t handle, uint32_t n, uint32_t others);
 
 /*
- * Is told what changes in a series, each time between a `begin` and an `end`: what was observed, the handle of an entry that
- * has changed otherwise, and the key of a series that is finished.
+ * The functions are called for each change of a series, between a `begin` and an `end`: with the observed event, with
+ * the handle of an entry that has changed otherwise, or with the key of a series that is finished.
  */
 struct series_watch {
 	void (*begin)(void *ctx);
@@ -139,7 +143,7 @@ struct series_watch {
 	void (*end)(void *ctx);
 	void *ctx;
 };
-/* From now on; `watch` must outlive the series. */
+/* Sets the watch, which must outlive the series. */
 void series_set_watch(struct series *s, const struct series_watch *watch);
 
 #pragma GCC visibility pop

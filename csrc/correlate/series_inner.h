@@ -24,11 +24,11 @@ struct series_entry {
 	int64_t seen;       /* when it was observed last, by the clock */
 	int64_t last;       /* the latest timestamp */
 	int64_t dropped_at; /* if `dropped` */
-	uint64_t release;   /* of `struct series`, when it was observed last */
+	uint64_t release;   /* the `release` of struct series at the last observation */
 	uint32_t count;     /* occurrences */
 	uint32_t base;      /* occurrences that earlier processes counted */
 	uint32_t open;      /* occurrences of `count` whose writes have not ended */
-	uint32_t kept; /* occurrences of `count` that other processes keep, and record again if this one is killed */
+	uint32_t kept;      /* occurrences of `count` that other processes record again if this one is killed */
 	uint32_t notes_len;
 	uint32_t notes[NOTES_MAX]; /* hashes of distinct notes; none as long as all notes are equal */
 	enum series_state state;
@@ -37,16 +37,16 @@ struct series_entry {
 	bool dropped;   /* a write was dropped before any succeeded */
 	bool refused;   /* `dropped`: the outbox had no room or no memory for it */
 	bool deferred;  /* `dropped`: an occurrence is deferred since */
-	bool stale;     /* the last write was dropped, or may not have been made by an earlier process */
-	bool again;     /* an earlier process may have created it under its name; it is to be created */
-	bool partial;   /* the earlier process did not count in `base` what others kept */
-	bool finishes;  /* its deferred write will say that it is finished, unless that is released early */
+	bool stale;     /* the last write was dropped, or an earlier process may not have made it */
+	bool again;     /* it is to be created, and an earlier process may have created it under its name */
+	bool partial;   /* `base` lacks the occurrences that other processes kept */
+	bool finishes; /* the deferred write will say that the series is finished, unless the write is released early */
 };
 
 struct series {
 	evrec_series_options options;
 	evrec_correlator_options limits;
-	struct lru *cache; /* series key -> struct series_entry; the order of use is that of `seen` */
+	struct lru *cache; /* series key -> struct series_entry; in the order of `seen` */
 	struct spam_filter spam_filter;
 	int64_t start;         /* the ticks count from here */
 	int64_t now;           /* the time of the last call */
@@ -58,13 +58,13 @@ struct series {
 	uint64_t callback_errors;
 	series_tell_func *tell;
 	void *ctx;
-	bool busy;                        /* a callback must not enter again */
-	bool for_others;                  /* what is observed is kept by other processes */
+	bool busy;                        /* a function is running: a callback must not enter again */
+	bool for_others;                  /* other processes keep the observed occurrences */
 	const struct series_watch *watch; /* NULL: none */
 	evrec_series_stats stats;
 };
 
-/* The begin and the end of a change. False: from inside a callback, nothing is to be changed. */
+/* series_enter and series_leave enclose a change. False: called from inside a callback, nothing may be changed. */
 static inline bool series_enter(struct series *s)
 {
 	if (!s->busy && s->watch != NULL) {
@@ -80,7 +80,7 @@ static inline void series_leave(struct series *s)
 	}
 }
 
-/* The entry has changed otherwise than by an event. */
+/* Reports to the watch that the entry has changed otherwise than by an event. */
 static inline void series_changed(struct series *s, const struct series_entry *e)
 {
 	if (s->watch != NULL) {
@@ -91,25 +91,28 @@ static inline void series_changed(struct series *s, const struct series_entry *e
 /* series key -> struct series_entry */
 extern const struct lru_type series_entry_type;
 
-/* The tick that finishes what was observed last at `seen`: at an earlier one that was not longer ago than finish_time. */
+/* The tick that finishes an event that was observed last at `seen`: the first one later than `seen` + finish_time. */
 int64_t series_finish_tick(const struct series *s, int64_t seen);
-/* When a count of an event that was observed last at `seen` is to be written; *finishes: unless more follows, it is the end. */
+/*
+ * When the count of an event that was observed last at `seen` is to be written. *finishes: unless more follows, it is
+ * finished then.
+ */
 int64_t series_due(const struct series *s, int64_t seen, bool *finishes);
-/* Sets s->now. If the clock was set back, what was seen later than now counts as seen now. */
+/* Sets s->now. If the clock was set back, entries that were seen later than now count as seen now. */
 void series_set_now(struct series *s, int64_t now);
 
 /*
- * An entry that is STATE_NEW, for an event that it owns from now on. NULL: no memory; the event is released, and nothing
- * has changed.
+ * Adds an entry in STATE_NEW, which owns the event `first`. NULL: no memory; the event is released, and nothing has
+ * changed.
  */
 struct series_entry *series_entry_add(struct series *s, struct key *key, evrec_event *first);
 bool series_entry_is_over(const struct series *s, const struct series_entry *e);
 int32_t series_entry_total(const struct series_entry *e); /* its count, with that of earlier processes */
-/* The entry becomes a series of this state, which is told. */
+/* The entry becomes a series of this state, which is reported. */
 void series_entry_begin(struct series *s, struct series_entry *e, enum series_state state);
-/* The entry, of an earlier process, is a series that is Unknown, or an event that may not be written yet. */
+/* Reports an entry of an earlier process: an Unknown series, or an event that may not be written yet. */
 void series_entry_tell_restored(struct series *s, struct series_entry *e);
-/* Removes the entry. The end of a series is told. */
+/* Removes the entry, and reports the end if it is a series. */
 void series_entry_finish(struct series *s, struct series_entry *e, bool evicted);
 /* Makes room for the note, so that series_entry_take_note cannot fail. False: no memory. */
 bool series_entry_reserve_note(struct series_entry *e, evrec_str note);

@@ -17,11 +17,11 @@ struct spam_filter *series_spam_filter(struct series *s); /* NULL: without rate_
 /* Appends the value of an entry to `out`. False: the entry was removed. */
 bool series_save(const void *value, struct buf *out);
 /*
- * Makes an entry of such a value; an empty one removes the entry. A series that was not seen for finish_time is over, and
- * not restored, unless its count may not be written yet. Tells nothing.
+ * Makes an entry of such a value; an empty value removes the entry. A series that was not seen for finish_time has
+ * ended, and is not restored, unless its count may not be written yet. Reports nothing.
  */
 enum restored series_restore(struct series *s, struct key *key, evrec_str value, int64_t now);
-/* Once all are restored: each series of more than one occurrence is "Unknown", which is told. */
+/* Once all entries are restored: reports each series of more than one occurrence as "Unknown". */
 void series_tell_restored(struct series *s);
 
 #pragma GCC visibility pop

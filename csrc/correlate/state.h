@@ -12,8 +12,7 @@
  *
  * Each entry is a record: its length, a checksum, which cache it is of, when it was used last, its key and its value. A
  * later record of a key takes the place of an earlier one. A record also has the number of its last use, and state_load
- * goes by the order of these numbers. So it needs no record of evictions: what is too old falls out of a full cache in the
- * order in which it did before.
+ * goes by the order of these numbers. So evictions need no records: a full cache evicts the same entries as before.
  *
  * Numbers are in the machine's byte order: the bytes are for the same machine.
  */
@@ -30,24 +29,25 @@
 
 struct state;
 
-/* Of this correlator, which must outlive it. NULL: no memory. */
+/* The state of this correlator, which must outlive it. NULL: no memory. */
 struct state *state_new(evrec_correlator *correlator);
 /* Likewise, of a series. Its entries are one cache, and its buckets, if it limits the rate, another one. */
 struct state *state_new_of_series(struct series *series);
 void state_free(struct state *s); /* NULL is fine */
 
 /*
- * After correlator_observe or series_observe was successful: its entries have changed. If there is no memory to note
+ * After correlator_observe or series_observe succeeded: the entries of *o have changed. If there is no memory to note
  * that, the entry is saved after its next change.
  */
 void state_observed(struct state *s, const struct observed *o, int64_t now);
 /* After correlator_recover, which may have made the entry of the event log. */
 void state_recovered(struct state *s, uint64_t handle, int64_t now);
-/* After correlator_answered; or the entry of a series has changed otherwise than by an event. */
+/* After correlator_answered, or if the entry of a series has changed otherwise than by an event. */
 void state_answered(struct state *s, uint64_t handle);
 /*
- * The series with this key is finished. That is a record, too, for otherwise the next process would go on with it. If there
- * is no memory for it, or more than a thousand or so wait to be taken, the next process may tell of its end once more.
+ * The series with this key is finished. This makes a record, too, as otherwise the next process would continue the
+ * series. If there is no memory for the record, or about a thousand wait to be taken, the next process may report the
+ * end once more.
  */
 void state_removed(struct state *s, evrec_str key, uint64_t hash, int64_t now);
 
@@ -57,7 +57,7 @@ void state_removed(struct state *s, evrec_str key, uint64_t hash, int64_t now);
  */
 bool state_note_all(struct state *s, int64_t now);
 
-/* state_take_changes takes the entries that have changed until now: one that changes again meanwhile, as it is by then. */
+/* state_take_changes takes the entries that have changed until now, each in its state when it is taken. */
 void state_begin_changes(struct state *s);
 /* The number of entries that state_take_changes has not taken yet. */
 size_t state_changes(const struct state *s);

@@ -14,21 +14,21 @@
 
 enum cache { AGGREGATES, OBSERVATIONS, BUCKETS, SERIES, CACHES };
 
-/* About the entry in one place of a cache. */
+/* The last use, and the change, of the entry in one place of a cache. */
 struct mark {
 	uint64_t used;  /* the number of its last use; 0: not noted yet */
 	int64_t at;     /* the time of its last use */
 	uint32_t next;  /* the next place in the queue, if it is in the queue */
-	bool is_queued; /* it has changed, and was not taken since */
+	bool is_queued; /* the entry has changed, and was not taken since */
 };
 
-/* The marks of a cache, by place, and the queue of those that have changed. */
+/* The marks of a cache, by place, and the queue of the entries that have changed. */
 struct marks {
 	struct lru *cache; /* NULL: a correlator has no series, and a series no aggregates */
 	struct mark *marks;
 	uint32_t room;
 	uint32_t head, tail; /* NONE: the queue is empty */
-	size_t queued, due;  /* entries in the queue; the first ones, which state_take_changes takes */
+	size_t queued, due;  /* entries in the queue; how many of the first ones state_take_changes takes */
 };
 
 struct state {

@@ -34,8 +34,7 @@
 /* Entries by their last occurrence. */
 struct ages {
 	struct entry *oldest, *newest;
-	struct entry *
-		restored; /* from a spool, the last one or an older one: where the search for the next one's place begins */
+	struct entry *restored; /* from a spool, the last one or an older one: the next one's place is near it */
 };
 
 struct row_list {
