@@ -1,6 +1,6 @@
 /*
- * base.h - what all other folders use: memory, errors, growing buffers, small helpers. Knows nothing of events.
- * Any thread, but a struct buf is for one thread at a time.
+ * base.h - memory, errors, growing buffers and small helpers, for all other folders. Knows nothing of events. Any
+ * thread, but a struct buf is for one thread at a time.
  */
 #ifndef EVREC_BASE_H
 #define EVREC_BASE_H
@@ -13,10 +13,10 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * HOT: each known event passes this function. The linker puts such functions side by side. COLD: hardly any event does;
- * the compiler moves the branches that lead there away. A program that records one event a request has evicted evrec's
- * code from the processor's caches in between. In an nginx worker a known event so reads 106 cache lines of code in 4
- * pages instead of 123 in 22, and takes 8 to 11 % less time.
+ * HOT: each known event runs this function; the linker places such functions side by side. COLD: hardly any event runs
+ * it; the compiler moves branches to it out of line. Between two events of an nginx worker other code evicts evrec's
+ * from the processor's caches: with these attributes a known event reads 106 cache lines of code in 4 pages instead of
+ * 123 in 22, and takes 8 to 11 % less time.
  */
 #define HOT __attribute__((hot))
 #define COLD __attribute__((cold))
@@ -28,8 +28,8 @@ void mem_free(void *block);
 /* Writes to each page of a block, so that its user meets no page faults. The block's content is lost. */
 void mem_touch(void *block, size_t size);
 /*
- * Fetches the memory at an address, which need not be valid, into the processor's caches. gcc 12 takes a function that does
- * nothing else for one without effect, and removes its calls: hence the empty asm.
+ * Prefetches the memory at an address, which need not be valid, into the processor's caches. Without the empty asm gcc
+ * 12 considers the function pure, and removes its calls.
  */
 static inline void mem_prefetch(const void *address)
 {
@@ -75,8 +75,8 @@ char *str_dup(evrec_str s);
 /* Sets *to to such a copy, or to NULL if the string is unset. False: no memory. */
 bool str_copy(char **to, evrec_str s);
 /*
- * Copies the strings into one block, each NUL-terminated, and makes them point there. The block is freed with mem_free. NULL:
- * no memory.
+ * Copies the strings into one block, each NUL-terminated, and points them to the copies. The block is freed with
+ * mem_free. NULL: no memory.
  */
 char *strings_dup(evrec_str *const *strings, size_t n);
 /*
@@ -86,8 +86,8 @@ char *strings_dup(evrec_str *const *strings, size_t n);
 void *map_dup(const evrec_map *map, evrec_map *copy);
 
 /*
- * A buffer that grows. After its first failure, which sets `failed`, appending does nothing: so one check at the end is
- * enough. All zero is an empty buffer.
+ * A growing buffer with a sticky error: after the first failure, which sets `failed`, appending does nothing. So one
+ * check at the end is enough. All zero is an empty buffer.
  */
 struct buf {
 	char *data;
@@ -123,7 +123,7 @@ static inline void buf_put_str(struct buf *b, evrec_str s)
 }
 
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Terminates the text by a NUL, which `len` does not count, and returns it. "": no memory. */
+/* Terminates the text by a NUL, which `len` does not count, and returns the text. "": no memory. */
 const char *buf_cstr(struct buf *b);
 
 static inline evrec_str buf_str(const struct buf *b)

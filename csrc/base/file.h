@@ -9,8 +9,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Appends the bytes of the file to `text`, and stops once that has more than `max`. Does not wait for a writer if it is a
- * pipe. False: errno says why. Any thread.
+ * Appends the bytes of the file to `text`, and stops once `text` has more than `max`. Does not wait for the writer of a
+ * pipe. False: see errno. Any thread.
  */
 bool file_read(const char *path, size_t max, struct buf *text);
 /* Likewise, the rest of an open file. */

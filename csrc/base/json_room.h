@@ -1,5 +1,5 @@
 /*
- * json_room.h - memory for what a text of JSON does not have as it is wanted, such as strings without escapes. Pure. Any
+ * json_room.h - memory for values that cannot be borrowed from a text of JSON, such as unescaped strings. Pure. Any
  * thread.
  */
 #ifndef EVREC_JSON_ROOM_H

@@ -14,8 +14,8 @@
 #define JSON_NUMBER_MAX 20
 
 /*
- * Not 0: the word has a byte that does not stand for itself alone in a string: a '"', a '\\', one below ' ', or one of a
- * character that is not ASCII. Such a byte sets its high bit. An ASCII byte does so, too, if it is behind one of these.
+ * Not 0: the word has a byte that a JSON string cannot copy without a look: '"', '\\', a byte below ' ', or a byte that
+ * is not ASCII. The high bit of such a byte is set; maybe also that of ASCII bytes after it.
  */
 static inline uint64_t json_special_bytes(uint64_t word)
 {
@@ -27,7 +27,7 @@ static inline uint64_t json_special_bytes(uint64_t word)
 
 /* Appends a string of UTF-8 with its quotes, and reserves room for `more` bytes behind it. False: no memory. */
 bool json_put_utf8(struct buf *out, evrec_str text, size_t more);
-/* Likewise, of any bytes: those that are part of no character become U+FFFD. */
+/* Likewise, for any bytes: bytes of invalid UTF-8 become U+FFFD. */
 bool json_put_string(struct buf *out, evrec_str text, size_t more);
 /* Appends a number, for which the buffer has JSON_NUMBER_MAX bytes of room. */
 void json_put_number(struct buf *out, uint64_t number);

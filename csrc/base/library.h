@@ -1,6 +1,4 @@
-/*
- * library.h - a shared library that is loaded when something needs it first, and never unloaded.
- */
+/* library.h - a shared library that is loaded at its first use, and never unloaded. */
 #ifndef EVREC_LIBRARY_H
 #define EVREC_LIBRARY_H
 
@@ -13,7 +11,7 @@
 struct library_function {
 	const char *name;
 	void **to;     /* of the pointer to the function */
-	bool optional; /* the library, and those that it needs, may lack it: then the pointer is NULL */
+	bool optional; /* the library and its dependencies may lack the function: then the pointer is NULL */
 };
 
 struct library {

@@ -1,6 +1,4 @@
-/*
- * line.h - a line of text for people, in a buffer of fixed size, and evrec_line_to_stderr. Makes no memory.
- */
+/* line.h - a line of text for people, in a buffer of fixed size, and evrec_line_to_stderr. Allocates nothing. */
 #ifndef EVREC_LINE_H
 #define EVREC_LINE_H
 
@@ -17,15 +15,15 @@ struct line {
 /* Appends text that has no control characters. */
 void line_printf(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * Appends `s` with "\n", "\t" or "\x1B" for each control character (C0, DEL, C1), and "\xFF" for each byte that is part
- * of no UTF-8 character: no text can begin a line of its own, or command a terminal.
+ * Appends `s` with "\n", "\t" or "\x1B" for each control character (C0, DEL, C1), and "\xFF" for each byte of invalid
+ * UTF-8: no text can begin a new line, or control a terminal.
  */
 void line_put_escaped(struct line *line, evrec_str s);
 
 /*
- * Overwrites with '*' each occurrence of `secret` in the NUL-terminated `text`, and at the end of `text` a beginning of
- * `secret` of four bytes or more, which is what cutting the text may have left of one. A secret of fewer
- * than four bytes is not hidden: hiding each of its letters would garble the text, and tell the secret.
+ * Overwrites with '*' each occurrence of `secret` in the NUL-terminated `text`, and a prefix of `secret` of four bytes
+ * or more at the end of `text`, as the text may have been cut inside a secret. A secret of fewer than four bytes is not
+ * hidden: hiding each of its letters would garble the text, and reveal the secret.
  */
 void secret_hide(char *text, evrec_str secret);
 

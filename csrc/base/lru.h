@@ -21,16 +21,15 @@
 struct lru;
 
 /*
- * A cache with more entries is large: fetching its memory ahead saves more time than it takes. Measured for the
- * searches of lru_prefetch and for the order of use.
+ * A cache with more entries is large: prefetching its memory saves more time than it takes. Measured for the searches
+ * of lru_prefetch and for the order of use.
  */
 #define LRU_LARGE 8192
 
 struct lru_type {
-	size_t value_size; /* a multiple of 8 */
-	void (*recycle)(
-		void *value); /* an evicted or removed value: make it as good as zeroed, but keep its buffers; NULL: zero it */
-	void (*fini)(void *value); /* the cache is freed: free what the value owns; may be NULL */
+	size_t value_size;            /* a multiple of 8 */
+	void (*recycle)(void *value); /* resets an evicted or removed value, but keeps its buffers; NULL: zeroes it */
+	void (*fini)(void *value);    /* the cache is freed: free what the value owns; may be NULL */
 };
 
 /* Entries are allocated as they are needed. NULL: no memory. */
@@ -39,13 +38,13 @@ void lru_free(struct lru *lru); /* NULL is fine */
 
 /*
  * A key: the bytes of head and tail, one after the other, borrowed, and their hash. Equal keys must be split at the
- * same place. Keys that share a head need it written and hashed only once: saves 277 of 8,071 instructions of a new
+ * same place. A head that several keys share is written and hashed only once: saves 277 of 8,071 instructions of a new
  * event.
  */
 struct key {
 	evrec_str head, tail;
 	uint64_t hash;
-	/* The entry that lru_put found last: the number of its cache (0: none), and its handle. Kept by lru_put. */
+	/* The entry that lru_put found last: the number of its cache (0: none), and its handle. Set by lru_put. */
 	uint64_t cache, handle;
 };
 
@@ -62,18 +61,18 @@ struct key key_of(evrec_str head, evrec_str tail);
 /* The value of a key, which counts as used. NULL: there is no entry. */
 void *lru_get(struct lru *lru, const struct key *key);
 /*
- * The value of a key, which counts as used. If there is no entry, makes it, which sets *fresh, and evicts the least
- * recently used one if the cache is full. NULL: no memory, and *fresh is of no meaning.
+ * The value of a key, which counts as used. If there is no entry, makes one, sets *fresh, and evicts the least recently
+ * used entry if the cache is full. NULL: no memory, and *fresh is undefined.
  */
 void *lru_put(struct lru *lru, struct key *key, bool *fresh);
 void *lru_find(const struct lru *lru, const struct key *key); /* lru_get, but it does not count as a use */
-/* The value that was not used for longest. NULL: there is none. */
+/* The least recently used value. NULL: the cache is empty. */
 void *lru_oldest(struct lru *lru);
 /* Removes the entry of this value. A later entry reuses its memory. */
 void lru_remove(struct lru *lru, void *value);
 /*
- * Fetches into the processor's caches what the next searches will read: `n` keys, at most LRU_SEARCHES, each in its own
- * lru. The memory of all of them is fetched at the same time, not of one after the other.
+ * Prefetches the memory that the next searches will read: for `n` keys, at most LRU_SEARCHES, each in its own lru. The
+ * fetches of all keys overlap.
  */
 #define LRU_SEARCHES 3
 struct lru_search {
@@ -94,8 +93,8 @@ evrec_str lru_key(const struct lru *lru, const void *value); /* the whole key; v
 uint64_t lru_key_hash(const void *value);                    /* the hash that the key was put with */
 
 /*
- * Entries lie in places 0 to lru_len - 1, which their handles tell. An entry stays in its place until it is evicted;
- * then the next one takes the place.
+ * Entries lie in places 0 to lru_len - 1. A handle holds its entry's place. An entry stays in its place until it is
+ * evicted; then another entry takes the place.
  */
 static inline uint32_t lru_place(uint64_t handle)
 {

@@ -15,13 +15,13 @@
 
 /*
  * An entry: a cell of `cell_size` bytes. Its value follows the node, and its key follows the value: a search reads
- * memory in one place. A key that is too long for the cell lies in memory of its own, whose address is in the place of
- * the key.
+ * memory in one place. A key that is too long for the cell lies in a block of its own, whose address is stored in place
+ * of the key.
  */
 struct node {
 	uint64_t hash;
-	uint32_t number;     /* its place, and 1 */
-	uint32_t generation; /* another one for each key that was in this place */
+	uint32_t number;     /* its place + 1 */
+	uint32_t generation; /* changes with each key in this place */
 	uint32_t key_len;
 	uint32_t long_room; /* bytes of a key's own memory; 0: the key lies in the cell */
 };
@@ -34,10 +34,11 @@ struct slot {
 
 /*
  * The neighbours of a node in the order of use, by their numbers; of a removed node, `older` is the next removed one.
- * No node has the number 0: there, `older` is the newest node, and `newer` the oldest one, so that the order is a ring.
+ * No node has the number 0. The element 0 is the head of a ring: its `older` is the newest node, its `newer` the oldest
+ * one.
  *
- * The order lies in memory of its own. A use writes to both neighbours: as these are 8 bytes of one array, and not
- * parts of two large nodes, a duplicate takes 22 % less time among 65,536 keys.
+ * The order is an array of its own. A use writes to both neighbours: as they are 8 bytes of an array, and not parts of
+ * two large nodes, a duplicate takes 22 % less time among 65,536 keys.
  */
 struct neighbours {
 	uint32_t newer, older;
@@ -47,21 +48,21 @@ struct neighbours {
 struct lru {
 	uint64_t number;          /* unique among all caches of the process, also those that were freed */
 	struct slot *slots;       /* mask + 1 slots: a power of two, at least twice the number of entries */
-	struct neighbours *order; /* by numbers: half as many as slots, and one */
+	struct neighbours *order; /* by numbers: half as many elements as slots, and one more */
 	uint32_t mask;
 	uint32_t len; /* cells that were ever used: those in use, and those that were removed */
 	/*
-	 * In a large cache, the last two nodes that were used, the last one first, which are not yet in their places of
-	 * the order: meanwhile the memory of their neighbours is fetched. 0: none. A duplicate takes 11 % less time
-	 * among 1,048,576 keys.
+	 * In a large cache, the last two nodes that were used, the last one first. They are moved in the order later,
+	 * while the memory of their neighbours is prefetched. 0: none. A duplicate takes 11 % less time among 1,048,576
+	 * keys.
 	 */
 	uint32_t late[2];
 	size_t cell_size; /* chosen with the first key; 0: there is none yet */
-	size_t key_at;    /* of the key in a cell */
+	size_t key_at;    /* offset of the key in a cell */
 	struct tiers cells;
 	size_t capacity;
 	const struct lru_type *type;
-	uint32_t removed; /* cells whose entry was removed, and that no other entry has taken yet */
+	uint32_t removed; /* free cells, whose entries were removed */
 	uint32_t free;    /* the number of the first removed cell; 0: there is none */
 };
 

@@ -1,5 +1,5 @@
 /*
- * nonblocking.h - writes to a descriptor that other processes may share, without waiting and without changing its
+ * nonblocking.h - writes to a descriptor that other processes may share, without blocking and without changing its
  * flags. Any thread.
  */
 #ifndef EVREC_NONBLOCKING_H
@@ -11,9 +11,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Writes what a pipe, a socket or a terminal takes at once: returns the number of bytes, or -1 with errno, EAGAIN if it
- * takes nothing. A file takes all. If poll says that a pipe has room, PIPE_BUF bytes do not block, unless others write
- * in between. A pipe or socket without a reader raises SIGPIPE: see signals.h.
+ * Writes as much as a pipe, a socket or a terminal takes without blocking: returns the number of bytes, or -1 with
+ * errno, EAGAIN if there is no room. A file takes all. If poll says that a pipe has room, writing PIPE_BUF bytes does
+ * not block, unless other processes write in between. A pipe or socket without a reader raises SIGPIPE: see signals.h.
  */
 ssize_t nonblocking_write(int fd, const char *data, size_t len);
 

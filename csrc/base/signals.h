@@ -1,6 +1,6 @@
 /*
- * signals.h - keeps signals that evrec's own writes raise from the embedder's handlers, and from ending the process.
- * Any thread; block and unblock belong to the same one.
+ * signals.h - blocks the signals that evrec's own writes raise, so that they run no handler of the embedder and do not
+ * end the process. Any thread; block and unblock are called by the same one.
  */
 #ifndef EVREC_SIGNALS_H
 #define EVREC_SIGNALS_H
@@ -11,12 +11,12 @@
 
 /* SIGPIPE, of a pipe or socket, and SIGXFSZ, of a file that may grow no further. */
 struct signals {
-	sigset_t ours; /* of the two, what was not pending before */
+	sigset_t ours; /* which of the two were not pending before */
 	sigset_t old;
 };
 
 void signals_block(struct signals *signals);
-/* Discards those that came since signals_block. */
+/* Discards the signals that were raised since signals_block. */
 void signals_unblock(const struct signals *signals);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * tiers.h - an array that grows without moving its elements: it lies in tiers, each of which has as many elements as
- * all before it, and TIERS_FIRST more. Not locked.
+ * tiers.h - an array that grows without moving its elements: it consists of tiers, each with TIERS_FIRST more elements
+ * than all tiers before it together. Not locked.
  */
 #ifndef EVREC_TIERS_H
 #define EVREC_TIERS_H
@@ -28,11 +28,11 @@ static inline void *tiers_at(const struct tiers *t, size_t i, size_t size)
 	return t->of[log - TIERS_LOG_FIRST] + (n - (UINT32_C(1) << log)) * size;
 }
 
-/* The elements of the next tier, so that there are `max` in all at most. */
+/* The number of elements of the next tier; the array has at most `max` in all. */
 size_t tiers_next(const struct tiers *t, size_t max);
 /* Adds the next tier, as memory for all its elements of `size` bytes. False: no memory, or `max` is reached. */
 bool tiers_grow(struct tiers *t, size_t size, size_t max);
-/* The same with memory that the caller has allocated, for as many elements as tiers_next says. Owns it from now on. */
+/* Adds the next tier in memory that the caller has allocated, for the tiers_next elements. Owns it from now on. */
 void tiers_add(struct tiers *t, void *memory, size_t elements);
 void tiers_free(struct tiers *t);
 

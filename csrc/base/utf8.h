@@ -36,19 +36,19 @@ static inline bool utf8_plain(evrec_str s)
 /* Well-formed by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 bool utf8_valid(evrec_str s);
 
-/* Appends `s` with U+FFFD for every byte that is part of no character, as Go and so the API server do. */
+/* Appends `s` with U+FFFD for every byte of invalid UTF-8, as Go, and so the API server, does. */
 void utf8_clean(struct buf *out, evrec_str s);
 
 /* The largest length in bytes, at most `max`, that does not cut a character of the UTF-8 string `s` in two. */
 size_t utf8_floor(evrec_str s, size_t max);
 
 /*
- * Makes any bytes a line for people, in `to`, of `size` bytes: UTF-8 as of utf8_clean, without space at the ends, with a space
- * for each control character, cut on a character boundary, with a NUL behind it. Empty if there is no memory.
+ * Writes any bytes as a line for people to `to`, of `size` bytes: UTF-8 as by utf8_clean, without space at the ends,
+ * with a space for each control character, cut on a character boundary, NUL-terminated. Empty if there is no memory.
  */
 void utf8_line(char *to, size_t size, evrec_str text);
 
-/* Copies as much of the UTF-8 string `s` to `to`, of `size` bytes, as fits with a NUL behind it; cuts no character. */
+/* Copies as much of the UTF-8 string `s` to `to`, of `size` bytes, as fits with a NUL after it; cuts no character. */
 void utf8_copy(char *to, size_t size, evrec_str s);
 
 #pragma GCC visibility pop

@@ -1,6 +1,4 @@
-/*
- * wait.h - condition variables whose deadlines are ns of CLOCK_MONOTONIC, which nobody can set. Any thread.
- */
+/* wait.h - condition variables whose deadlines are ns of CLOCK_MONOTONIC, which cannot be set. Any thread. */
 #ifndef EVREC_WAIT_H
 #define EVREC_WAIT_H
 

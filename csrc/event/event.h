@@ -1,5 +1,6 @@
 /*
- * event.h - the checks, the text, the name and the JSON of events. Pure, except that names are unique. Any thread.
+ * event.h - the checks, the text, the name and the JSON of events. Pure, except that names are unique in the process.
+ * Any thread.
  */
 #ifndef EVREC_EVENT_H
 #define EVREC_EVENT_H
@@ -29,7 +30,10 @@ static inline bool is_plain(evrec_str text)
 {
 	return text.len <= FIELD_MAX && utf8_plain(text);
 }
-/* Keys are checked as text. Values may be any bytes, which JSON's writer cleans. Together at most ANNOTATIONS_MAX. */
+/*
+ * Keys are checked as text. Values may be any bytes: the JSON encoder replaces invalid UTF-8. Together at most
+ * ANNOTATIONS_MAX bytes.
+ */
 int check_map(evrec_map map, const char *what, evrec_error *err);
 
 bool is_dns_label(evrec_str s); /* RFC 1123, at most 63 characters */
@@ -38,50 +42,48 @@ bool is_dns_subdomain(evrec_str s);
 
 /*
  * Makes `text` fit for an event: valid UTF-8 of at most `max` bytes. A longer text is cut between two characters, and
- * ends with CUT_MARK. Returns `text` itself if nothing had to be done, else a text in `scratch`: the caller checks
- * whether that failed.
+ * ends with CUT_MARK. Returns `text` itself if it fits, else a text in `scratch`, whose `failed` the caller checks.
  */
 evrec_str text_clean(evrec_str text, size_t max, struct buf *scratch);
 #define CUT_MARK "\xE2\x80\xA6" /* an ellipsis */
 
 /*
  * Appends a new event's name: `<reference name>.<time in hex>`, or a UUID if that is no DNS subdomain (client-go's
- * GenerateEventName). A time that another event has in its name is replaced by a later one, so that names are unique
- * within the process; name.c names the exception, which needs clocks that are set back.
+ * GenerateEventName). A time that another event's name has is replaced by a later one, so that names are unique within
+ * the process; see name.c for the exception, if clocks are set back.
  */
 void name_make(struct buf *out, evrec_str reference_name, int64_t now);
 
-/* Not 0, and unique in the process: no other reference ever has it, not even one in the same place in memory. */
+/*
+ * The number of the reference: not 0, and unique in the process, even if another reference had the same address before.
+ */
 uint64_t prepared_ref_number(const evrec_prepared_ref *ref);
 
 /* When the event occurred last: its series' last time, else `last`, else the event time; or EVREC_UNSET. Any thread. */
 int64_t event_last(const evrec_fields *event);
-/* Who reports the event, by the fields of events.k8s.io/v1, else by the source of core/v1. Borrowed. Any thread. */
+/* The reporter of the event, by the fields of events.k8s.io/v1, else by the source of core/v1. Borrowed. Any thread. */
 evrec_str event_controller(const evrec_fields *event);
 evrec_str event_instance(const evrec_fields *event);
 
 struct evrec_event {
 	atomic_uint refs; /* 0: it is not counted */
 	/*
-	 * `fields` lacks its strings and arrays, which evrec_event_fields reads from `packed`. So a sink that does not look
-	 * at the event's fields, or copies the event, saves 266 of 6,200 instructions of a new event. Never true of a counted
-	 * event, which several threads may read.
+	 * `fields` lacks its strings and arrays, which evrec_event_fields reads from `packed`. A sink that does not
+	 * read the event's fields, or copies the event, so saves 266 of 6,200 instructions of a new event. Never true
+	 * of a counted event, which several threads may read.
 	 */
 	bool unread;
 	/*
-	 * Has the strings and arrays of `fields`, which lie there; its numbers may be others. NULL: they lie in several
-	 * places.
+	 * The packed event that has the strings and arrays of `fields`; its numbers may be others. NULL: they lie in
+	 * several places.
 	 */
 	const evrec_packed *packed;
 	evrec_fields fields;
 };
 
-/* Sets jansson up, once in a process, so that no child is forked in the middle of it. Before any use of jansson. */
+/* Initializes jansson, once in a process, so that no child is forked in the middle of it. Before any use of jansson. */
 void json_init(void);
-/*
- * Append the JSON of an event, and of the patch of its count, last timestamp and message; of its series, if that alone
- * counts.
- */
+/* Append the JSON of an event, and of its patch (evrec_fields_patch). */
 void json_event(struct buf *out, const evrec_fields *fields, enum evrec_api api);
 void json_patch(struct buf *out, const evrec_fields *fields);
 /*
@@ -92,16 +94,16 @@ evrec_event *event_from_json(evrec_str json);
 
 /* Why a text is no event. */
 enum json_fault {
-	JSON_SOUND,    /* it is one */
-	JSON_CUT,      /* it ends before the JSON does */
-	JSON_NO_EVENT, /* it is no JSON, or not of an event with a name and a namespace */
+	JSON_SOUND,    /* it is an event */
+	JSON_CUT,      /* it is truncated JSON */
+	JSON_NO_EVENT, /* it is no JSON, or not an event with a name and a namespace */
 	JSON_NO_MEMORY,
 };
 /* Likewise, and sets *fault. */
 evrec_event *event_from_json_or_fault(evrec_str json, enum json_fault *fault);
 
 /*
- * Likewise from the object at *at, moves *at behind it, and needs neither a name nor a namespace. NULL: no memory, or
+ * Likewise from the object at *at, moves *at after it, and needs neither a name nor a namespace. NULL: no memory, or
  * jansson has to read the text (see json_scan_event).
  */
 evrec_event *event_scan(const char **at, const char *end);

@@ -1,5 +1,5 @@
 /*
- * fit.h - what the API server demands of an event in the new style (validation of events.k8s.io/v1, and of core/v1 events
+ * fit.h - makes events in the new style pass the API server's validation (of events.k8s.io/v1, and of core/v1 events
  * with an event time). Pure. Any thread.
  */
 #ifndef EVREC_FIT_H

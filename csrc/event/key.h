@@ -20,9 +20,9 @@ struct keys {
 	struct key aggregate;  /* tail: 'a', reason, reporting controller and instance */
 	struct key lazy_event; /* tail: 'e', field path, reason, message; read it by keys_event, which hashes it */
 	struct key spam;       /* no tail */
-	/* The aggregate key, which keeps its place in another cache than `aggregate` does: a key has the place in one. */
-	struct key combined;     /* in the event log, where the event of an aggregate has it */
-	struct key suppressed;   /* in that of the suppressed events */
+	/* The aggregate key once more: a struct key stores its place in only one cache. */
+	struct key combined;     /* in the event log, as the key of the combined event */
+	struct key suppressed;   /* in the cache of suppressed events */
 	struct buf text;         /* the bytes of all three keys */
 	evrec_str at[KEY_PARTS]; /* each part, in `text`, if `made` */
 	bool made;               /* keys_make succeeded */
@@ -31,8 +31,8 @@ struct keys {
 
 /*
  * Whether `keys` were made of an event with the same parts as `event`. A repeated event needs neither hash nor search,
- * which saves 1,345 of 2,569 instructions of a duplicate. Of one with another note, keys_change_note makes only the event
- * key anew.
+ * which saves 1,345 of 2,569 instructions of a duplicate. If only the note differs, keys_change_note makes only the
+ * event key anew.
  */
 enum keys_match { KEYS_DIFFER, KEYS_OF_OTHER_NOTE, KEYS_MATCH };
 enum keys_match keys_match(const struct keys *keys, const evrec_fields *event);
@@ -53,24 +53,26 @@ void keys_free(struct keys *keys);
  * that saves 77 of 2,188 instructions and 12 % of the time of a similar event.
  */
 struct key *keys_event(struct keys *keys);
-/* The note that is a part of them. */
+/* The note in the keys. */
 evrec_str keys_note(const struct keys *keys);
-/* Whether the reason that is a part of them is this one. */
+/* Whether the reason in the keys is this one. */
 bool keys_have_reason(const struct keys *keys, evrec_str reason);
 
-/* The text of the keys without them: its bytes, and the text itself, written to as many. */
+/*
+ * The text of an event's keys, made without a struct keys: its size in bytes, and the text, written to so many bytes.
+ */
 size_t keys_text_size(const evrec_fields *event);
 void keys_put_text(char *to, const evrec_fields *event);
 /* Sets the fields that are parts of keys, from a text. The strings lie in the text. Other fields stay as they are. */
 void keys_read_text(evrec_str text, evrec_fields *event);
-/* Whether bytes that may come from elsewhere are such a text. */
+/* Whether untrusted bytes are such a text. */
 bool keys_check_text(evrec_str text);
 
 /*
  * Makes the key of an event's series, different from all keys of keys_make, in `out`. Its parts are the tag 's', the
  * type, reason, action (the reason if it is unset), reporting controller and instance, both references without resource
- * version and field path, and with `note` the note. Source component and host are no parts: events in the new style,
- * which a series takes over from a server, have none. False: no memory.
+ * version and field path, and with `note` the note. Source component and host are not in the key: events in the new
+ * style, which a series takes over from a server, have none. False: no memory.
  */
 bool key_series(struct key *key, struct buf *out, const evrec_fields *event, bool note);
 
@@ -86,8 +88,8 @@ bool key_custom(struct key *key, struct buf *out, evrec_str chosen);
 bool key_split_custom(evrec_str text, evrec_str *chosen);
 
 /*
- * The kind of an entry's key, and the key that a callback chose. `found` is false if the entry was evicted: then its
- * key is known to be the default's only if there is no callback.
+ * The kind of an entry's key, and the key that a callback chose. `found` is false if the entry was evicted: then the
+ * key is known to be the default one only if there is no callback.
  */
 enum evrec_key key_kind(bool found, evrec_str text, bool callback, evrec_str *chosen);
 

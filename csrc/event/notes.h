@@ -1,6 +1,6 @@
 /*
- * notes.h - the notes that a sink may keep beside events: when each occurrence of an event happened, and which occurrences
- * were suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
+ * notes.h - the notes that a sink may keep beside events: the time of each occurrence, and which occurrences were
+ * suppressed, and why. A queue takes such notes on the recording thread; a protocol writes them on its own.
  *
  * The queue is two lists of blocks: one that is filled, and one that is written. The sum of their bytes is bounded, and the
  * second list takes over the first one's blocks once its own are written. So a recording call costs a short lock and some
@@ -45,7 +45,7 @@ struct note {
 
 struct notes;
 
-/* Of which kinds of notes it takes, and how many bytes of them wait at most. NULL: no memory. */
+/* A queue that takes these kinds of notes, of which at most `max` bytes wait. NULL: no memory. */
 struct notes *notes_new(bool occurrences, bool suppressions, size_t max);
 void notes_free(struct notes *notes); /* NULL is fine */
 /* Any thread. */
@@ -53,15 +53,15 @@ bool notes_want_occurrences(const struct notes *notes);
 bool notes_want_suppressions(const struct notes *notes);
 
 /*
- * Copies a note to the end of the queue. True if the queue was empty: whoever writes may be asleep. A note for which there
+ * Copies a note to the end of the queue. True if the queue was empty: the writer may be asleep. A note for which there
  * is no room or no memory is counted as lost. Any thread.
  */
 bool notes_add(struct notes *notes, const struct note *note);
-/* Some notes are to be written. Any thread. */
+/* Whether notes wait to be written. Any thread. */
 bool notes_wait(const struct notes *notes);
 /* The number of lost notes: there was no room or no memory for them, or they were given up. Any thread. */
 uint64_t notes_lost(const struct notes *notes);
-/* True, once, if notes begin to be lost for want of room or memory: people are to be told. Any thread. */
+/* True, once, after notes have begun to be lost for want of room or memory: the caller reports it. Any thread. */
 bool notes_take_alarm(struct notes *notes);
 
 /*
@@ -72,9 +72,9 @@ bool notes_take_alarm(struct notes *notes);
 bool notes_next(struct notes *notes, struct note *note);
 /* The notes that notes_next has given, since the last call of this function or of notes_rewind, are written. */
 void notes_written(struct notes *notes);
-/* These notes are not written: notes_next gives them again. */
+/* The notes since then were not written: notes_next returns them again. */
 void notes_rewind(struct notes *notes);
-/* As notes_rewind. Until they are written after all, all waiting notes count as lost. */
+/* As notes_rewind; in addition all waiting notes count as lost until they are written after all. */
 void notes_give_up(struct notes *notes);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * packed.h - an event in one run of bytes, which memcpy copies. It takes less than half the memory of an evrec_event. Most
- * of its strings are the text of its keys, which a recording call has at hand. Pure. Any thread.
+ * packed.h - an event in one run of bytes, which memcpy copies. It takes less than half the memory of an evrec_event.
+ * Most of its strings are the text of its keys, which a recording call has already made. Pure. Any thread.
  */
 #ifndef EVREC_PACKED_H
 #define EVREC_PACKED_H
@@ -17,12 +17,12 @@ struct packing {
 	uint32_t has;
 };
 
-/* `keys` are the event's own, but for the note, which may be another one. NULL: they are not at hand. */
+/* `keys` are the event's own, except for the note, which may differ. NULL: there are none. */
 struct packing packed_plan(const evrec_fields *event, const struct keys *keys);
 /* The packed event, in packing->size bytes at `memory`, which is aligned for pointers and 64-bit numbers. */
 evrec_packed *packed_make(void *memory, const struct packing *packing);
 size_t packed_size(const evrec_packed *packed);
-/* Another one of the same event, in packed_size bytes at `memory`, aligned likewise. */
+/* A copy of the packed event, in packed_size bytes at `memory`, aligned likewise. */
 evrec_packed *packed_copy(void *memory, const evrec_packed *packed);
 /* Sets the strings and arrays, which lie in the packed event, or the numbers: times and counts. */
 void packed_get_strings(const evrec_packed *packed, evrec_fields *event);
@@ -34,8 +34,9 @@ evrec_str packed_note(const evrec_packed *packed);
 bool packed_has_version(const evrec_packed *packed); /* resource version */
 
 /*
- * Appends a packed event as bytes, of which this or another process of the same build of evrec makes one again: in
- * packed_bytes_size bytes at `memory`, aligned likewise. A size of 0, or NULL: the bytes are none of a packed event.
+ * packed_put_bytes appends a packed event as bytes, from which this or another process of the same build of evrec makes
+ * a packed event again: in packed_bytes_size bytes at `memory`, aligned likewise. A size of 0, or NULL: the bytes are
+ * not a packed event.
  */
 void packed_put_bytes(struct buf *out, const evrec_packed *packed);
 size_t packed_bytes_size(evrec_str bytes);

@@ -12,9 +12,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Behind the struct lie, in this order: the arrays of labels, annotations and owners, which are aligned; the text of
- * the keys; the strings that this text lacks, of which `has` tells, each behind its length; the strings of the arrays,
- * which point to them.
+ * After the struct lie, in this order: the arrays of labels, annotations and owners, which are aligned; the text of the
+ * keys; the strings that this text lacks, by the bits of `has`, each after its length; the strings of the arrays, which
+ * point to them.
  */
 struct evrec_packed {
 	uint32_t size, keys_len;
@@ -29,7 +29,7 @@ typedef uint32_t string_len;
 
 enum extra {
 	NAMESPACE, /* if it is not the object's */
-	NOTE,      /* if it is not that of the keys */
+	NOTE,      /* if it is not the note of the keys */
 	NAME,
 	ACTION,
 	RESOURCE_VERSION,
@@ -59,7 +59,7 @@ static inline const char *packed_keys(const evrec_packed *packed)
 
 /* Calls `func` for each string of the labels, annotations and owners, until it returns false. */
 bool packed_each_string(const evrec_packed *packed, bool (*func)(void *ctx, evrec_str *string), void *ctx);
-/* For packed_each_string: the string lies as far as the uintptr_t at `ctx` from where it was. */
+/* For packed_each_string: moves the string's pointer by the uintptr_t at `ctx`. */
 bool packed_move_string(void *ctx, evrec_str *string);
 
 #pragma GCC visibility pop
