@@ -6,16 +6,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* "evrcjn02". Another number for each change of a note's text, which a codec makes, or of what lies in the blocks. */
+/* "evrcjn02". To be changed with each change of a note's text, which a codec makes, or of the blocks' layout. */
 #define JOURNAL_MAGIC 0x32306e6a63727665u
-#define JOURNAL_HEAD 0x64616568u /* more than any file has blocks, so no block of text begins with it */
+#define JOURNAL_HEAD 0x64616568u /* more than the number of blocks of any file, so no block of text begins with it */
 #define JOURNAL_TEXT (JOURNAL_BLOCK - sizeof(uint32_t))
 #define JOURNAL_BLOCKS_MAX 0x40000000u
 
 /* Block 0. */
 struct journal_start {
 	uint64_t magic;
-	uint64_t layout; /* of the blocks: a version of evrec with another one leaves the file alone */
+	uint64_t layout; /* of the blocks: a build of evrec with another layout ignores the file */
 	int64_t first;   /* of the notes without a row, note 0 would get this number; 0: no import has begun */
 };
 
@@ -33,7 +33,7 @@ struct journal_slot {
 
 struct journal_head {
 	uint32_t kind;  /* JOURNAL_HEAD; else the block is free, or has text */
-	uint32_t holds; /* the slot that holds */
+	uint32_t holds; /* the valid slot */
 	struct journal_slot slots[2];
 };
 
@@ -52,7 +52,7 @@ _Static_assert(sizeof(union journal_block) == JOURNAL_BLOCK, "a block has one si
 
 uint64_t journal_layout(void);
 #define JOURNAL_SUM_BEGIN UINT64_C(0xcbf29ce484222325)
-/* The checksum of what `sum` is that of, followed by `len` bytes. */
+/* Continues the checksum `sum` with `len` more bytes. */
 uint64_t journal_sum(uint64_t sum, const void *data, size_t len);
 uint64_t journal_slot_sum(const struct journal_slot *slot);
 

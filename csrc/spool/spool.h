@@ -1,10 +1,10 @@
 /*
- * spool.h - one file of a spool, which keeps writes from one process to the next: rows of SQLite, whose functions are called
- * nowhere else. Knows neither events nor an outbox: a row's item is text to it.
+ * spool.h - one file of a spool, which keeps writes from one process to the next: an SQLite database. Knows neither
+ * events nor an outbox: a row's item is text.
  *
- * SQLite, because a transaction is done whole or not at all, whenever the process dies. Beside the file lie "<path>-wal"
- * or "<path>-journal" while it is open, and "<path>.lock", which is locked as long as somebody has the file, or until that
- * process dies.
+ * SQLite, because a transaction is atomic whenever the process dies. Beside the file lie "<path>-wal" or
+ * "<path>-journal" while it is open, and "<path>.lock", which is locked as long as a process uses the file, or until
+ * that process dies.
  *
  * Calls block on the disk: never from a recording call. One thread at a time. A call that fails says why, in *err.
  */
@@ -22,9 +22,9 @@ struct spool_row {
 	enum verb verb;
 	uint32_t count;          /* occurrences in it */
 	uint32_t maybe_received; /* how many of them were in a try that may have arrived; 0: there was no such try */
-	int64_t last;   /* when the last one was recorded: ns of the wall clock, which goes on between two processes */
+	int64_t last;   /* when the last one was recorded, in ns of the wall clock, which two processes share */
 	evrec_str item; /* UTF-8 */
-	int64_t time; /* of the last one, as the item says, in ns; EVREC_UNSET: the item's text has it, as in version 1 */
+	int64_t time;   /* the item's time of the last one, in ns; EVREC_UNSET: the item's text has it (version 1) */
 };
 
 struct spool *spool_new(evrec_str path); /* no I/O; NULL: no memory */
@@ -33,14 +33,14 @@ void spool_free(struct spool *spool);    /* closes it; NULL is fine */
 /* How much a commit waits for. */
 enum spool_mode {
 	SPOOL_MODE_NONE,
-	SPOOL_MODE_WAL,   /* seldom for the disk: survives a crash of the machine, but for the last commits */
-	SPOOL_MODE_QUICK, /* never for the disk: survives the death of the process alone */
+	SPOOL_MODE_WAL,   /* rarely for the disk: survives a crash of the machine, except the last commits */
+	SPOOL_MODE_QUICK, /* never for the disk: survives only the death of the process */
 	SPOOL_MODE_LAST,  /* for the disk each time: no more commits will come */
 };
 
 /*
- * Opens the file, or makes it, and takes all rights from others. True if it is open. False if another process or sink
- * has it; if it is a spool of another version, no spool, no regular file, or another user's; if the disk fails.
+ * Opens or creates the file, and removes all rights of others. True: it is open. False, with *err: another process or
+ * sink has it; it is a spool of another version, no spool, no regular file, or another user's; or the disk fails.
  */
 bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err);
 bool spool_set_mode(struct spool *spool, enum spool_mode mode, evrec_error *err);
@@ -52,8 +52,8 @@ const char *spool_pending_path(const struct spool *spool); /* of the journal bes
 void spool_shed(struct spool *spool);
 
 /*
- * Takes the lock of a file that nobody has, before spool_open. GONE: there was a lock file alone, which is removed. Only
- * REFUSED sets *err.
+ * Takes the lock of a file without an owner, before spool_open. GONE: there was only a lock file, which is removed.
+ * Only REFUSED sets *err.
  */
 enum spool_claim { SPOOL_CLAIMED, SPOOL_IN_USE, SPOOL_GONE, SPOOL_REFUSED };
 enum spool_claim spool_claim(struct spool *spool, evrec_error *err);
@@ -61,15 +61,15 @@ enum spool_claim spool_claim(struct spool *spool, evrec_error *err);
 enum spool_claim spool_reserve(struct spool *spool, evrec_error *err);
 /* Removes a file that has its lock and is not open, and its lock; else does nothing. */
 void spool_release(struct spool *spool);
-/* Closes the file, whose lock was taken, and removes it, what lies beside it, and its lock. */
+/* Closes the file, whose lock was taken, and removes it, the files beside it, and its lock. */
 void spool_remove(struct spool *spool);
 /* The highest number of a row, 0 if there is none. */
 bool spool_last_seq(struct spool *spool, int64_t *seq, evrec_error *err);
-/* Rows that are written into it may never be read: it was found damaged since it was made. */
+/* The file was found damaged since it was made: rows that are written into it may never be read. */
 bool spool_is_damaged(const struct spool *spool);
 bool spool_is_empty(struct spool *spool); /* false if that cannot be told */
 
-/* From begin to commit all is done, or nothing: after a failure in between, call spool_rollback. */
+/* A transaction: after a failure between begin and commit, call spool_rollback. */
 bool spool_begin(struct spool *spool, evrec_error *err);
 bool spool_commit(struct spool *spool, evrec_error *err);
 void spool_rollback(struct spool *spool);
@@ -78,13 +78,13 @@ void spool_rollback(struct spool *spool);
 bool spool_put(struct spool *spool, const struct spool_row *row, evrec_error *err);
 bool spool_forget(struct spool *spool, int64_t seq, evrec_error *err); /* deletes it, if it is there */
 /*
- * Calls `func` for the `max` rows after number `seq` and up to number `until`, in order, until it returns false: that
- * row, and all behind it, are not read. Rows are borrowed for the call. Marks each row that was read as one that may have
- * been received, for whoever reads it next.
+ * Calls `func` for at most `max` rows after number `seq` and up to number `until`, in order, until it returns false:
+ * that row, and all after it, do not count as read. Rows are borrowed for the call. Marks each row that was read as
+ * maybe received, for the process that reads it next.
  */
 bool spool_read(struct spool *spool, int64_t seq, int64_t until, size_t max,
                 bool (*func)(void *ctx, const struct spool_row *row), void *ctx, evrec_error *err);
-/* Takes the mark of spool_read back from a row. */
+/* Removes the mark of spool_read from a row. */
 bool spool_unmark(struct spool *spool, int64_t seq, evrec_error *err);
 
 #pragma GCC visibility pop

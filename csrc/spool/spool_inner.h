@@ -20,7 +20,7 @@ struct spool {
 	struct spool_lock lock;
 	enum spool_mode mode;
 	sqlite3 *db;  /* NULL: not open */
-	bool damaged; /* rows that are written into the file may never be read */
+	bool damaged; /* as spool_is_damaged */
 	sqlite3_stmt *statements[SPOOL_STATEMENTS];
 };
 
@@ -30,7 +30,7 @@ struct spool {
 bool spool_failed(struct spool *spool, evrec_error *err);
 /* Sets *err: another process or sink has the file; false. */
 bool spool_fail_in_use(const struct spool *spool, evrec_error *err);
-/* Runs SQL without rows as its answer, or whose rows nobody needs. */
+/* Runs SQL, and ignores its rows. */
 bool spool_run(struct spool *spool, const char *sql, evrec_error *err);
 /* Runs a query whose answer is one number. */
 bool spool_ask(struct spool *spool, const char *sql, int64_t *number, evrec_error *err);

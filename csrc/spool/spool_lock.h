@@ -4,8 +4,8 @@
  *
  * A POSIX lock would be lost if the host opened and closed the file. This one is held as long as any descriptor of the
  * description is open; a forked child closes its copies, so the lock ends with the process that took it, however that
- * dies. The owner alone may remove the file: whoever waits for the lock then finds that it has locked a removed file, and
- * that counts as in use.
+ * dies. Only the owner may remove the file: a process that has locked a removed file notices it, and treats the lock as
+ * in use.
  */
 #ifndef EVREC_SPOOL_LOCK_H
 #define EVREC_SPOOL_LOCK_H
@@ -26,11 +26,14 @@ void spool_lock_init(struct spool_lock *lock);
 enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path, evrec_error *err);
 void spool_lock_release(struct spool_lock *lock); /* does nothing if it is not taken */
 
-/* Closes the own descriptor of a lock that another process has a descriptor of, and so keeps. Nothing if it is not taken. */
+/*
+ * Closes this process's descriptor; the lock stays with the other process that has a descriptor of it. Does nothing if
+ * it is not taken.
+ */
 void spool_lock_leave(struct spool_lock *lock);
 /*
- * `fd`, of a lock that is taken, came from another process while no fork could begin; the lock owns it from now on. The
- * lock was not taken here.
+ * Takes over `fd`, the descriptor of a taken lock, from another process, while no fork can begin; the lock owns it from
+ * now on. The lock was not taken in this process.
  */
 void spool_lock_adopt(struct spool_lock *lock, int fd);
 

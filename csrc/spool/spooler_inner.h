@@ -1,5 +1,5 @@
 /*
- * spooler_inner.h - the spooler's inside, for its files, which call each other in this order:
+ * spooler_inner.h - the struct and internal functions of a spooler. Its files call each other in this order:
  *
  *   spooler.c        a step, the end; deletes rows that were answered
  *   find.c           files: finds those without an owner, makes the own one
@@ -17,10 +17,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Rows in one transaction: a bound on what is in memory twice, and on how long a round of the driver takes. */
+/* Rows in one transaction: bounds the memory of copies, and the time of a round of the driver. */
 #define SPOOL_BATCH 256
 #define SPOOL_BATCH_QUICK 32
-/* Between two looks for files, or tries to have one, to write into it, or to restore a row that the outbox refused. */
+/*
+ * The pause between two searches for files, two tries to open one or to write to it, or to restore a row that the
+ * outbox refused.
+ */
 #define SPOOL_ASK_AGAIN (3 * EVREC_SECOND)
 
 struct spooler {
@@ -29,32 +32,32 @@ struct spooler {
 	struct spool_codec codec;
 	struct state_file *state; /* NULL: none */
 	bool quick;
-	evrec_error refusal, failure; /* why a file could not be had, or written, as reported; empty: it could */
-	evrec_error forget_failure;   /* why answered rows could not be deleted, likewise */
+	evrec_error refusal, failure; /* the reported errors of opening and of writing a file; empty: none */
+	evrec_error forget_failure;   /* of deleting answered rows, likewise */
 	int64_t forget_at;            /* monotonic: not before */
 	int64_t look_at;              /* monotonic: when to look for files */
-	size_t journal_max;           /* bytes of a journal; 0: there is to be none */
+	size_t journal_max;           /* the maximum bytes of a journal; 0: make none */
 	struct journal *journal;      /* NULL: there is none yet */
 	int64_t journal_at;           /* monotonic: not to be made or enlarged before */
-	evrec_error journal_failure;  /* why it could not, as reported */
+	evrec_error journal_failure;  /* the reported error of making or enlarging it */
 	struct spool *own;            /* NULL, or a file that may not be open yet */
 	int64_t next_number;          /* of a row in it */
-	size_t batch;                 /* how many rows the disk took last time, doubled; 0: no bound */
+	size_t batch;                 /* twice the rows that the disk took last time; 0: no bound */
 	int64_t write_at;             /* monotonic: not before */
 	struct spool *found;          /* NULL or open; may be `own` */
 	int64_t until;                /* its last row when it was found */
-	int64_t cursor;               /* the number of the last row that was restored or can never be */
+	int64_t cursor;               /* the number of the last row that was restored or cannot be restored */
 	int64_t reported;             /* faults of rows up to this number were reported */
 	bool read;                    /* it has no more rows to restore */
 	int64_t restore_at;           /* monotonic: not before, */
-	size_t refused_room;          /* but with more bytes of room than this; SIZE_MAX: whatever there is */
-	struct spool **ahead;         /* open: journals beside them were imported, and not removed yet */
+	size_t refused_room;  /* unless there are more bytes of room than this; SIZE_MAX: regardless of the room */
+	struct spool **ahead; /* open: journals beside them were imported, and not removed yet */
 	size_t ahead_len;
-	char **aside; /* names of files that are damaged, or have rows that can never be restored */
+	char **aside; /* names of files that are damaged, or have rows that cannot be restored */
 	size_t aside_len;
 };
 
-/* An outbox uses monotonic time, the next process shares only the wall clock. */
+/* The same moment by both clocks: an outbox uses monotonic time, and the next process shares only the wall clock. */
 struct spool_moment {
 	int64_t monotonic, wall;
 };
@@ -65,27 +68,27 @@ int64_t spool_ask_again_at(int64_t now);
 
 /* Reports "<what>: <the error's message>" to the outbox. */
 void spooler_report(struct outbox *ob, const char *what, const evrec_error *err);
-/* Likewise, but each reason once, however often it comes; `last` remembers it. */
+/* Likewise, but only if the error differs from `last`, which remembers it. */
 void spooler_report_once(struct outbox *ob, const char *what, const evrec_error *err, evrec_error *last);
 enum spool_mode spooler_mode(const struct spooler *sp);
 /* How many rows may be in one transaction. */
 size_t spooler_batch(const struct spooler *sp);
 
-/* Whether commits never wait for the disk, from now on. */
+/* Sets whether commits never wait for the disk. */
 void spooler_set_quick(struct spooler *sp, bool quick);
-/* Looks for a file without an owner, which becomes `found`. The outbox, and with it a flush, waits until there is none. */
+/* Looks for a file without an owner, which becomes `found`. The outbox, and so a flush, waits until there is none. */
 void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now);
-/* All rows of `found` that can be restored were answered and deleted: removes it, or puts it aside. */
+/* After all rows of `found` that can be restored were answered and deleted: removes the file, or puts it aside. */
 void spooler_leave_found(struct spooler *sp);
-/* There is an own file, which is damaged. It has no journal any more: the next row makes another file. */
+/* Gives up the damaged own file and its journal: the next row makes a new file. */
 void spooler_give_up_own(struct spooler *sp);
 /* Makes the outbox's journal if it lacks one, and enlarges it if it is half full. */
 void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Before the own file is given up: the outbox has no journal any more. */
 void spooler_drop_journal(struct spooler *sp, struct outbox *ob);
 /*
- * If there is no own file yet, the one that was found becomes it, if it can; else the own file gets a name and its lock, and
- * is not opened. False: see *err.
+ * If there is no own file yet: the found file becomes the own file, if possible; else the own file gets a name and its
+ * lock, and is not opened. False: see *err.
  */
 bool spooler_reserve_own(struct spooler *sp, evrec_error *err);
 /* Makes and opens the own file. False: see *err; no file is left, unless there is a journal. */
@@ -103,7 +106,7 @@ void spooler_rollback(struct spooler *sp);
 void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Reports that kept entries are lost. */
 void spooler_report_lost(struct outbox *ob, const evrec_error *err);
-/* Writes the outbox's `n` kept entries into the files, as many as fit, and reports if those were not all. */
+/* Writes the outbox's `n` kept entries into the files, as many as fit, and reports the others. */
 void spooler_save_kept(struct spooler *sp, struct outbox *ob, size_t n, const evrec_clock *clock);
 
 #pragma GCC visibility pop

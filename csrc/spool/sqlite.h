@@ -1,5 +1,6 @@
 /*
- * sqlite.h - SQLite, in place of <sqlite3.h>. It is loaded when the first sink or source that needs it is made.
+ * sqlite.h - SQLite, in place of <sqlite3.h>. The library is loaded when the first sink or source that needs it is
+ * made.
  */
 #ifndef EVREC_SQLITE_H
 #define EVREC_SQLITE_H

@@ -1,6 +1,6 @@
 /*
- * sqlite_guard.h - keeps fork() apart from SQLite, whose mutexes are those of the whole process: a child that was forked
- * while another thread held one would wait for ever.
+ * sqlite_guard.h - makes fork() wait for calls of SQLite, whose mutexes are process-wide: a child that was forked while
+ * another thread held one would wait for ever.
  *
  * fork() waits until no thread is inside, for a second at most (base/fork_lock.h). After that, if a disk hangs, the
  * child may not use SQLite at all. Any thread.

@@ -1,5 +1,5 @@
 /*
- * state_file.h - a file with the state of a sink's correlator, so that the next process counts on where this one ended.
+ * state_file.h - a file with the state of a sink's correlator, from which the next process continues.
  *
  *   state_file_open     takes the lock, and reads what an earlier process has left
  *   state_file_use      from now on there is a state to write
@@ -10,15 +10,15 @@
  *   state_file_save     after the last round: writes at once what is left
  *   state_file_close    ends it, and gives up the lock
  *
- * The file is a head and records, whose form is the source's. The first write, and each one after which the file would
- * have more than twice the bytes of the whole state, makes a new file beside it, with the whole state, which then takes
- * its name. So the file is bounded, and at any moment there is one file that is whole, but for the end of the last
- * record. A file that an earlier process has left is never appended to. After a failure a new file is made, at most
- * every 3 s.
+ * The file is a head and records, whose form is the source's. The first write, and each write after which the file
+ * would have more than twice the bytes of the whole state, makes a new file beside it, with the whole state, and
+ * renames it to the file's name. So the size of the file is bounded, and at any moment there is a complete file, except
+ * for the end of the last record. A file that an earlier process has left is never appended to. After a failure a new
+ * file is made, at most every 3 s.
  *
  * The lock is a file of its own, path.lock, which stays. If another process or sink has it, state_file_step asks for it
- * every 3 s while there is something to write. Once it has the lock, it reads no more than the head, and the whole state
- * takes the place of the old one. A forked child must not use the parent's state file.
+ * every 3 s while there is something to write. Once it has the lock, it reads only the head, and the whole state
+ * replaces the old one. A forked child must not use the parent's state file.
  *
  * A state file knows no events: the source has the records. It belongs to the driver, and after the last round to the
  * thread that ended the driver.
@@ -44,7 +44,7 @@ struct state_source {
 
 enum state_opened {
 	STATE_OPENED,  /* *records are the earlier process's; empty: there were none */
-	STATE_IGNORED, /* the same, without records: see *err; the next write replaces the file */
+	STATE_IGNORED, /* the file is open, but its records are not used: see *err; the next write replaces the file */
 	STATE_IN_USE,  /* it is another process's or sink's: see *err; state_file_step asks for the lock every 3 s */
 	STATE_REFUSED, /* it cannot be used: see *err */
 };
@@ -56,37 +56,38 @@ struct state_file *state_file_new(evrec_str path, uint32_t version);
 /* It lies in the folder of a spool, which is made if it is not there yet. Before it is opened. False: no memory. */
 bool state_file_set_folder(struct state_file *f, evrec_str folder);
 void state_file_free(struct state_file *f); /* NULL is fine; frees the source, writes nothing */
-/* Does what state_file_open waits for, which then only returns the result. */
+/* Does the I/O of state_file_open, which then only returns the result. */
 void state_file_open_ahead(struct state_file *f);
 /* Waits for the disk. `contents` has the bytes, *records the part of them that are records. */
 enum state_opened state_file_open(struct state_file *f, struct buf *contents, evrec_str *records, evrec_error *err);
 /* Owns the source from here on. */
 void state_file_use(struct state_file *f, const struct state_source *source, void *ctx);
 
-/* From now on `wake` is called if something has changed that the driver does not know of yet. */
+/* From now on `wake` is called at a change of which the driver does not know yet. */
 void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *ctx);
 /* The state has changed. Cheap; the thread that changes it. */
 void state_file_changed(struct state_file *f);
 /* The number of changes until now. The thread that changes the state. */
 uint64_t state_file_changes(const struct state_file *f);
 /*
- * So many changes are in the file: a process that is killed now leaves them to the next one (a machine that fails may
- * not). Also true as long as the file cannot be written, which "state" has told: nobody is to wait for it. Any thread.
+ * The first `changes` changes are in the file, and survive a kill of the process (not a crash of the machine). Also
+ * true as long as the file cannot be written, which was reported as "state": then nobody waits for it. Any thread.
  */
 bool state_file_has(const struct state_file *f, uint64_t changes);
-/* Changes are to be written at once, and not within a second. Cheap; any thread. */
+/* The next write happens at once, and not within a second. Cheap; any thread. */
 void state_file_hurry(struct state_file *f);
 /*
- * The driver calls `func` after each write, and each one that failed. Any thread; once this returns, no earlier function
- * is called any more. NULL: none is. `func` must not wait.
+ * The driver calls `func` after each write, successful or not. Any thread; once this returns, an earlier function is
+ * not called any more. NULL: no function. `func` must not wait.
  */
 void state_file_on_written(struct state_file *f, void (*func)(void *ctx), void *ctx);
-/* From now on state_file_write_ahead writes: the file goes ahead of all that is sent. Before the driver begins. */
+/* From now on state_file_write_ahead writes: the file is written before anything is sent. Before the driver begins. */
 void state_file_lead(struct state_file *f);
 /*
- * Writes what has changed until now, so that whoever reads the file after a kill knows the names and counts that are about to
- * be sent, or written elsewhere. The driver, or before it begins one other thread. False: another thread is using the
- * state, and the file may lack some. A file that another owner has, or that cannot be written, is not waited for: true.
+ * Writes the changes until now, so that after a kill the next process knows the names and counts that are about to be
+ * sent, or written elsewhere. The driver, or before it begins one other thread. False: another thread is using the
+ * state, and the file may lack some changes. True also if another owner has the file, or it cannot be written: then
+ * nobody waits for it.
  */
 bool state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now, bool quick);
 /*
@@ -96,7 +97,7 @@ void state_file_step(struct state_file *f, struct outbox *ob, int64_t now, bool 
 /* When the driver has to call state_file_step again: monotonic, INT64_MAX if never. */
 int64_t state_file_next_due(const struct state_file *f);
 void state_file_save(struct state_file *f, struct outbox *ob);
-/* After that all functions do nothing. */
+/* Ends the use of the file. After that all functions do nothing. */
 void state_file_close(struct state_file *f);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * state_file_inner.h - the inside of a state file, for its two files: state_file.c opens, reads and ends it, and
- * state_file_write.c writes it. The driver's thread.
+ * state_file_inner.h - the struct and internal functions of a state file, for its two files: state_file.c opens, reads
+ * and ends it, and state_file_write.c writes it. The driver's thread.
  */
 #ifndef EVREC_STATE_FILE_INNER_H
 #define EVREC_STATE_FILE_INNER_H
@@ -18,7 +18,7 @@
 
 struct head {
 	char magic[MAGIC_LEN];
-	uint32_t version; /* in the machine's byte order: a file of another kind of machine has another version */
+	uint32_t version; /* in the machine's byte order: a file of the other byte order has another version */
 };
 
 struct state_file {
@@ -43,18 +43,18 @@ struct state_file {
 	void *on_written_ctx;
 	atomic_bool changed, hurry;
 	atomic_bool useless;               /* it cannot be written for now */
-	_Atomic uint64_t changes, written; /* the number of changes, and of those of them that are in the file */
+	_Atomic uint64_t changes, written; /* the number of changes, and how many of them are in the file */
 	uint64_t begun;                    /* `changes` when the present write began */
 	int fd;                            /* the file to append to; -1: the next write makes a new one */
 	size_t len, new_len;               /* bytes of both files */
-	size_t whole;                      /* the bytes that the file had when it was new */
+	size_t whole;                      /* the bytes of the file when it was new */
 	int new_fd;                        /* the file that is being made; -1: none is */
 	uint64_t cursor;                   /* in the state, for the new file */
-	bool leads;                        /* it is written before something is sent */
-	bool writing;                      /* a write was begun, and has some entries to go */
-	bool begins;                       /* nothing of it was taken yet */
-	size_t left;                       /* entries to be taken of those that have changed */
-	int64_t due;                       /* when the next write may begin, or the present one go on; monotonic */
+	bool leads;                        /* it is written before anything is sent */
+	bool writing;                      /* a write was begun, and some entries are left */
+	bool begins;                       /* no entry of this write was taken yet */
+	size_t left;                       /* changed entries that are still to be taken */
+	int64_t due;                       /* when the next write may begin, or the present one continue; monotonic */
 	struct buf out;
 	evrec_error failure; /* the last that was reported */
 };
