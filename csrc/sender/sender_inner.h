@@ -1,5 +1,5 @@
 /*
- * sender_inner.h - the sender's inside, for its files, which call each other in this order:
+ * sender_inner.h - the structs and internal functions of a sender. Its files call each other in this order:
  *
  *   sender.c         its owner's calls: new, step, join, release
  *   sender_thread.c  its thread: start, run
@@ -23,8 +23,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * How long a thread gets to let go once it is told to stop. The wait is cut into turns: a process that is held up for
- * that long, by its quota or its machine, would otherwise give up a thread that has had no moment to run.
+ * How long a thread may take to stop once it is told to. The wait is split into turns: if the whole process is
+ * descheduled for so long, its thread has not had time to run, and a single wait would give it up.
  */
 #define LETTING_GO_MAX (EVREC_SECOND / 5)
 #define LETTING_GO_TURNS 20
@@ -35,12 +35,12 @@ enum drive { DRIVE_NONE, DRIVE_THREAD, DRIVE_STEPS };
 enum sender_phase {
 	SENDER_OPEN,
 	SENDER_DRAINING, /* its owner is gone: sends what waits, with all tries, until `give_up` */
-	SENDER_ENDING,   /* accepts nothing more, and tries nothing twice, until `give_up` */
-	SENDER_STOPPING, /* lets go at once */
-	SENDER_FINISHED, /* its thread is through, or nobody steps it any more; what was left is in the spool */
+	SENDER_ENDING,   /* accepts no writes, and tries no write twice, until `give_up` */
+	SENDER_STOPPING, /* stops at once */
+	SENDER_FINISHED, /* its thread has finished, or nobody steps it any more; the rest is in the spool */
 };
 
-/* The throttle as threads see it that do not drive the sender. */
+/* A copy of the throttle's state for threads that do not drive the sender. */
 struct throttle_view {
 	atomic_uint window, unanswered;
 	_Atomic double rate;
@@ -55,28 +55,28 @@ struct sender {
 	struct state_file *state; /* or NULL */
 	evrec_clock *clock;
 	char name[EVREC_SINK_NAME_SIZE]; /* the sink's */
-	bool loud;                       /* until it has told its losses */
+	bool loud;                       /* until it has printed its losses */
 	bool does_io;                    /* the protocol's, which may be freed while the sender is listed */
-	unsigned generation;             /* of forks */
+	unsigned generation;             /* sender_fork_generation when it was made */
 	_Atomic enum drive drive;
 	_Atomic enum sender_phase phase;
 	_Atomic int64_t give_up; /* CLOCK_MONOTONIC; holds from SENDER_DRAINING on */
 	atomic_flag stepping;    /* a poll, or the end of the process, steps it; from SENDER_FINISHED on it stays set */
 	atomic_bool looks_ahead; /* from sender_look_ahead to sender_end_look_ahead: nothing wakes it */
-	atomic_bool on_disk;     /* it is at its spool: whoever waits for its thread waits for the disk */
+	atomic_bool on_disk;     /* it uses its spool: a wait for its thread is a wait for the disk */
 	/* Of the one that drives it: */
 	struct entry **batch; /* room for protocol->max_batch */
 	unsigned in_flight;   /* requests */
 	bool held;            /* an entry is due, and the protocol or the state was not ready for it */
 	uint64_t random;
-	int64_t memory_due; /* when the outbox has memory to give back */
-	int64_t now;        /* the clock, as last read: a callback's answer costs no second look at it */
+	int64_t memory_due; /* when the outbox has memory to free */
+	int64_t now;        /* the clock, as last read: an answer inside `send` needs no second reading */
 	struct throttle throttle;
 	struct throttle_view view; /* of any thread */
 	/* Under senders.lock: */
 	struct sender *prev, *next;
 	bool listed;
-	bool released; /* its thread, or whoever steps it last, frees it */
+	bool released; /* its thread, or the last one that steps it, frees it */
 	bool joined;
 	pthread_t thread;
 };
@@ -86,8 +86,8 @@ struct sender {
 enum ending { NOT_ENDED, ENDING, ENDED };
 
 /*
- * All senders that have had something to write. The end of the process ends those that do I/O. After a signal it waits
- * for the others too, whose protocol calls the embedder's functions.
+ * All senders that have had a write. The end of the process ends those that do I/O. After a signal it also waits for
+ * the others, whose protocol calls the embedder's functions.
  */
 struct senders {
 	pthread_mutex_t lock;
@@ -102,7 +102,7 @@ struct senders {
 };
 extern struct senders senders;
 
-/* CLOCK_MONOTONIC, whatever the sender's clock. */
+/* CLOCK_MONOTONIC in ns, even if the sender's clock is a fake one. */
 int64_t sender_real_now(void);
 /* Before the first sender is made. From then on a forked child finds the list empty and the generation changed. */
 void senders_init(void);
@@ -110,18 +110,20 @@ void senders_init(void);
 void senders_add(struct sender *s);
 void senders_remove(struct sender *s);
 void senders_list_guest(struct sender_guest *guest); /* the same for a guest, which is not listed */
-/* With the lock held, which it gives back meanwhile; the guest stays in the list. False: nothing is left. */
+/*
+ * Calls `go_on`. With the lock held, which it releases meanwhile; the guest stays in the list. False: nothing is left.
+ */
 bool senders_run_guest(struct sender_guest *guest);
 /*
- * With the lock held. The calling thread's sender is gone, and the thread needs the lock no more. True: the thread is to
- * join `*before`. So exit(), which joins the last one, waits for all of them, and at most one takes memory meanwhile.
+ * With the lock held: the calling thread's sender was freed, and the thread ends. True: the thread must join `*before`.
+ * So exit(), which joins the last one, waits for all of them, and at most one ended thread is not joined.
  */
 bool senders_leave(pthread_t *before);
-/* Joins the last thread that left, and so all of them. With the lock held. */
+/* Joins the last thread of senders_leave, and so all of them. With the lock held. */
 void senders_join_leaver(void);
 /* Waits for `changed`, with the lock held, until `deadline` (CLOCK_MONOTONIC); false: it is past. */
 bool senders_wait(int64_t deadline);
-/* Waits for `changed` for a moment, while a thread is on_disk, which may take longer than any deadline; true. */
+/* Waits for `changed` for a moment, while a thread is on_disk, which may take longer than any deadline. Always true. */
 bool senders_wait_for_disk(void);
 /* The sender was made before a fork, by the parent process. Any thread. */
 bool sender_is_parents(const struct sender *s);
@@ -131,7 +133,7 @@ bool sender_is_parents(const struct sender *s);
 /* Moves the sender to `phase`, if it is in an earlier one, and wakes its thread. */
 void sender_enter(struct sender *s, enum sender_phase phase);
 bool sender_has_reached(const struct sender *s, enum sender_phase phase);
-/* It was told to stop, or its time is up. */
+/* Whether it was told to stop, or its `give_up` has passed. */
 bool sender_has_given_up(const struct sender *s);
 /* Ends the wait of its thread. */
 void sender_poke(struct sender *s);
@@ -141,23 +143,26 @@ void sender_join_thread(struct sender *s);
 /* ---- sender_round.c: whoever drives ---- */
 
 /*
- * One round: takes and sends what is due, but begins nothing after CLOCK_MONOTONIC is `send_deadline` and something was
- * sent; then lets the protocol work, and wait for up to `max_wait` ns.
+ * One round: takes and sends due entries, but after `send_deadline` (CLOCK_MONOTONIC) sends at most one; then steps the
+ * protocol, which waits for up to `max_wait` ns.
  */
 void sender_go_round(struct sender *s, int64_t max_wait, int64_t send_deadline);
-/* Rounds until nothing is left or the deadline; one without waiting if it is past. Nothing if another steps it. */
+/*
+ * Rounds until nothing is left or the deadline has passed; at least one, without waiting. Does nothing if another
+ * thread steps it.
+ */
 void sender_step_until(struct sender *s, int64_t deadline);
-/* One round without waiting. Nothing if another steps it. */
+/* One round without waiting. Does nothing if another thread steps it. */
 void sender_step_once(struct sender *s, int64_t send_deadline);
-/* Shows the throttle, which has changed, to other threads. */
+/* Copies the throttle, which has changed, to `view`. */
 void sender_publish_throttle(struct sender *s);
-/* After the last round: what is left goes to the spool, if there is one; if that fails, it stays pending. */
+/* After the last round: the rest goes to the spool, if there is one; if that fails, it stays pending. */
 void sender_save_kept(struct sender *s);
 /* After the last round: lets the protocol finish, and writes the state, if there is one. */
 void sender_save_state(struct sender *s);
 /*
- * Of a sender without a thread that is SENDER_STOPPING: waits until nobody steps it, saves what is left, and is
- * SENDER_FINISHED. False: it is still stepped, and the deadline (CLOCK_MONOTONIC) has passed, and it is not at its spool.
+ * For a sender without a thread that is SENDER_STOPPING: waits until nobody steps it, saves the rest, and is
+ * SENDER_FINISHED. False: it is still stepped, the deadline (CLOCK_MONOTONIC) has passed, and it is not on_disk.
  */
 bool sender_end_steps(struct sender *s, int64_t deadline);
 /* Frees the outbox, the protocol, the spooler, the state and the clock; the sender itself stays. */
@@ -165,22 +170,24 @@ void sender_free_parts(struct sender *s);
 
 /* ---- sender_losses.c: whoever drives, or with the lock held at the end of the process ---- */
 
-/* If it is loud, writes one line on standard error about what waits, or was dropped and not collected. Once. */
+/* If it is loud, writes one line on standard error about entries that wait, or were dropped and not collected. Once. */
 void sender_tell_losses(struct sender *s);
 
 /* ---- sender_exit.c ---- */
 
-/* Sets up the libraries of the protocol. From now on exit() ends all listed senders. */
+/* Initializes the libraries of the protocol. From now on exit() ends all listed senders. */
 void senders_watch_exit(const struct protocol *p);
 /*
- * Gives all senders up to `timeout` ns, as exit() does, and waits as long for polls to do the writes of the protocols that
- * call the embedder's functions. Returns with the lock of the list held: the caller ends the process.
+ * Ends all senders as exit() does, but within `timeout` ns, and as long waits for polls to do the writes of protocols
+ * that call the embedder's functions. Returns with the lock of the list held: the caller ends the process.
  */
 void senders_end_for_signal(int64_t timeout);
 
 /* ---- sender_thread.c ---- */
 
-/* Starts the thread and lists the sender, unless it has a drive. If no thread can be had, it is driven by steps. */
+/*
+ * Starts the thread and lists the sender, unless it has a driver. If no thread can be started, it is driven by steps.
+ */
 void sender_start_thread(struct sender *s);
 
 #pragma GCC visibility pop

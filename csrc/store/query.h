@@ -1,10 +1,11 @@
 /*
- * query.h - reads a store: the events that a query matches, or those that are written from now on.
+ * query.h - reads a store: the events that match a query, or the events that are written from now on.
  *
  * A cursor has a connection of its own. A query is one read transaction, from its opening until its last event was read
- * or the cursor is freed: it finds each event once, as the event was when the query was opened. No writer waits for it, but
- * the file's log (PATH-wal) keeps all that is written meanwhile. A watch holds no transaction between two calls. Events are
- * read STORE_PAGE at a time. In a child that is forked, its cursors only fail. Calls wait for the disk. One thread at a time.
+ * or the cursor is freed: it finds each event once, as the event was when the query was opened. No writer waits for it,
+ * but the file's log (PATH-wal) keeps all writes meanwhile. A watch holds no transaction between two calls. Events are
+ * read STORE_PAGE at a time. In a forked child the parent's cursors only fail. Calls wait for the disk. One thread at a
+ * time.
  */
 #ifndef EVREC_STORE_QUERY_H
 #define EVREC_STORE_QUERY_H
@@ -34,11 +35,11 @@ bool store_load_library(evrec_error *err);
  * to check, and its limit too if there is one. Events come ordered by their last occurrence. NULL: see *err.
  */
 struct store_cursor *store_query(evrec_str path, const evrec_query *query, evrec_error *err);
-/* Likewise; each change of an event from now on, in the order of writing. Events that expire are not told. */
+/* Likewise, but returns each change of an event from now on, in the order of writing; not the expiry of events. */
 struct store_cursor *store_watch(evrec_str path, const evrec_query *query, evrec_error *err);
 /*
- * The next event, valid until the next call. EVREC_READ_EVENT; EVREC_READ_END (of a query); EVREC_READ_WAIT (of a watch:
- * nothing was written, which is cheap to ask again); or a negative enum evrec_code and *err. Never sleeps.
+ * The next event, valid until the next call. EVREC_READ_EVENT; EVREC_READ_END (of a query); EVREC_READ_WAIT (of a
+ * watch: nothing was written; calling again is cheap); or a negative enum evrec_code and *err. Never sleeps.
  */
 int store_cursor_next(struct store_cursor *cursor, struct store_row *row, evrec_error *err);
 void store_cursor_free(struct store_cursor *cursor); /* NULL is fine */

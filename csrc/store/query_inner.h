@@ -1,6 +1,7 @@
 /*
- * query_inner.h - the inside of a cursor, for its files: query.c fills pages, plan.c says from which streams, streams.c
- * merges them, filter.c says which events pass. Readers of notes (read_notes.c) are listed in fork.c, too.
+ * query_inner.h - the structs and internal functions of a cursor, for its files: query.c fills pages, plan.c chooses
+ * the streams, streams.c merges them, filter.c filters events. Readers of notes (read_notes.c) are listed in fork.c,
+ * too.
  */
 #ifndef EVREC_STORE_QUERY_INNER_H
 #define EVREC_STORE_QUERY_INNER_H
@@ -20,12 +21,12 @@ struct condition {
 	bool or_related; /* of FACET_KIND: or it is in FACET_RELATED_KIND */
 	int64_t ids[CONDITION_IDS];
 	size_t len;
-	int64_t facets_max; /* at most so many facets have one of them */
+	int64_t facets_max; /* an upper bound of the number of facets with one of these words */
 };
 
-/* A test of the object that an event regards; of ROLE_MENTIONS, the related object will do too. */
+/* A test of the object that an event regards; with ROLE_MENTIONS the related object may match instead. */
 struct object_test {
-	const evrec_object_filter *filter; /* NULL: any will do; or the conditions say all */
+	const evrec_object_filter *filter; /* NULL: any object matches, or the conditions suffice */
 	const struct condition *kinds;     /* or NULL: any */
 	int64_t api_version, ns;           /* words; 0: any */
 };
@@ -34,7 +35,7 @@ enum object_role { ROLE_REGARDING, ROLE_MENTIONS, ROLES };
 
 #define VERDICTS 4096
 
-/* Numbers that were tested lately, and the result. All zero is empty. */
+/* A cache of results by number. All zero is empty. */
 struct verdicts {
 	struct {
 		int64_t id;
@@ -46,7 +47,7 @@ enum filter_statement { FILTER_WORD, FILTER_KIND, FILTER_FACET, FILTER_EVENT, FI
 
 struct filter {
 	const evrec_query *query;
-	bool nothing; /* no event has one of its words */
+	bool nothing; /* no event can match: the store lacks one of the query's words */
 	struct condition conditions[FACETS + 1];
 	size_t len;
 	struct object_test tests[ROLES];
@@ -56,9 +57,9 @@ struct filter {
 
 bool filter_open(struct filter *f, struct store_db *d, const evrec_query *query, evrec_error *err);
 void filter_close(struct filter *f);
-/* Finds the numbers of the query's words, as they are now. False: see *err. */
+/* Finds the present numbers of the query's words. False: see *err. */
 bool filter_resolve(struct filter *f, struct store_db *d, evrec_error *err);
-/* Whether the event with this number and facet passes, but for its times: 1, 0, or -1 and *err. */
+/* Whether the event with this number and facet passes the filters, without those of times: 1, 0, or -1 and *err. */
 int filter_passes(struct filter *f, struct store_db *d, int64_t facet, int64_t rv, evrec_error *err);
 
 /* ---- streams.c ---- */
@@ -68,7 +69,7 @@ struct place {
 	int64_t last, facet, rv;
 };
 
-/* The index that a stream is read from. It says which column the stream's key is of. */
+/* The index from which a stream is read. It determines the column of the stream's key. */
 enum stream_index { STREAM_LAST, STREAM_FACET, STREAM_REGARDING, STREAM_RELATED, STREAM_INDEXES };
 
 struct stream {
@@ -79,7 +80,7 @@ struct stream {
 
 struct streams {
 	enum evrec_order order;
-	int64_t bound;         /* the last `last` that counts, in that order */
+	int64_t bound;         /* the last `last` within the query, in this order */
 	struct place position; /* of the event that was returned last */
 	struct stream *all;
 	size_t len, room; /* places that are read ahead for each */
@@ -90,7 +91,7 @@ struct streams {
 
 void streams_init(struct streams *s, const evrec_query *query);
 void streams_fini(struct streams *s);
-/* From now on reads these streams, from its position on. Takes `all`, a block of mem_alloc, also if it fails. */
+/* From now on reads these streams, from its position on. Owns `all`, a block of mem_alloc, also after a failure. */
 bool streams_use(struct streams *s, struct store_db *d, struct stream *all, size_t len, evrec_error *err);
 /* The next event in order, each once: 1, 0 (the end), or -1 and *err. */
 int streams_next(struct streams *s, struct store_db *d, struct place *place, evrec_error *err);
@@ -109,7 +110,7 @@ struct plan {
 
 /* Chooses the streams of a query. False: see *err. */
 bool plan_begin(struct plan *p, struct store_db *d, evrec_error *err);
-/* Goes on with other streams, if there are some, from the place that was reached. */
+/* Continues with other streams, if there are any, from the present place. */
 bool plan_change(struct plan *p, struct store_db *d, evrec_error *err);
 
 /* ---- fork.c ---- */
@@ -119,18 +120,18 @@ struct reader_link {
 	struct reader_link *next;
 	struct store_db *db;
 	void (*close)(struct reader_link *reader); /* the connection, if it is open; inside the guard */
-	bool abandoned;                            /* closed, as this process was forked since it was opened */
+	bool abandoned;                            /* closed, as this process was forked after it was opened */
 };
 
 /* Before a reader is made. False, with *err: this process may not use SQLite, as store_readers_check. */
 bool store_readers_allowed(evrec_error *err);
 /* Lists the reader before it is opened. Outside the guard. */
 void store_readers_add(struct reader_link *reader, struct store_db *db, void (*close)(struct reader_link *reader));
-/* False, with *err: this process was forked since, or while its parent used SQLite. */
+/* False, with *err: this process was forked after the reader was opened, or while its parent used SQLite. */
 bool store_readers_check(const struct reader_link *reader, evrec_error *err);
 /*
- * Closes the reader and unlists it. False in the child of a fork that did not wait any longer: it may not use SQLite, and
- * leaves the connection open, with the reader's memory. Outside the guard.
+ * Closes the reader and unlists it. False in a child whose fork timed out waiting for SQLite: it may not use SQLite,
+ * and leaks the connection and the reader's memory. Outside the guard.
  */
 bool store_readers_end(struct reader_link *reader);
 

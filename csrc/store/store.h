@@ -25,25 +25,25 @@ struct store *store_new(evrec_str path); /* no I/O; NULL: no memory */
 void store_free(struct store *store);    /* closes it; NULL is fine */
 
 /*
- * Begins a transaction. Opens the file before, or makes it with mode 0600; and again, if another file lies under the
- * path by now. False if another process writes for longer than 0.1 s; if the file is no store, or one of a newer version,
- * damaged, a link or another user's; if the disk fails.
+ * Begins a transaction. First opens the file, or creates it with mode 0600; also if the path now names another file.
+ * False, with *err: another process writes for longer than 0.1 s; the file is no store, of a newer version, damaged, a
+ * link or another user's; or the disk fails.
  */
 bool store_begin(struct store *store, evrec_error *err);
-/* Writes an event as it is now, in the place of an earlier state of it. Readers get `json`. Both are borrowed. */
+/* Writes the present state of an event, in place of an earlier one. Readers get `json`. Both are borrowed. */
 bool store_put(struct store *store, const evrec_fields *event, evrec_str json, evrec_error *err);
 /* Writes a note (event/notes.h), to be read by store_read_occurrences or store_read_suppressions. */
 bool store_put_note(struct store *store, const struct note *note, evrec_error *err);
-/* Once it is true, the transaction survives the death of the process; a crash of the machine may cost the last ones. */
+/* True: the transaction survives the death of the process; a crash of the machine may lose the last transactions. */
 bool store_commit(struct store *store, evrec_error *err);
-/* After a failure between begin and commit: nothing of the transaction is done. */
+/* After a failure between begin and commit: undoes the transaction. */
 void store_rollback(struct store *store);
 bool store_is_open(struct store *store);
 void store_close(struct store *store);
 
 /*
  * Deletes up to STORE_EXPIRY_ROWS events, and as many notes of each kind: those whose last occurrence was before `before`, and the oldest ones while the
- * file is too full for `keep_bytes` (0: no bound); and gives some free pages back to the file system. Sets *more if there
+ * file is too full for `keep_bytes` (0: no bound); and returns some free pages to the file system. Sets *more if there
  * is more to do. Opens nothing.
  */
 #define STORE_EXPIRY_ROWS 500

@@ -1,5 +1,5 @@
 /*
- * store_inner.h - the inside of the store, for its files, which call each other in this order:
+ * store_inner.h - the structs and internal functions of the store. Its files call each other in this order:
  *
  *   write.c, expire.c      the writer: puts events; deletes old ones
  *   write_notes.c          the same for notes
@@ -16,7 +16,8 @@
  *   schema.c               the tables, and their versions
  *   store_db.c             a connection to the file, and its statements
  *
- * The functions of store.h and query.h enter SQLite's guard (spool/sqlite_guard.h); those below are called inside.
+ * The functions of store.h and query.h enter SQLite's guard (spool/sqlite_guard.h); the functions below are called
+ * inside it.
  */
 #ifndef EVREC_STORE_INNER_H
 #define EVREC_STORE_INNER_H
@@ -32,7 +33,7 @@
 
 /* ---- store_db.c ---- */
 
-#define STORE_FOREIGN " is not an event store of evrec" /* of store_db_refuse: the file is another's */
+#define STORE_FOREIGN " is not an event store of evrec" /* for store_db_refuse: another program's file */
 
 struct store_db {
 	char *path;  /* as it was given */
@@ -52,7 +53,7 @@ void store_db_close(struct store_db *d);
 bool store_db_failed(struct store_db *d, evrec_error *err);
 /* Sets *err to the path and `reason`; false. */
 bool store_db_refuse(const struct store_db *d, const char *reason, evrec_error *err);
-/* Runs SQL without rows as its answer, or whose rows nobody needs. */
+/* Runs SQL, and ignores its rows. */
 bool store_db_run(struct store_db *d, const char *sql, evrec_error *err);
 /* NULL: see *err. */
 sqlite3_stmt *store_db_prepare(struct store_db *d, const char *sql, evrec_error *err);
@@ -65,7 +66,7 @@ void store_db_finalize_all(sqlite3_stmt **statements, size_t n);
 void store_bind_str(sqlite3_stmt *statement, int at, evrec_str s); /* borrowed until it is reset */
 /* Runs a statement that has no rows as its answer, and resets it. */
 bool store_db_finish(struct store_db *d, sqlite3_stmt *statement, evrec_error *err);
-/* Steps a statement that may have a row: 1 if it has, 0 if not, -1 and *err. The caller resets it. */
+/* Steps a statement: 1: there is a row; 0: there is none; or -1 and *err. The caller resets it. */
 int store_db_step(struct store_db *d, sqlite3_stmt *statement, evrec_error *err);
 
 /* ---- store_open.c ---- */
@@ -73,16 +74,18 @@ int store_db_step(struct store_db *d, sqlite3_stmt *statement, evrec_error *err)
 enum store_access { STORE_READ, STORE_WRITE };
 /* A writer makes the file if there is none. False: see *err, and it is closed. */
 bool store_db_open(struct store_db *d, enum store_access access, evrec_error *err);
-/* The path names the open file still. */
+/* Whether the path still names the open file. */
 bool store_db_is_current(const struct store_db *d);
 
 /* ---- schema.c ---- */
 
-/* In a transaction of a writer: makes the tables of a new file, or takes an older version to this one. */
+/* In a transaction of a writer: makes the tables of a new file, or converts an older version to this one. */
 bool schema_make(struct store_db *d, evrec_error *err);
 #define SCHEMA_REPORTERS 3 /* the version from which on suppressions have a component and a host */
 
-/* For a reader: the file is a store of this version, or one that is read as well. Sets d->version. */
+/*
+ * For a reader: checks that the file is a store of this version, or of an older one that can be read. Sets d->version.
+ */
 bool schema_check(struct store_db *d, evrec_error *err);
 
 /* The words that make a facet: columns of the table `facets`, in this order. */
@@ -120,9 +123,9 @@ enum ids_statement {
 };
 
 struct ids {
-	struct lru *words, *facets, *objects; /* NULL: none, or a number was removed. From keys to numbers */
-	int64_t removals;                     /* how often some number was forgotten, when the caches were filled */
-	bool removed;                         /* this transaction forgets some */
+	struct lru *words, *facets, *objects; /* from keys to numbers; NULL: none, or a number was removed */
+	int64_t removals;                     /* the store's count of removed numbers when the caches were filled */
+	bool removed;                         /* this transaction has removed a number */
 	struct buf key;
 	sqlite3_stmt *statements[IDS_STATEMENTS];
 };
@@ -134,14 +137,14 @@ struct store_keys {
 
 bool ids_open(struct ids *ids, struct store_db *d, evrec_error *err);
 void ids_close(struct ids *ids);
-/* At the begin of a transaction: forgets the numbers if another process has removed some since. */
+/* At the begin of a transaction: clears the caches if another process has removed a number since. */
 bool ids_begin(struct ids *ids, struct store_db *d, evrec_error *err);
-/* Before its end: tells other processes if a number was removed. */
+/* Before the commit: counts a removal, so that other processes clear their caches. */
 bool ids_commit(struct ids *ids, struct store_db *d, evrec_error *err);
 void ids_clear(struct ids *ids); /* after a rollback */
 bool ids_of_event(struct ids *ids, struct store_db *d, const evrec_fields *event, struct store_keys *keys,
                   evrec_error *err);
-/* Remove it unless an event has it. */
+/* These remove a facet or an object unless an event has it. */
 bool ids_release_facet(struct ids *ids, struct store_db *d, int64_t facet, evrec_error *err);
 bool ids_release_object(struct ids *ids, struct store_db *d, int64_t object, evrec_error *err);
 
@@ -183,7 +186,7 @@ struct store {
 	bool forking;         /* held by a fork */
 };
 
-/* Deletes a row, whose facet and objects may then be unused: store_release removes those. */
+/* Deletes a row. Its facet and objects may then be unused: store_release removes them. */
 bool store_delete(struct store *store, int64_t rv, evrec_error *err);
 bool store_release(struct store *store, const struct store_keys *keys, evrec_error *err);
 
@@ -205,9 +208,12 @@ void store_rollback_inside(struct store *store);
 
 /* ---- write_notes.c ---- */
 
-/* True if there are notes to delete, or that cannot be told. */
+/* True if there are notes to delete, or if that cannot be determined. */
 bool store_has_old_notes(struct store *store, int64_t before);
-/* Inside a transaction: deletes up to `most` notes of each kind from before `before`. -1 and *err, or how many of one kind. */
+/*
+ * Inside a transaction: deletes up to `most` notes of each kind older than `before`. Returns the larger number of one
+ * kind, or -1 and *err.
+ */
 int store_expire_notes(struct store *store, int64_t before, int most, evrec_error *err);
 
 #pragma GCC visibility pop
