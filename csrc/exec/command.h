@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The cluster as a plugin is told of it, if the kubeconfig says provideClusterInfo. */
+/* The cluster's data for the plugin, if the kubeconfig has provideClusterInfo. */
 struct exec_cluster {
 	evrec_str server, ca; /* PEM; unset: the system's authorities */
 	bool insecure_skip_tls_verify;
@@ -22,7 +22,7 @@ struct exec_command {
 	struct process_command process;
 	const char *name; /* for people: the command as it was configured */
 	const char *api_version;
-	char *strings, **pointers; /* what all the others point to */
+	char *strings, **pointers; /* the memory to which the other fields point */
 };
 
 /*

@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Strings of mem_alloc. There is a token, or a certificate with its key, or both. */
+/* Strings of mem_alloc. It has a token, or a certificate with its key, or both. */
 struct exec_credential {
 	char *token;             /* not checked: may hold any bytes but NUL */
 	char *certificate, *key; /* PEM, likewise not checked */

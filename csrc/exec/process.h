@@ -1,5 +1,5 @@
 /*
- * process.h - runs a command without a shell, and without ever waiting for it: whoever owns a run steps it.
+ * process.h - runs a command without a shell, and without waiting for it: the owner of a run steps it.
  *
  * The command gets /dev/null as its standard input, two pipes as its output and error, no other descriptor, default
  * signals and a session of its own: it has no terminal, and one kill ends it with all that it has started. A run belongs
@@ -21,7 +21,7 @@
 enum process_end {
 	PROCESS_EXITED,   /* `status` is its exit status */
 	PROCESS_SIGNALED, /* `status` is the signal */
-	PROCESS_REAPED,   /* somebody else took its status: the host waits for all children, or ignores SIGCHLD */
+	PROCESS_REAPED,   /* other code took its status: the host waits for all children, or ignores SIGCHLD */
 	PROCESS_LATE,     /* killed after PROCESS_TIME_MAX */
 	PROCESS_LONG,     /* killed after PROCESS_BYTES_MAX */
 	PROCESS_NO_MEMORY,
@@ -51,8 +51,8 @@ struct process_command {
 };
 
 /*
- * Starts a run; none may be under way or dying. `now` is monotonic. Returns once the command has replaced the copy of this
- * process (vfork). 0, or EVREC_ESYSTEM and the reason: nothing runs, and there is nothing to free.
+ * Starts a run; no other may run or be dying. `now` is monotonic. Returns once the child has executed the command
+ * (vfork). 0, or EVREC_ESYSTEM and the reason: nothing runs, and there is nothing to free.
  */
 int process_start(struct process *p, const struct process_command *command, int64_t now, evrec_error *err);
 /*
@@ -64,9 +64,9 @@ bool process_step(struct process *p, int64_t now);
 bool process_is_dying(const struct process *p);
 /* The descriptors that a step reads from; returns how many. */
 size_t process_descriptors(const struct process *p, int fds[2]);
-/* When a step is due, whether there is something to read or not; INT64_MAX: never. */
+/* When a step is due even if there is nothing to read; INT64_MAX: never. */
 int64_t process_next_step(const struct process *p, int64_t now);
-/* Kills a run that is under way, and forgets all. Waits for the killed process, for a moment at most. */
+/* Kills the present run, and frees its output. Waits for the killed process, for a moment at most. */
 void process_stop(struct process *p);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * curl.h - libcurl, in place of <curl/curl.h>. It is loaded when the first sink that needs it is made, as loading it
- * and its libraries takes longer than all else in `require "evrec"`.
+ * curl.h - libcurl, in place of <curl/curl.h>. The library is loaded when the first sink that needs it is made, as
+ * loading it takes longer than the rest of `require "evrec"`.
  */
 #ifndef EVREC_CURL_H
 #define EVREC_CURL_H
@@ -76,7 +76,10 @@ extern struct openssl_functions openssl_functions;
 #define curl_version_info curl_functions.curl_version_info
 #endif
 
-/* Sets the functions of both. Before the first call of another function. Idempotent; any thread. False: EVREC_ESYSTEM. */
+/*
+ * Sets the functions of libcurl and OpenSSL. Before the first call of another function. Idempotent; any thread. False:
+ * EVREC_ESYSTEM.
+ */
 bool curl_load(evrec_error *err);
 
 /* The version, as 0x075801 for 7.88.1. After curl_load; any thread. Asks libcurl once, which takes 1,300 instructions. */

@@ -19,8 +19,9 @@
 int headers_check(const evrec_map *headers, evrec_error *err);
 
 /*
- * Overwrites the values in the NUL-terminated `text`: as wholes, and what is behind the scheme of a value such as "Bearer
- * TOKEN"; also if the text is a line that utf8_line has made. A value of fewer than four bytes is not hidden (secret_hide).
+ * Overwrites the values in the NUL-terminated `text`: whole values, and the part after the scheme of a value such as
+ * "Bearer TOKEN"; also if the text is a line that utf8_line has made. A value of fewer than four bytes is not hidden
+ * (secret_hide).
  */
 void headers_hide(const evrec_map *headers, char *text);
 

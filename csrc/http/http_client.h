@@ -1,11 +1,10 @@
 /*
- * http_client.h - an HTTP client for one server: many requests at once, over HTTP/2 if the server speaks it.
+ * http_client.h - an HTTP client for one server, with concurrent requests over HTTP/2 if the server supports it.
  *
- * The client does no I/O by itself: http_client_step does what can be done without waiting, http_client_wait waits and
- * does nothing else. All functions but http_client_wake belong to one thread at a time; so do the callbacks, which run
- * inside http_client_send and http_client_step, and may call none of the client's functions but http_client_connections and
- * http_client_reload_credentials. Proxies that the environment names are
- * not used, redirects are not followed.
+ * The client does no I/O by itself: http_client_step sends and receives without blocking, http_client_wait only waits.
+ * All functions but http_client_wake belong to one thread at a time; so do the callbacks, which run inside
+ * http_client_send and http_client_step, and may call none of the client's functions but http_client_connections and
+ * http_client_reload_credentials. Proxies that the environment names are not used, redirects are not followed.
  */
 #ifndef EVREC_HTTP_CLIENT_H
 #define EVREC_HTTP_CLIENT_H
@@ -50,18 +49,21 @@ struct http_request {
 };
 
 struct http_response {
-	int status;     /* 0: there was no whole answer, `message` says why; of a 401 the head is enough */
-	bool unsent;    /* status 0, and the server has surely not received the request */
+	int status;     /* 0: there was no complete answer, `message` says why; a 401 is complete with its header */
+	bool unsent;    /* status 0, and the server has certainly not received the request */
 	bool timed_out; /* status 0 */
 	bool too_long;  /* status 0: the answer was cut, as its body is longer than 4 MiB */
-	int cut_status; /* status 0: that of an answer that was cut, with what had come of its body; 0: none had come */
-	bool cut_early; /* that came before the request's body was sent to its end: the server has surely not got it all */
-	bool unauthorized;      /* status 0: the connection broke after another request on it was answered by 401 */
-	bool old_credentials;   /* other ones have taken the place of those that it was sent with */
-	bool sent_again;        /* libcurl sent it twice, as a kept connection broke: this is the second one's answer */
-	int64_t retry_after;    /* ns, of the Retry-After header, also of an answer that was cut; 0: not said */
-	evrec_str content_type; /* of the answer, borrowed like the body; unset: not said */
-	/* Of the answer, be it cut, or of that 401: its first max_answer bytes; borrowed until `done` returns. */
+	int cut_status; /* status 0: the status of an incomplete answer, whose body is `body`; 0: there was no header */
+	bool cut_early; /* cut_status came before all of the request was sent: the server certainly lacks a part */
+	bool unauthorized;    /* status 0: the connection broke after another request on it was answered by 401 */
+	bool old_credentials; /* the credentials that it was sent with were replaced */
+	bool sent_again;     /* libcurl sent it twice, as a reused connection broke: this is the answer to the second */
+	int64_t retry_after; /* ns, of the Retry-After header, also of an incomplete answer; 0: no header */
+	evrec_str content_type; /* of the answer, borrowed like the body; unset: no header */
+	/*
+	 * The first max_answer bytes of the body of the answer (even an incomplete one), or of that 401; borrowed until
+	 * `done` returns.
+	 */
 	evrec_str body;
 	bool body_cut;     /* there was more of it */
 	char message[256]; /* of status 0: UTF-8, for people */
@@ -71,21 +73,21 @@ struct http_events {
 	/* A request that http_client_send took has ended. */
 	void (*done)(void *owner, void *ctx, const struct http_response *response);
 	/*
-	 * The next bytes of a streamed answer; NULL if no request is streamed. They are borrowed for the call. False: the
-	 * request is not wanted any more, and ends with status 0.
+	 * The next bytes of a streamed answer, borrowed for the call; NULL if no request is streamed. False: cancels
+	 * the request, which ends with status 0.
 	 */
 	bool (*chunk)(void *owner, void *ctx, evrec_str bytes);
-	/* A file of credentials cannot be read again; the credentials of before stay in use. */
+	/* A file of credentials cannot be read again; the former credentials stay in use. */
 	void (*warn)(void *owner, const char *message);
 };
 
 /*
- * Loads libcurl, and sets up it and its libraries, once in a process. True: this call did it. Call it before the first
- * http_client_send or _step, and before the atexit() of a handler that uses a client. Any thread.
+ * Loads libcurl, and initializes it and its libraries, once in a process. True: this call did so. Call it before the
+ * first http_client_send or _step, and before the atexit() of a handler that uses a client. Any thread.
  */
 bool http_global_init(void);
 
-/* The last call of a thread that has used a client, and ends: another thread may fork meanwhile. */
+/* The last call of a thread that has used a client: makes fork() wait until the thread has ended. */
 void http_end_thread(void);
 
 /*
@@ -98,36 +100,40 @@ int http_check_options(const struct http_options *options, evrec_error *err);
 struct http_client *http_client_new(const struct http_options *options, const struct http_events *events, void *owner,
                                     evrec_error *err);
 /*
- * Begins a request, whose end `done` tells later. False: it was not begun, `response` has status 0, unsent and a
- * message, and `done` is not called. Owns request->body, also then.
+ * Begins a request; `done` is called at its end. False: it was not begun, `response` has status 0, unsent and a
+ * message, and `done` is not called. Owns request->body in both cases.
  */
 bool http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response);
-/* Sends and receives what can be without waiting. True: a request has ended. */
+/* Sends and receives without blocking. True: a request has ended. */
 bool http_client_step(struct http_client *client);
 /*
- * Waits until there is something to do for a step or a wake has come, `timeout` ns at most: 0 to an hour. If an answer has
- * come to one of many requests, waits for others, too, for 4 ms at most, which neither a wake nor the timeout ends.
+ * Waits until a step has something to do or http_client_wake is called, `timeout` ns at most: 0 to an hour. If one of
+ * many requests was answered, waits for further answers, too, for 4 ms at most, which neither a wake nor the timeout
+ * ends.
  */
 void http_client_wait(struct http_client *client, int64_t timeout);
 /* Likewise, and also until one of `fds`, 2 at most, can be read. */
 void http_client_wait_with(struct http_client *client, int64_t timeout, const int *fds, size_t n);
-/* Ends the wait of now, or the next one. Any thread. */
+/* Ends the present wait, or the next one. Any thread. */
 void http_client_wake(struct http_client *client);
-/* How many connections the client has tried to open so far. A change between two answers tells of a new connection. */
+/*
+ * How many connections the client has tried to open so far. A change between two answers means that there is a new
+ * connection.
+ */
 unsigned http_client_connections(const struct http_client *client);
-/* The next request is sent with what the files of credentials have by then, changed or not. */
+/* The next request reads the files of credentials first, changed or not. */
 void http_client_reload_credentials(struct http_client *client);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */
 void http_client_keep_token_folder(struct http_client *client, int folder);
 /*
- * Connects to the addresses in this entry of addresses_look_up, a copy of which is kept, and looks the server's name up no
- * more. Once, before the first send. False: no memory.
+ * From now on connects to the addresses in this entry of addresses_look_up, which is copied, and does not look up the
+ * server's name. Once, before the first send. False: no memory.
  */
 bool http_client_keep_addresses(struct http_client *client, const char *entry);
 /*
- * Replaces the token (unset: there is none), and the client certificate and key unless they are unset. Requests under way
- * keep what they were sent with; connections with an old certificate take no further ones. EVREC_EINVALID: one is not
- * valid, and the message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
+ * Replaces the token (unset: there is none), and the client certificate and key unless they are unset. Requests in
+ * flight keep their credentials; connections with an old certificate get no further requests. EVREC_EINVALID: one is
+ * not valid, and the message begins with its name; EVREC_ENOMEM. After an error the old ones stay in use.
  */
 int http_client_set_credentials(struct http_client *client, evrec_str token, evrec_str certificate, evrec_str key,
                                 evrec_error *err);

@@ -1,5 +1,5 @@
 /*
- * http_client_inner.h - what the files of the HTTP client share: http_client.c has the requests under way,
+ * http_client_inner.h - the structs that the files of the HTTP client share: http_client.c has the requests in flight,
  * http_transfer.c one request, http_answer.c its answer, http_multi.c libcurl's multi handle, addresses.c the server's
  * addresses. All of it belongs to the client's thread, except what `lock` guards.
  */
@@ -28,7 +28,7 @@ struct http_client {
 	evrec_map headers; /* in `headers_block` */
 	void *headers_block;
 	char *ca;                     /* PEM, or NULL */
-	bool ca_unsupported;          /* this libcurl takes no CA certificate from memory: no request can be made */
+	bool ca_unsupported;          /* this libcurl takes no CA certificate from memory: every request fails */
 	struct curl_slist *addresses; /* of the server's name, for CURLOPT_RESOLVE; NULL: libcurl looks it up */
 	bool insecure;
 	int64_t timeout;
@@ -38,28 +38,28 @@ struct http_client {
 	struct sockets sockets;
 	struct guard guard;
 	/*
-	 * How long an answer takes, a moving average; 0: there was none. Without the wait for a connection, which
-	 * answers that gather make longer, so that they would gather for longer, too.
+	 * A moving average of the time to an answer; 0: there was none. It excludes the wait for a connection:
+	 * gathering answers makes that longer, so including it would make gathering ever longer.
 	 */
 	int64_t answer_time;
 	int refused_port;               /* local, of the connection whose last answer was 401; 0: none */
 	struct buf refusal;             /* that answer's body */
 	struct transfer *idle, *active; /* `active` is linked both ways */
 	size_t in_flight;
-	bool http1;           /* the connection of the last request spoke HTTP/1, or it is unknown what it spoke */
-	bool stale;           /* a connection kept silent: use no old one once nothing is in flight */
+	bool http1;           /* the connection of the last request spoke HTTP/1, or its version is unknown */
+	bool stale;           /* a connection did not answer: once nothing is in flight, use only new ones */
 	pthread_mutex_t lock; /* so that `multi` is not closed while it is woken */
 	CURLM *multi;         /* NULL before the first send or step */
-	bool woken;           /* while there was none */
+	bool woken;           /* http_client_wake was called while there was no `multi` */
 };
 
-/* A request, and the easy handle that is used for one after another. */
+/* A request, and its easy handle, which is reused for later requests. */
 struct transfer {
 	struct http_client *client;
 	struct transfer *prev, *next;
 	CURL *easy;
 	struct curl_slist *headers;
-	const char *content_type; /* that `headers` has; NULL: there are none */
+	const char *content_type; /* the one in `headers`; NULL: there are no headers */
 	void *ctx;
 	char *sent; /* the request's body */
 	size_t sent_len;
@@ -67,14 +67,14 @@ struct transfer {
 	CURLcode result;
 	int port;         /* local, of the connection that it was sent on */
 	size_t received;  /* bytes of body, stored or not */
-	size_t max_body;  /* how many of them are stored */
+	size_t max_body;  /* how many bytes are stored at most */
 	int64_t timeout;  /* of this request */
 	bool streamed;    /* a 2xx is given to the client's owner part by part */
 	unsigned starts;  /* how often libcurl began to send it */
-	int64_t started;  /* when it did so last, by the monotonic clock: a connection was free then */
+	int64_t started;  /* when it last did so, monotonic: from then on there was a connection */
 	unsigned breaks;  /* the guard's, before this request */
 	unsigned version; /* of the credentials that `easy` holds */
-	bool used;        /* `easy` has had an answer, at least the head of one */
+	bool used;        /* `easy` has had an answer, or at least its header */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -83,7 +83,7 @@ void multi_close(struct http_client *client); /* without a request in it */
 
 struct transfer *transfer_new(struct http_client *client); /* NULL: no memory, or client->ca_unsupported */
 void transfer_free(struct transfer *t);                    /* not while it is in the multi handle */
-/* Of its answer; 0: no head of one has come. */
+/* The status of its answer; 0: there was no header. */
 static inline long transfer_status(const struct transfer *t)
 {
 	long status = 0;
@@ -93,7 +93,7 @@ static inline long transfer_status(const struct transfer *t)
 }
 /* Owns request->body, also if there is no memory: false. */
 bool transfer_prepare(struct transfer *t, const struct http_request *request);
-/* By t->result: the connection speaks HTTP/1, over which `easy` must read no answer; nothing was sent on it. */
+/* By t->result: the connection speaks HTTP/1, over which `easy` must not read an answer; nothing was sent. */
 bool transfer_is_refused(const struct transfer *t);
 /* The same request once more, with a new handle, after it was refused. False: no memory. */
 bool transfer_prepare_again(struct transfer *t);

@@ -1,5 +1,5 @@
 /*
- * key_files.h - the files that hold a client certificate and its key, which whoever renews the certificate writes anew.
+ * key_files.h - the files of a client certificate and its key, which are rewritten when the certificate is renewed.
  * Belongs to one client's thread.
  */
 #ifndef EVREC_KEY_FILES_H
@@ -14,8 +14,8 @@
 /* All zero is no files. */
 struct key_files {
 	char *certificate, *key; /* the paths, both or none */
-	struct stat seen[2];     /* the files as they were read */
-	int64_t look_at;         /* no look before that; monotonic */
+	struct stat seen[2];     /* the files' status when they were read */
+	int64_t look_at;         /* the earliest time of the next check; monotonic */
 	bool reload;             /* read them again, whatever their state */
 };
 
@@ -24,7 +24,7 @@ struct key_pair {
 	char *certificate, *key;
 };
 
-/* False: no memory; what was made is freed by key_files_free. */
+/* False: no memory; call key_files_free all the same. */
 bool key_files_init(struct key_files *f, evrec_str certificate, evrec_str key);
 /* Forgets the files. */
 void key_files_free(struct key_files *f);
@@ -34,9 +34,9 @@ void key_files_free(struct key_files *f);
  */
 int key_pair_read(const char *certificate, const char *key, struct key_pair *pair, evrec_error *err);
 /*
- * Reads the files if a reload was asked for, or one of them has changed, which is looked for once a second at most. `now`
- * is monotonic. `pair` is all NULL if they were not read. An error as above, only after a reload: files that have changed
- * may be half written, and are read again a second later.
+ * Reads the files if a reload was requested, or one of them has changed, which is checked once a second at most. `now`
+ * is monotonic. `pair` is all NULL if they were not read. Errors as above, only after a reload: changed files may be
+ * half written, and are read again a second later.
  */
 int key_files_refresh(struct key_files *f, int64_t now, struct key_pair *pair, evrec_error *err);
 void key_pair_free(struct key_pair *pair);

@@ -1,6 +1,4 @@
-/*
- * openssl.h - asks OpenSSL about libcurl's connections, if libcurl uses OpenSSL as a library of its own.
- */
+/* openssl.h - asks OpenSSL about libcurl's connections, if libcurl links OpenSSL as a shared library. */
 #ifndef EVREC_OPENSSL_H
 #define EVREC_OPENSSL_H
 
@@ -9,8 +7,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Whether libcurl's TLS library is the one that the functions are of, as far as their versions tell: another library than
- * libcurl may have brought an OpenSSL of its own. After curl_load; any thread.
+ * Whether the functions belong to libcurl's TLS library, by comparing versions: another library may have loaded a
+ * different OpenSSL. After curl_load; any thread.
  */
 bool curl_uses_openssl(void);
 /* Whether "OpenSSL/3.0.19", as libcurl tells it, and "OpenSSL 3.0.19 27 Jan 2026", OpenSSL's own text, are one version. */

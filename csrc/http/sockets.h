@@ -21,17 +21,17 @@ struct sockets {
 	} of[SOCKETS_MAX];
 	size_t len;
 	unsigned opened; /* ever */
-	int error;       /* why the system had no room for the last socket; 0: it had */
+	int error;       /* errno of the last failure to make a socket; 0: the last one was made */
 };
 
-/* Of the handle `easy`, whose connections `s` outlives. False: no memory. */
+/* Tracks the connections of the handle `easy`, which `s` outlives. False: no memory. */
 bool sockets_set_up(struct sockets *s, CURL *easy);
-/* Ends the connections, and drops what they have received. */
+/* Shuts the connections down, and discards received data. */
 void sockets_break(const struct sockets *s);
 /*
- * From sockets_hold_back(s, true) to sockets_hold_back(s, false), what libcurl sends waits in the kernel (TCP_CORK). Then it
- * leaves in as few packets as it can, while libcurl sends the head and the body of each request by themselves. With 32
- * requests under way this saves 6 % of the processor time of a write into an API server on the same machine.
+ * Between sockets_hold_back(s, true) and sockets_hold_back(s, false) the kernel holds back sent data (TCP_CORK), and
+ * then sends it in as few packets as possible: libcurl writes the header and the body of each request separately. With
+ * 32 requests under way this saves 6 % of the processor time of a write into an API server on the same machine.
  */
 void sockets_hold_back(struct sockets *s, bool hold);
 

@@ -27,9 +27,9 @@ struct event_list {
 	const char *ns;     /* NULL: all namespaces */
 	evrec_str selector; /* of fields; may be empty */
 	unsigned limit;     /* of a page; 0: none. A watch has no pages */
-	evrec_str token;    /* what the page before said of how to go on; empty for the first one */
+	evrec_str token;    /* the `continue` token of the page before; empty for the first page */
 	bool watch;
-	evrec_str resource_version; /* of a watch: tell what comes after it */
+	evrec_str resource_version; /* of a watch, which returns later changes */
 	unsigned seconds;           /* of a watch: the server ends it after this time */
 };
 /*

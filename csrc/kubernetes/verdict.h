@@ -12,24 +12,24 @@
 /* True: a status of 200 to 299. */
 bool kubernetes_is_success(int status);
 
-/* A write whose answer has come: how it was sent, and its earlier tries. */
+/* A write that was answered: how it was sent, and its earlier tries. */
 struct kubernetes_try {
 	enum verb verb;
 	bool maybe_received; /* an earlier try of this create may have been carried out */
 	bool renamed;        /* the write has had its second name */
-	bool just_started; /* the server may have: until it has read its roles, it forbids everything to all but admins */
+	bool just_started;   /* the server may have just started: until it has read its roles, it forbids everything */
 };
 
 /*
  * Fills *outcome, which it clears first:
  *
  *   2xx                              written
- *   no answer, 429, 408, and 500     retry, after Retry-After if the server said so
+ *   no answer, 429, 408, and 500     retry, after Retry-After if the server sent one
  *     or more, but 501 and 505
  *   401                              retry; the caller reads the credentials again
  *   403                              drop; but retry if the server may have just started
  *   404 to a patch                   create: the event expired or was deleted
- *   409 to a create                  if an earlier try may have been carried out: there, and what came since is patched;
+ *   409 to a create                  if an earlier try may have been carried out: success, and later occurrences are patched;
  *                                    else renamed once
  *   409 to a patch                   retry
  *   all others, redirects too        drop
@@ -38,12 +38,15 @@ struct kubernetes_try {
  */
 void kubernetes_outcome(const struct kubernetes_try *try, const evrec_answer *answer, struct outcome *outcome);
 
-/* The news that an answer brings of the API by which its write was sent. `lacks_api` is answer_lacks_api's. */
+/*
+ * The conclusion from an answer about the API by which the write was sent. `lacks_api` is the result of
+ * answer_lacks_api.
+ */
 enum api_news {
-	API_NO_NEWS,   /* nothing: the server did not come to look at the write */
-	API_SERVED,    /* the server has it, and lets the account use it, whatever became of the write */
-	API_MISSING,   /* the server does not have it */
-	API_FORBIDDEN, /* the account may not use it for this verb and namespace */
+	API_NO_NEWS,   /* nothing: the server has not examined the write */
+	API_SERVED,    /* the server has the API, and the account may use it, even if the write failed */
+	API_MISSING,   /* the server does not have the API */
+	API_FORBIDDEN, /* the account may not use the API for this verb and namespace */
 };
 enum api_news kubernetes_api_news(const struct kubernetes_try *try, const evrec_answer *answer, bool lacks_api);
 
