@@ -1,6 +1,6 @@
 /*
- * batch.h - log records as the body of a request: an ExportLogsServiceRequest of OTLP 1.x, as protobuf or JSON, compressed by
- * gzip if that is wanted. No I/O. A batch is for one thread at a time.
+ * batch.h - encodes log records as the body of a request: an ExportLogsServiceRequest of OTLP 1.x, as protobuf or JSON,
+ * with gzip if requested. No I/O. A batch is for one thread at a time.
  *
  *   batch = otlp_batch_new(&options);
  *   otlp_batch_add(batch, &record);          for each record
@@ -27,9 +27,9 @@ struct otlp_options {
 	enum otlp_encoding encoding;
 	bool gzip; /* the body then needs "Content-Encoding: gzip" */
 	/*
-	 * Attributes that each resource has before those of its record, such as service.name. Copied. Of two equal keys the
-	 * last one counts. Left out are a pair whose key or value is empty, and one whose key is the record's
-	 * (otlp_record_owns).
+	 * Attributes that each resource has before those of its record, such as service.name. Copied. Of two equal keys
+	 * the last one is used. A pair is left out if its key or value is empty, or if evrec sets the key from the
+	 * event (otlp_record_owns).
 	 */
 	evrec_map resource;
 };
@@ -41,14 +41,14 @@ struct otlp_batch *otlp_batch_new(const struct otlp_options *options);
 void otlp_batch_free(struct otlp_batch *batch); /* NULL is fine */
 
 /*
- * Appends a record, which is borrowed for the call. A record whose resource is that of the record before shares its
- * ResourceLogs. Strings that are no UTF-8 are cleaned, as a receiver may refuse a whole body for one of them. False: no
- * memory; the batch is as it was.
+ * Appends a record, which is borrowed for the call. A record with the same resource as the record before shares its
+ * ResourceLogs. Invalid UTF-8 is replaced, as a receiver may refuse a whole body for it. False: no memory; the batch is
+ * unchanged.
  */
 bool otlp_batch_add(struct otlp_batch *batch, const struct otlp_record *record);
 /*
- * Likewise, but OTLP_FULL if the batch has a record, and the body might exceed `max` bytes with this one. The estimate is up
- * to some hundred bytes too large.
+ * Likewise, but returns OTLP_FULL if the batch has a record, and the body might exceed `max` bytes with this one. The
+ * estimate is up to some hundred bytes too large.
  */
 enum otlp_added { OTLP_ADDED, OTLP_FULL, OTLP_NO_MEMORY };
 enum otlp_added otlp_batch_add_within(struct otlp_batch *batch, const struct otlp_record *record, size_t max);

@@ -14,29 +14,29 @@ struct otlp_body {
 	struct buf common; /* the encoded attributes that each resource begins with */
 	size_t records;
 	/* The last ResourceLogs: */
-	size_t group; /* where it begins */
+	size_t group; /* its offset */
 	size_t attributes,
-		attributes_len; /* where the attributes begin that its records gave its resource; their bytes */
+		attributes_len; /* offset and bytes of the resource's attributes that come from its records */
 	size_t scope_len;       /* protobuf: the length of its ScopeLogs */
 };
 
 /* The functions append to a buffer. Its `failed` says whether there was memory. */
 struct otlp_encoder {
 	const char *content_type;
-	/*
-	 * The attributes of a resource, to others that the buffer may have, and a LogRecord; both without what is around
-	 * them. Names are UTF-8.
-	 */
+	/* Append the attributes of a resource, and a LogRecord, both without the enclosing field. Names are UTF-8. */
 	void (*put_attributes)(struct buf *out, const struct otlp_attribute *attributes, size_t n);
 	void (*put_log)(struct buf *out, const struct otlp_log *log);
-	/* Begins a ResourceLogs with a record, in put_attributes' and put_log's bytes; OTLP_AROUND more bytes are reserved. */
+	/*
+	 * Begins a ResourceLogs with a record, from the bytes of put_attributes and put_log; OTLP_AROUND more bytes are
+	 * reserved.
+	 */
 	void (*begin_group)(struct otlp_body *body, evrec_str attributes, evrec_str log);
 	/* Appends a record to the last ResourceLogs; likewise. */
 	void (*join_group)(struct otlp_body *body, evrec_str log);
-	evrec_str end, empty; /* what completes a body of at least one record; a body of none */
+	evrec_str end, empty; /* the end of a body with a record; a body without records */
 };
 
-/* The bytes at most that a group or a record needs besides its attributes, the common ones and the log. */
+/* The most bytes that a group or a record needs besides its attributes, the common ones and the log. */
 #define OTLP_AROUND 256
 
 extern const struct otlp_encoder otlp_protobuf, otlp_json;

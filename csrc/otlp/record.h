@@ -45,14 +45,14 @@ struct otlp_attribute {
 };
 
 /*
- * True: the attribute of a resource tells of the event's object or node, also if this event has no such field. An attribute
- * of this name from elsewhere would tell of another object, such as the pod of the recorder.
+ * True: the resource attribute describes the event's object or node, even if this event has no such field. The same
+ * attribute from the configuration would describe another object, such as the pod of the recorder.
  */
 bool otlp_record_owns(evrec_str name);
 /* The attributes of a record's resource. They borrow from the event. Returns their number. */
 size_t otlp_record_resource(const struct otlp_record *record, struct otlp_attribute attributes[OTLP_RESOURCE_MAX]);
 
-/* What a record has besides its resource. Borrows from the event, and `start_time` from the struct itself. */
+/* The fields of a record besides its resource. Borrows from the event, and `start_time` from the struct itself. */
 struct otlp_log {
 	uint64_t time, observed; /* ns since 1970; 0: unset */
 	int severity;            /* 0: unset */

@@ -11,13 +11,13 @@
 
 struct otlp_verdict {
 	/*
-	 * The body was too large, and the batch has more than one record: send each half of it anew. No record has an
+	 * The body was too large, and the batch has more than one record: send each half of it again. No record has an
 	 * outcome yet.
 	 */
 	bool split;
 	/*
-	 * How many of the records have `outcome`; the others are written, as an all-zero outcome says. OTLP does not say which
-	 * records of a batch were rejected, so the caller chooses any.
+	 * How many of the records have `outcome`; the others are written (an all-zero outcome). OTLP does not name the
+	 * rejected records of a batch, so the caller chooses any.
 	 */
 	size_t affected;
 	struct outcome outcome;
@@ -31,14 +31,14 @@ struct otlp_verdict {
  *   413, 400 for a body too large    split; a single record is dropped
  *   all others                       drop (401 and 403: EVREC_CAUSE_FORBIDDEN); OTLP forbids to send the records again
  *
- * A record that is sent again may be there twice: OTLP has no names by which a receiver could tell.
+ * A record that is sent again may be stored twice: OTLP has no names by which a receiver could recognise it.
  */
 void otlp_verdict(const struct otlp_answer *answer, size_t n, struct otlp_verdict *verdict);
 
 /*
- * True: the answer says that the body was too large, by a 413, or by a 400 with a text that says so. This much is sure also
- * of an answer that was cut: a receiver that reads no more of a body may break the connection. A 400 that was cut early may
- * lack its text; the batch was not taken, and halves of it get a whole answer at last.
+ * True: the answer is a 413, or a 400 whose text says that the body was too large. An incomplete answer counts too: a
+ * receiver that stops reading a body may break the connection. A 400 with cut_early counts as well, as its text may be
+ * missing: the batch was not accepted, and smaller halves of it will get a complete answer.
  */
 bool otlp_says_too_large(const struct otlp_answer *answer);
 

@@ -1,5 +1,6 @@
 /*
- * connection.h - asks an API server one thing at a time, with the server's address and the credentials of a Kubernetes sink.
+ * connection.h - sends GET requests to an API server, one at a time, with the server's address and the credentials of a
+ * Kubernetes sink.
  *
  *   IDLE  --connection_get------------------------> DUE
  *   DUE   --there are credentials-----------------> ASKED
@@ -18,14 +19,14 @@
 
 enum connection_news {
 	CONNECTION_NONE,  /* the deadline has passed */
-	CONNECTION_BYTES, /* there is more in `body` */
-	CONNECTION_ENDED, /* so has the answer, or there is none; `status` and `message` are set */
+	CONNECTION_BYTES, /* `body` has more bytes */
+	CONNECTION_ENDED, /* the answer has ended, or there is none; `status` and `message` are set */
 };
 
 struct connection {
 	struct buf body; /* of a 2xx, as far as it has come; the caller may take bytes from it */
 	int status;      /* of the answer that has ended; 0: it is not whole, or there was none */
-	bool too_long;   /* that is because `body` was longer than the most that it may be */
+	bool too_long;   /* it is not whole as `body` exceeded the limit */
 	int64_t retry_after;
 	char message[256]; /* unless the status is a 2xx */
 	struct connection_inner *inner;
@@ -35,11 +36,11 @@ struct connection {
 struct connection *connection_new(const evrec_sink *sink, evrec_error *err);
 void connection_free(struct connection *c); /* NULL is fine */
 /*
- * Asks for this path of mem_alloc, which it owns, for at most `timeout` ns (0: the sink's timeout). Forgets the request
- * before.
+ * Begins a GET of this path, a string of mem_alloc that it owns, for at most `timeout` ns (0: the sink's timeout).
+ * Cancels an earlier request.
  */
 void connection_get(struct connection *c, char *path, int64_t timeout);
-/* Carries on until there is news, or until `deadline` (monotonic ns). Not while nothing was asked. */
+/* Sends and receives until there is news, or until `deadline` (monotonic ns). Only after connection_get. */
 enum connection_news connection_step(struct connection *c, int64_t deadline);
 
 #pragma GCC visibility pop

@@ -1,6 +1,4 @@
-/*
- * filter.h - which events a query wants. Immutable once it is made: any thread.
- */
+/* filter.h - decides which events match a query. Immutable once it is made: any thread. */
 #ifndef EVREC_READ_FILTER_H
 #define EVREC_READ_FILTER_H
 
@@ -23,8 +21,8 @@ void filter_free(struct filter *filter); /* NULL is fine */
 /* Whether all filters of the query apply to the event. */
 bool filter_matches(const struct filter *filter, const evrec_fields *event);
 /*
- * Appends a field selector that an API server applies to core/v1 events: no event that the filter wants is lost by it, but
- * it lets others through. The text is not escaped for URLs. The caller checks out->failed.
+ * Appends a field selector that an API server applies to core/v1 events. It selects all events that match, and maybe
+ * others. The text is not escaped for URLs. The caller checks out->failed.
  */
 void filter_put_selector(const struct filter *filter, struct buf *out);
 

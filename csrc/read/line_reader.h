@@ -16,14 +16,14 @@
 enum line_news {
 	LINE_FOUND,
 	LINE_NONE, /* no whole line is there now */
-	LINE_END,  /* the descriptor is at its end; `line` has the bytes behind the last newline, and may be empty */
+	LINE_END,  /* the end of the file; `line` has the bytes after the last newline, and may be empty */
 };
 
 struct line_reader {
 	int fd;          /* the caller's */
-	struct buf text; /* read, of which the first `used` bytes are told */
+	struct buf text; /* the bytes read; the first `used` were returned */
 	size_t used;
-	size_t searched; /* bytes after these without a newline */
+	size_t searched; /* how many bytes after `used` are known to have no newline */
 	uint64_t offset; /* of text.data[used] from the first byte read */
 	uint64_t number; /* of the last line, from 1 */
 	uint64_t line_offset;
@@ -31,7 +31,7 @@ struct line_reader {
 };
 
 void line_reader_free(struct line_reader *r); /* does not close the descriptor */
-/* Begins again at byte `offset` of the same or another descriptor, which is there already. */
+/* Begins again at byte `offset` of the same or another descriptor, which is already positioned there. */
 void line_reader_restart(struct line_reader *r, int fd, uint64_t offset, bool polled);
 /*
  * The next line, without its newline and valid until the next call; waits for a pipe until `deadline` (monotonic ns). An

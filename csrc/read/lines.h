@@ -1,6 +1,6 @@
 /*
- * lines.h - a file of events, a line each: its source (lines_source.c), which opens the query (lines_query.c) and the watch
- * (lines_watch.c), and what both of these need (lines.c). For one thread at a time.
+ * lines.h - a file with an event a line: its source (lines_source.c), which opens the query (lines_query.c) and the
+ * watch (lines_watch.c), and helpers of both (lines.c). For one thread at a time.
  */
 #ifndef EVREC_READ_LINES_H
 #define EVREC_READ_LINES_H
@@ -22,8 +22,8 @@ int lines_system_error(const char *path, evrec_error *err);
 /* Puts the path before the message of *err, an error of line_reader.h with this code. Returns the code. */
 int lines_failed(const char *path, int code, evrec_error *err);
 /*
- * Reads the event of a line; `path` and `number` are for the message. 0: *event is the caller's, or NULL: the line is empty, or it is the beginning of a line that a
- * full disk or a killed process cut short. EVREC_EINVALID: the line is anything else; EVREC_ENOMEM.
+ * Parses the event of a line; `path` and `number` are for the message. 0: *event is the caller's, or NULL: the line is
+ * empty, or was cut short by a full disk or a killed process. EVREC_EINVALID: the line is not an event; EVREC_ENOMEM.
  */
 int lines_read_event(const char *path, evrec_str line, uint64_t number, evrec_event **event, evrec_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * ranking.h - puts things in order by a time or another number, and keeps the first ones alone if there is a limit. For one
+ * ranking.h - sorts things by a time or another number, and keeps only the first ones if there is a limit. For one
  * thread at a time.
  */
 #ifndef EVREC_READ_RANKING_H
@@ -21,20 +21,20 @@ struct ranked {
 	size_t len;
 };
 
-/* A heap until it is sorted, with the thing at the top that is told last. */
+/* A heap until it is sorted, with the last thing of the order at the top. */
 struct ranking {
 	struct ranked *things;
-	size_t len, cap, at; /* `at`: told so far */
+	size_t len, cap, at; /* `at`: how many were returned */
 	size_t limit;        /* 0: none */
 	uint64_t numbers;
 	bool descending;
 };
 
-/* Whether a thing of this rank and offset would be kept, were it put now. */
+/* Whether ranking_put would keep a thing of this rank and offset now. */
 bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t offset);
-/* Puts a thing, which may push out another one. Owns `text`, also if there is no memory: false. */
+/* Adds a thing, which may replace another one. Owns `text`, also if there is no memory: false. */
 bool ranking_put(struct ranking *r, int64_t rank, uint64_t offset, char *text, size_t len);
-/* Puts all things in order; afterwards ranking_next alone may be called. */
+/* Sorts all things; afterwards only ranking_next may be called. */
 void ranking_sort(struct ranking *r);
 /* The next thing, which stays the ranking's; NULL: there is none. */
 struct ranked *ranking_next(struct ranking *r);

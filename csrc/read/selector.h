@@ -23,8 +23,8 @@ struct selector {
 };
 
 /*
- * Reads "type!=Normal,reason=Killing". In values `\\`, `\,` and `\=` stand for the second character. 0; EVREC_EINVALID: an
- * unknown field, or no selector; EVREC_ENOMEM. After an error too, selector_free.
+ * Reads "type!=Normal,reason=Killing". In values `\\`, `\,` and `\=` are escapes of the second character. 0;
+ * EVREC_EINVALID: an unknown field, or no selector; EVREC_ENOMEM. After an error too, selector_free.
  */
 int selector_parse(struct selector *selector, evrec_str text, evrec_error *err);
 void selector_free(struct selector *selector);

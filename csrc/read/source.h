@@ -14,13 +14,13 @@
 
 struct reader_ops {
 	/*
-	 * Carries on until the reader has begun, or until `deadline` (monotonic ns). An enum evrec_read: EVREC_READ_WAIT,
-	 * or any other for begun; or a negative enum evrec_code. NULL: a reader has begun when it is opened.
+	 * Waits until the reader has begun, or until `deadline` (monotonic ns). EVREC_READ_WAIT: not yet; another enum
+	 * evrec_read: it has begun; or a negative enum evrec_code. NULL: a reader has begun when it is opened.
 	 */
 	int (*begin)(evrec_reader *reader, int64_t deadline, evrec_error *err);
 	/* As evrec_reader_next. Looks for an event at least once, also if the deadline has passed. */
 	int (*next)(evrec_reader *reader, int64_t deadline, evrec_found *found, evrec_error *err);
-	void (*free)(evrec_reader *reader); /* with its memory, but for the members of evrec_reader */
+	void (*free)(evrec_reader *reader); /* frees it, but not the members of evrec_reader */
 };
 
 struct evrec_reader {
@@ -34,8 +34,8 @@ struct evrec_reader {
 
 struct source_ops {
 	/*
-	 * Opens a reader in a struct of its own, which is all zero but for its first member. Does not set the evrec_reader's
-	 * fields but `ops`. NULL and *err.
+	 * Opens a reader in a new struct, which is all zero except its first member. Of the evrec_reader's fields sets
+	 * only `ops`. NULL and *err.
 	 */
 	evrec_reader *(*open)(evrec_source *source, const struct filter *filter, bool watch, evrec_error *err);
 	void (*free)(evrec_source *source); /* with its memory */
@@ -54,7 +54,10 @@ struct path_source {
 	evrec_source base;
 	char *path;
 };
-/* One of one reference, whose path is copied. NULL and *err: `path` must be `must_be`, or no memory. */
+/*
+ * A path_source of one reference, which copies the path. NULL and *err: the path is invalid (the message says that it
+ * must be `must_be`), or no memory.
+ */
 evrec_source *path_source_new(evrec_str path, const char *must_be, const struct source_ops *ops, evrec_error *err);
 void path_source_free(evrec_source *source); /* for source_ops */
 
@@ -62,8 +65,8 @@ void path_source_free(evrec_source *source); /* for source_ops */
 evrec_str source_store_path(const evrec_source *source);
 
 /*
- * Shows `event`, whose ownership it takes, with the text in reader->json. NULL: the text is no event, or there was no
- * memory. EVREC_READ_EVENT or EVREC_ENOMEM.
+ * Sets *found to `event`, which it owns, with the text in reader->json. `event` NULL: the text is no event, or there
+ * was no memory. EVREC_READ_EVENT or EVREC_ENOMEM.
  */
 int reader_show(evrec_reader *reader, evrec_event *event, bool deleted, evrec_found *found, evrec_error *err);
 /* The deadline of a call with this timeout: INT64_MAX for EVREC_FOREVER. */

@@ -19,15 +19,17 @@ struct fingerprint {
 	} options[FINGERPRINT_MAX];
 };
 
-/* Two values of one option are added as one: by fingerprint_mix, which changes the hash of the option added last. */
+/* fingerprint_mix mixes a further value into the hash of the option that was added last. */
 void fingerprint_add(struct fingerprint *f, const char *option, evrec_str value);
 void fingerprint_mix(struct fingerprint *f, evrec_str value);
 void fingerprint_add_number(struct fingerprint *f, const char *option, int64_t value);
 void fingerprint_add_double(struct fingerprint *f, const char *option, double value);
-/* In no order: each Lua state has an order of its own for the same table. No key is there twice. */
+/*
+ * The result does not depend on the order of pairs: each Lua state iterates a table in its own order. Keys are unique.
+ */
 void fingerprint_add_map(struct fingerprint *f, const char *option, const evrec_map *map);
 
-/* The first option in which they differ; NULL: they are equal. */
+/* The first option in which two fingerprints differ; NULL: they are equal. */
 const char *fingerprint_difference(const struct fingerprint *a, const struct fingerprint *b);
 
 /* The options of a correlator: its numbers, and which functions are set. */

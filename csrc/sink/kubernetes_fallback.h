@@ -10,12 +10,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A request under way, or to be sent once more by core/v1. */
+/* A request in flight, or a write to be sent once more by core/v1. */
 struct sent {
 	struct sent *next; /* in the list of the free ones, or of those to be sent once more */
 	struct entry *entry;
-	enum evrec_api api;                                 /* that it was sent by */
-	enum api_news refusal;                              /* of events.k8s.io/v1: _MISSING or _FORBIDDEN; else 0 */
+	enum evrec_api api;                                 /* by which it was sent */
+	enum api_news refusal;                              /* by events.k8s.io/v1: _MISSING or _FORBIDDEN; else 0 */
 	char refused[sizeof(((evrec_answer *)0)->message)]; /* the message of this refusal */
 };
 
@@ -27,8 +27,8 @@ struct fallback {
 /* The API by which the write is to be sent, for the first time or once more. */
 enum evrec_api fallback_api(const struct fallback *f, const struct sent *sent);
 /*
- * Takes the news of a request's answer. True: the write is to be sent once more, and is kept for fallback_next. False:
- * the answer counts; its message may have been replaced by a better one. Reports a change of the API to `ob`.
+ * Takes the result of a request. True: the write is to be sent once more, and is kept for fallback_next. False: the
+ * answer is final; its message may have been replaced by a better one. Reports a change of the API to `ob`.
  */
 bool fallback_takes(struct fallback *f, struct outbox *ob, struct sent *sent, enum api_news news, evrec_answer *answer);
 /* The next write to be sent once more; NULL: none. */

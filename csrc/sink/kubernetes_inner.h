@@ -18,24 +18,24 @@
 struct kubernetes {
 	struct protocol base;
 	struct http_client *client;
-	struct plugin *plugin; /* gets the credentials; NULL: they were given */
+	struct plugin *plugin; /* the credential plugin; NULL: the options have the credentials */
 	encode_func *encode;
-	struct sender *sender; /* the one that runs a send or a step */
+	struct sender *sender; /* the argument of the present send or step */
 	unsigned connections;  /* of the client, at the last answer */
-	unsigned answers;      /* since that number changed */
+	unsigned answers;      /* since `connections` changed */
 	int64_t started_until; /* until then the server may have just started; monotonic ns, 0: it has not */
 	struct fallback fallback;
 	struct sent *requests;  /* max_in_flight of them */
-	struct sent *free;      /* those of them that are not under way */
+	struct sent *free;      /* those of them that are not in use */
 	struct resume *resume;  /* NULL: series begin anew */
-	evrec_error unresolved; /* of resolved.h, to be told */
+	evrec_error unresolved; /* the fault of resolved.h, not reported yet */
 };
 
 /* ---- kubernetes_answers.c ---- */
 
 /* The events of the client, whose owner is a `struct kubernetes`. */
 extern const struct http_events kubernetes_events;
-/* Acts on the answer to a write's request, or on why that was not sent. */
+/* Acts on the answer to a write's request, or on the error that prevented its sending. */
 void kubernetes_answered(struct kubernetes *k, struct sent *sent, evrec_answer *answer, bool lacks_api, bool timed_out);
 
 #pragma GCC visibility pop

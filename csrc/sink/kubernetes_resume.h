@@ -5,9 +5,9 @@
  *   the same create once more                 --> its event was found: adopted; else sent
  *
  * A listing begins once the writes of the spool are answered, so that the server's counts are the last ones. It ends
- * after GIVE_UP_AFTER at the latest; without its result series begin anew. An event that was found goes to the pipeline
- * too (outbox_bring), which then need not create it. Time is that of the sender's clock. Belongs to whoever drives the
- * sender.
+ * after GIVE_UP_AFTER at the latest; without its result series begin anew. An event that was found is also passed to
+ * the pipeline (outbox_bring), which then need not create it. Time is that of the sender's clock. For the sender's
+ * driver.
  */
 #ifndef EVREC_KUBERNETES_RESUME_H
 #define EVREC_KUBERNETES_RESUME_H
@@ -26,25 +26,25 @@ void resume_free(struct resume *r); /* NULL is fine */
 
 enum resume_answer {
 	RESUME_SEND,
-	RESUME_HOLD,  /* `entry` is held, until resume_take_held gives it back */
-	RESUME_ADOPT, /* *outcome, which was all zero, says which event takes it */
+	RESUME_HOLD,  /* `entry` is held, until resume_take_held returns it */
+	RESUME_ADOPT, /* *outcome, which was all zero, names the event to be patched instead */
 };
 /*
  * Decides what is to be done with a write. `api` is the API in use; a listing falls back to core/v1 if `falls_back`. A
- * patch is sent; from then on no create adopts its event, with the count that was listed.
+ * patch is always sent; from then on no create adopts the patched event, as the listed count is old.
  */
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome);
-/* Sends the requests of listings that are due, if the client is `ready`, and ends those that take too long. */
+/* Sends the requests of listings that are due, if the client is `ready`, and ends listings that take too long. */
 void resume_step(struct resume *r, struct http_client *client, bool ready);
-/* When a step is due, if no answer comes before: ns from now, INT64_MAX: never. */
+/* When a step is due if no answer comes before: ns from now; INT64_MAX: never. */
 int64_t resume_next_step(const struct resume *r, bool ready);
 /* The next entry to be answered by VERDICT_AGAIN; NULL: none. After resume_step. */
 struct entry *resume_take_held(struct resume *r);
 
 /* True: `ctx` is that of a request of resume_step, whose answer resume_answered gets. */
 bool resume_is_own(const struct resume *r, const void *ctx);
-/* `answer` has status and message; a 403 of a server that may have `just_started` counts for little. */
+/* `answer` has status and message; a 403 of a server that may have `just_started` is retried. */
 void resume_answered(struct resume *r, void *ctx, const struct http_response *response, const evrec_answer *answer,
                      bool just_started);
 

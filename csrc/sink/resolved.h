@@ -14,17 +14,20 @@ struct outbox;
 
 struct resolved {
 	char *addresses;   /* an entry of addresses_look_up; or NULL */
-	evrec_error fault; /* why there is none; code 0: none is needed */
+	evrec_error fault; /* why there are none; code 0: none are needed */
 };
 
 /*
- * Looks up the name in this URL, in the caller's thread. A name without an address is no failure, as it may get one later.
- * False: no memory.
+ * Looks up the name in this URL, in the caller's thread. A name without an address is not a failure, as it may get one
+ * later. False: no memory.
  */
 bool resolved_look_up(struct resolved *r, evrec_str server);
-/* The client uses the addresses, if there are any, and *untold is the fault. Both are copied. False: no memory. */
+/*
+ * Makes the client use the addresses, if there are any, and sets *untold to the fault. Both are copied. False: no
+ * memory.
+ */
 bool resolved_use(const struct resolved *r, struct http_client *client, evrec_error *untold);
-/* Reports a fault that was not told, once. */
+/* Reports the fault, unless it was reported. */
 void resolved_tell(evrec_error *untold, struct outbox *ob);
 void resolved_free(struct resolved *r);
 

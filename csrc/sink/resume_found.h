@@ -1,6 +1,6 @@
 /*
- * resume_found.h - the events of earlier processes that go on, by the key of their series, until they are adopted. One
- * thread at a time. `now` is monotonic.
+ * resume_found.h - the events of earlier processes that may be continued, by the key of their series, until they are
+ * adopted. One thread at a time. `now` is monotonic.
  */
 #ifndef EVREC_RESUME_FOUND_H
 #define EVREC_RESUME_FOUND_H
@@ -23,20 +23,20 @@ void resume_found_destroy(struct resume_found *found);
 /* The last occurrence of an event in the new style. */
 int64_t resume_found_last(const evrec_fields *event);
 /*
- * Adds a copy of the event, which has the instance that its key is to have, found by `finder`. Of events with one key, as
- * processes that do not resume leave them, the latest stays. False: no memory.
+ * Adds a copy of the event, found by `finder`, whose instance was set to the one in the key. Of events with one key,
+ * which processes without `resume` leave, the latest stays. False: no memory.
  */
 bool resume_found_add(struct resume_found *found, const evrec_fields *event, const void *finder, int64_t now);
-/* Gives those that `finder` found to the pipeline (outbox_bring), as far as there is memory. */
+/* Passes the events that `finder` found to the pipeline (outbox_bring), as far as there is memory. */
 void resume_found_bring(struct resume_found *found, const void *finder, struct outbox *ob);
 /*
- * True: the event that a create begins is there already; removes it, and fills *outcome, which was all zero. Only for
- * finish_time after it was found: from then on the pipeline may have finished it.
+ * True: the event of a create was found; removes it, and fills *outcome, which was all zero. Only for finish_time after
+ * it was found: later the pipeline may have finished it.
  */
 bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, int64_t now, struct outcome *outcome);
 /*
- * A write's item patches its event: if that was found, its count is no longer the one to go on from. Removes the event; all
- * events, if there is no memory to tell which.
+ * Removes the event that a write's item patches, as its count is then out of date. Removes all events, if there is no
+ * memory to make the key.
  */
 void resume_found_patched(struct resume_found *found, const void *item);
 

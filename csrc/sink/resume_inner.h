@@ -19,21 +19,21 @@
 enum listing_state {
 	LISTING_DUE,   /* its next page is to be asked for at `due` */
 	LISTING_ASKED, /* a request is under way */
-	LISTING_OVER,  /* with a result or without; a late answer says nothing any more */
+	LISTING_OVER,  /* with a result or without; a late answer is ignored */
 };
 
-/* The events of one controller that one reporting instance takes over. */
+/* The events of one controller that one reporting instance continues. */
 struct listing {
 	enum listing_state state;
 	struct resume *resume;
 	char *controller, *instance;
 	enum evrec_api api;
 	bool falls_back;       /* to core/v1 */
-	bool restarted;        /* after a token that had expired */
+	bool restarted;        /* after a `continue` token had expired */
 	struct buf token;      /* of the next page */
 	unsigned limit;        /* of events in a page */
 	int64_t due, deadline; /* monotonic */
-	unsigned tries;        /* failed, since the last answer that was none */
+	unsigned tries;        /* failed tries since the last success */
 	char problem[160];     /* of the last failure */
 };
 
@@ -46,10 +46,10 @@ struct resume {
 	struct listing listings[LISTINGS_MAX];
 	size_t listings_len;
 	bool told_full, forbidden;
-	bool ended; /* a listing has, so what is held can be asked about again */
+	bool ended; /* a listing has ended, so the held entries can be decided again */
 	struct entry **held;
 	size_t held_len, held_cap;
-	size_t held_taken; /* of them, by resume_take_held */
+	size_t held_taken; /* how many of the held entries resume_take_held has returned */
 };
 
 static inline int64_t mono_now(const struct resume *r)

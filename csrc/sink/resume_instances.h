@@ -1,6 +1,6 @@
 /*
- * resume_instances.h - the option resume_instances: reporting instances whose events a sink goes on with. A `*` at the end
- * of one stands for any text. Pure. Any thread.
+ * resume_instances.h - the option resume_instances: reporting instances whose events a sink continues. A `*` at the end
+ * of an instance stands for any text. Pure. Any thread.
  */
 #ifndef EVREC_RESUME_INSTANCES_H
 #define EVREC_RESUME_INSTANCES_H

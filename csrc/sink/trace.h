@@ -1,6 +1,7 @@
 /*
  * trace.h - the sink behind a trace: a file of the lines of event/trace_line.h. Its pipeline has no correlator: each
- * occurrence is a write of its own, made from a struct trace_draft, so that the outbox bounds and counts what waits.
+ * occurrence is a write of its own, made from a struct trace_draft, so that the outbox bounds and counts the waiting
+ * events.
  */
 #ifndef EVREC_SINK_TRACE_H
 #define EVREC_SINK_TRACE_H
@@ -29,9 +30,9 @@ evrec_fields trace_fields(const void *item);
  * or EVREC_ENOMEM.
  */
 evrec_sink *trace_sink_new(evrec_str path, uint64_t max_bytes, const struct trace_header *header, evrec_error *err);
-/* True once the file is full or could not be opened: it takes no more. Any thread. */
+/* True once the file is full or could not be opened: the sink takes no more events. Any thread. */
 bool trace_sink_is_over(const evrec_sink *sink);
-/* An event that happened at `now` has been lost before it came to the file, which tells so. Any thread. */
+/* Counts an event at `now` that was lost on the way to the file, for the next line of a gap. Any thread. */
 void trace_sink_lost(evrec_sink *sink, int64_t now);
 
 #pragma GCC visibility pop

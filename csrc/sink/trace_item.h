@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind it lies the event without name and times, packed; then the bytes of the keys. */
+/* After the struct lies the packed event, without name and times; then the bytes of the keys. */
 struct trace_item {
 	int64_t now, at;
 	struct trace_keys keys;
