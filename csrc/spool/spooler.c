@@ -216,11 +216,11 @@ int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t no
 	due = later(due, sp->write_at);
 	/* The driver is not woken when the journal fills. */
 	if (sp->journal != NULL && outbox_has_writes(ob)) {
-		due = earlier(due, now + JOURNAL_LOOK);
+		due = earlier(due, time_after(now, JOURNAL_LOOK));
 	}
 	outbox_get_rows(ob, &rows);
 	if (rows.answered != 0) {
-		due = earlier(due, later(rows.answered_at + FORGET_WAITS, sp->forget_at));
+		due = earlier(due, later(time_after(rows.answered_at, FORGET_WAITS), sp->forget_at));
 	}
 	/* Without room the driver need not wake: an answer makes room. A refused row may wait for memory alone. */
 	if (sp->found == NULL) {

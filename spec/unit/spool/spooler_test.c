@@ -326,15 +326,42 @@ static void test_released_sender_leaves_no_file(void **state)
 	assert_int_equal(count_files(path), 0);
 }
 
+/* At the end of the time of a clock, which a fake one may reach, the next look is at the end, and not in the past. */
+static void test_looks_saturate_at_the_end_of_time(void **state)
+{
+	const int64_t end = INT64_MAX - EVREC_SECOND / 8;
+	evrec_clock *clock = evrec_clock_fake(end);
+	struct spooler *sp = spooler_new(str_from(tmpdir_path(*state, "spool")), 0, &fake_write_codec);
+	struct outbox *ob = fake_write_outbox(10);
+	const struct outcome written = { .verdict = VERDICT_WRITTEN };
+
+	spooler_use_journal(sp, 1 << 20);
+	outbox_expect(ob, true);
+	outbox_write_rows_after(ob, 0);
+	spooler_step(sp, ob, clock, false);
+	for (unsigned id = 1; id <= 2; id++) {
+		assert_true(fake_write_submit(ob, id, 1));
+		spooler_step(sp, ob, clock, false);
+		assert_true(spooler_next_due(sp, ob, end) > end); /* a look at the journal */
+	}
+	outbox_answer(ob, outbox_take(ob, end), &written, end);
+	outbox_recycle(ob, outbox_collect(ob, 1));
+	assert_true(spooler_next_due(sp, ob, end) > end); /* a row is to be deleted */
+	spooler_free(sp);
+	outbox_free(ob);
+	evrec_clock_release(clock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SPOOL_TEST(test_pending_events_are_restored),     SPOOL_TEST(test_last_failed_try_is_kept),
-		SPOOL_TEST(test_unsent_rows_are_kept_again),      SPOOL_TEST(test_rows_take_half_of_max_pending),
-		SPOOL_TEST(test_thread_takes_up_all_rows),        SPOOL_TEST(test_kill_loses_no_row),
-		SPOOL_TEST(test_each_sender_has_its_own_file),    SPOOL_TEST(test_exit_spools_pending_events),
-		SPOOL_TEST(test_exit_writes_restored_events),     SPOOL_TEST(test_child_does_not_use_the_spool),
-		SPOOL_TEST(test_rows_at_once_leave_time_to_wait), SPOOL_TEST(test_released_sender_leaves_no_file),
+		SPOOL_TEST(test_pending_events_are_restored),       SPOOL_TEST(test_last_failed_try_is_kept),
+		SPOOL_TEST(test_unsent_rows_are_kept_again),        SPOOL_TEST(test_rows_take_half_of_max_pending),
+		SPOOL_TEST(test_thread_takes_up_all_rows),          SPOOL_TEST(test_kill_loses_no_row),
+		SPOOL_TEST(test_each_sender_has_its_own_file),      SPOOL_TEST(test_exit_spools_pending_events),
+		SPOOL_TEST(test_exit_writes_restored_events),       SPOOL_TEST(test_child_does_not_use_the_spool),
+		SPOOL_TEST(test_rows_at_once_leave_time_to_wait),   SPOOL_TEST(test_released_sender_leaves_no_file),
+		SPOOL_TEST(test_looks_saturate_at_the_end_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
