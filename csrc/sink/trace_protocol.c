@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BATCH 256
@@ -25,6 +26,7 @@ struct trace_file {
 	uint64_t gap; /* events of the gap in `lines` */
 	int64_t last; /* the time of the last event in the file */
 	bool finished;
+	struct timespec left; /* when the file changed last before its lock was given up; 0: it has the lock */
 	evrec_error why_over; /* once sink->over is true */
 	struct lru *ids;      /* identity of an event -> nothing; its place is the id */
 	struct buf lines, identity;
@@ -295,12 +297,40 @@ static void lose_waiting(struct trace_file *file, struct sender *s)
 	}
 }
 
+/* Gives up the lock of a file that lacks its last gap: the path is free for the next trace. */
+static void leave(struct trace_file *file)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st) == 0) {
+		file->left = st.st_mtim;
+		(void)flock(file->fd, LOCK_UN);
+	}
+}
+
+/* False, with *err: another trace has replaced this one since `leave`. */
+static bool come_back(struct trace_file *file, evrec_error *err)
+{
+	struct stat st;
+
+	if (file->left.tv_sec == 0) {
+		return true;
+	}
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == 0 && fstat(file->fd, &st) == 0 &&
+	    st.st_mtim.tv_sec == file->left.tv_sec && st.st_mtim.tv_nsec == file->left.tv_nsec) {
+		return true;
+	}
+	(void)flock(file->fd, LOCK_UN);
+	private_file_set_error(err, file->sink->path, ": another trace has replaced this one");
+	return false;
+}
+
 /* False: the gap stays the sink's. */
 static bool write_gap(struct trace_file *file, evrec_error *err)
 {
 	int error;
 
-	if (!open_trace(file, err)) {
+	if (!open_trace(file, err) || !come_back(file, err)) {
 		return false;
 	}
 	buf_clear(&file->lines);
@@ -309,6 +339,7 @@ static bool write_gap(struct trace_file *file, evrec_error *err)
 	if (error != 0) {
 		atomic_fetch_add(&file->sink->lost, file->gap);
 		private_file_set_errno(err, file->sink->path, error);
+		leave(file);
 	}
 	return error == 0;
 }

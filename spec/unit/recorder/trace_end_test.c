@@ -135,6 +135,37 @@ static void test_gap_at_the_end_is_tried_again(void **state)
 	check_trace(path, 3, 3);
 }
 
+static void check_freed_without_gap(const char *path, enum evrec_drive drive)
+{
+	struct traced t, next;
+	struct stat st;
+
+	traced_begin_driven(&t, path, MANY, NULL, drive);
+	record_many(&t, 3);
+	assert_int_equal(evrec_broadcaster_flush(t.b, EVREC_SECOND, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	limit_file_size((rlim_t)st.st_size + 10);
+	record_many(&t, 3);
+	(void)evrec_broadcaster_shutdown(t.b, EVREC_SECOND, NULL);
+	limit_file_size(RLIM_INFINITY);
+	traced_begin(&next, path, MANY, NULL);
+	record_many(&next, 2);
+	evrec_broadcaster_poll(next.b);
+	(void)evrec_broadcaster_shutdown(t.b, EVREC_SECOND, NULL);
+	traced_end(&next);
+	traced_end(&t);
+	unit_check_contains(t.error, "(the trace does not tell that its last events are missing)");
+	assert_int_equal(next.errors, 0);
+	check_trace(path, 2, 0);
+}
+
+/* The last try of a gap leaves the trace alone that has the path by then. */
+static void test_path_is_free_without_the_gap_at_the_end(void **state)
+{
+	check_freed_without_gap(tmpdir_path(*state, "trace"), EVREC_DRIVE_POLL);
+	check_freed_without_gap(tmpdir_path(*state, "trace"), EVREC_DRIVE_THREAD);
+}
+
 /* Two requests fail: a request has 256 events at most. */
 static void test_every_error_of_a_trace_has_its_reason(void **state)
 {
@@ -212,6 +243,7 @@ int main(void)
 		TMPDIR_TEST(test_file_that_may_not_grow_harms_nobody),
 		TMPDIR_TEST(test_gap_that_cannot_be_written_at_the_end_is_told),
 		TMPDIR_TEST(test_gap_at_the_end_is_tried_again),
+		TMPDIR_TEST(test_path_is_free_without_the_gap_at_the_end),
 	};
 
 	return cmocka_run_group_tests_name("recorder: the end of a trace", tests, NULL, NULL);
