@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lua/seconds.h"
@@ -215,4 +216,15 @@ int terminal_file_at(lua_State *L)
 	lua_pushstring(L, file_kind(st.st_mode));
 	lua_pushstring(L, id);
 	return 2;
+}
+
+/* ---- time ---- */
+
+int terminal_monotonic(lua_State *L)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec / EVREC_SECOND);
+	return 1;
 }

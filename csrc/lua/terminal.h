@@ -1,6 +1,6 @@
 /*
- * terminal.h - about terminals, signals, standard input and the kinds of files, for the command `evrec`, because Lua itself
- * has nothing of it.
+ * terminal.h - about terminals, signals, standard input, the kinds of files and time, for the command `evrec`, because Lua
+ * itself has nothing of it.
  */
 #ifndef EVREC_LUA_TERMINAL_H
 #define EVREC_LUA_TERMINAL_H
@@ -38,6 +38,9 @@ int terminal_next_line(lua_State *L);
  * a text that is equal for two paths to one file; nil if there is none.
  */
 int terminal_file_at(lua_State *L);
+
+/* Lua: core.monotonic() -> seconds of CLOCK_MONOTONIC, which nobody sets: for waits. */
+int terminal_monotonic(lua_State *L);
 
 #pragma GCC visibility pop
 

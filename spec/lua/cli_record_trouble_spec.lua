@@ -1,6 +1,7 @@
 -- `evrec record` and trouble that ends well: a store that another process has locked, a server that restarts.
 local cjson = require "cjson"
 local command = require "command"
+local core = require "evrec.core"
 local evrec = require "evrec"
 local record_session = require "evrec.cli.record_session"
 local terminal = require "evrec.cli.terminal"
@@ -118,7 +119,7 @@ describe("evrec record in trouble", function()
 end)
 
 describe("a session of evrec record", function()
-	local new_broadcaster, new_clock, tell = evrec.broadcaster, evrec.clock, terminal.tell
+	local new_broadcaster, monotonic, tell, execute = evrec.broadcaster, core.monotonic, terminal.tell, os.execute
 	local clock, stats, on_error, session, told, on_flush
 
 	-- Lets the time pass while an event waits; then on_flush has its turn.
@@ -131,7 +132,7 @@ describe("a session of evrec record", function()
 	before_each(function()
 		told, stats, on_flush = {}, { pending = 1, dropped = {} }, function() end
 		clock = evrec.fake_clock(1700000000)
-		evrec.clock = function() return clock end
+		core.monotonic = function() return clock:now() end
 		evrec.broadcaster = function(options)
 			on_error = options.on_error
 			local function nothing() return true end
@@ -146,7 +147,10 @@ describe("a session of evrec record", function()
 		session:emit {}
 	end)
 
-	after_each(function() evrec.broadcaster, evrec.clock, terminal.tell = new_broadcaster, new_clock, tell end)
+	after_each(function()
+		evrec.broadcaster, core.monotonic, terminal.tell = new_broadcaster, monotonic, tell
+		os.execute = execute -- luacheck: ignore 122
+	end)
 
 	it("waits after a lost event as before it", function()
 		on_error("one", "transport")
@@ -192,6 +196,26 @@ describe("a session of evrec record", function()
 		session:close(true)
 		assert.same({ "3 one" }, told)
 		assert.equal(12, clock:now() - 1700000000)
+	end)
+
+	-- Nobody sets the clock of core.monotonic; the wall clock may be set back by an hour.
+	it("waits for the state file by a clock that only advances", function()
+		local waits = 0
+		session:close()
+		stats.pending, stats.dropped = 0, {}
+		os.execute = function() -- luacheck: ignore 122
+			waits = waits + 1
+			assert(waits <= 510, "it waits for ever")
+			clock:advance(0.02)
+		end
+		local new = evrec.broadcaster
+		evrec.broadcaster = function(options)
+			local broadcaster = new(options)
+			broadcaster.start_recording_to_sink = function() return on_error("a.state is in use", "state") or true end
+			return broadcaster
+		end
+		session:emit {}
+		assert.is_true(waits >= 499)
 	end)
 
 	it("tells nothing of trouble that ends well while it ends", function()

@@ -1,4 +1,5 @@
 -- The broadcaster of `evrec record`. While it is open the state file is its own, and other processes wait for it.
+local core = require "evrec.core"
 local evrec = require "evrec"
 
 local drops = require "evrec.cli.drops"
@@ -24,7 +25,8 @@ local RETRIED = { transport = true, server = true, throttled = true, unauthorize
 ---@param options table for `make`
 function record_session.new(arguments, make, options)
 	return setmetatable({
-		make = make, options = options, timeout = arguments.timeout, clock = evrec.clock(),
+		make = make, options = options, timeout = arguments.timeout,
+		clock = { now = function() return core.monotonic() end }, -- a wait does not end later if the time is set back
 		has_named_state = arguments.state_file ~= nil, -- else the state file has its default path
 		told = {}, -- what the broadcaster reported since the last look
 		troubles = {}, -- messages of errors after which evrec tries again; not printed yet
