@@ -93,9 +93,14 @@ describe("a stream of JSON", function()
 		local whole = '{"metadata":{"name":"a \\"b\\" \\\\"},"count":12,"involvedObject":{"kind":"Pod"}}'
 		for length = 1, #whole - 1 do
 			local part = whole:sub(1, length)
-			local found = part:sub(-1) == ":" and { "1 {}", "4 {}" } or { "1 {}", "3 " .. whole, "4 {}" }
-			check({ found, 1 }, "{}\n" .. part .. "\n" .. whole .. "\n{}\n")
+			check({ { "1 {}", "3 " .. whole, "4 {}" }, 1 }, "{}\n" .. part .. "\n" .. whole .. "\n{}\n")
 			check({ { "1 {}" }, 1, "it ends inside of a JSON value", 2 }, "{}\n" .. whole:sub(1, length))
 		end
+	end)
+
+	it("gives back the last value behind one that is cut behind a colon", function()
+		check({ { '2 {"b":[{}]}' }, 1 }, '{"a":\n{"b":[{}]}\n')
+		check({ { '3 {"c":1}', "4 {}" }, 1 }, '{"a":\n{"b":\n{"c":1}\n{}\n')
+		check({ {}, 1, "it ends inside of a JSON value", 1 }, '{"a":\n{"b":1},\n"c":"x')
 	end)
 end)

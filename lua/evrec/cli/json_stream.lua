@@ -2,7 +2,8 @@
 --
 -- A full disk, or a program that was killed, may leave a truncated value, and the next value begins in the next line. A
 -- truncated value is recognised by a line feed in a string, or by a line that begins with an object in the place of a
--- member's name: JSON has neither. If it ends after a colon, the next value counts as a part of it.
+-- member's name: JSON has neither. If it ends after a colon, the next value is read as a member of it, and given back once
+-- the value after it shows that it was none.
 local json_stream = {}
 
 -- The first byte outside of a string that matters, and inside of one.
@@ -20,12 +21,28 @@ function json_stream.values(next_chunk)
 	local buffer, at, start, in_string = "", 1, nil, false
 	local parts, count = {}, 0 -- the value's beginning, in the chunks before the buffer
 	local line, line_start = 1, 1 -- the number of the line that is read, and where it begins
+	local first_line -- that of the value
+	local member -- the last object behind a colon and a line feed; its text, if only white space came since
 	local open, depth = {}, 0 -- the brackets that are open
 	local place = { line = 1, cut = 0 }
 
+	-- The value from a place in one of its parts on.
+	local function text_from(part, offset, here)
+		if part > count then
+			return buffer:sub(start + offset - 1, here)
+		end
+		return parts[part]:sub(offset) .. table.concat(parts, "", part + 1, count) .. buffer:sub(start, here)
+	end
+
+	-- Returns the member that is a value of its own, if there is one.
 	local function leave_out()
+		local text = member and member.text
+		if text then
+			place.line = member.line
+		end
 		place.cut = place.cut + (start and 1 or 0)
-		start, count, depth, in_string = nil, 0, 0, false
+		start, count, depth, in_string, member = nil, 0, 0, false, nil
+		return text
 	end
 
 	-- Whether the last byte of the value before a place, white space aside, is a colon.
@@ -37,15 +54,34 @@ function json_stream.values(next_chunk)
 		return text:find(":%s*$") ~= nil
 	end
 
+	-- Returns a value that ended before.
 	local function open_bracket(here, byte)
-		if here == line_start and byte == "{" and depth > 0 and open[depth] == "{" and not is_behind_colon(here) then
-			leave_out()
+		local text
+		if here == line_start and byte == "{" and depth > 0 and open[depth] == "{" then
+			if is_behind_colon(here) then
+				member = { part = count + 1, offset = here - start + 1, depth = depth, line = line }
+			else
+				text = leave_out()
+			end
 		end
 		if not start then
-			start, place.line = here, line
+			start, first_line = here, line
 		end
 		depth = depth + 1
 		open[depth] = byte
+		return text
+	end
+
+	-- Returns a value that ends with it.
+	local function close_bracket(here)
+		depth = depth - 1
+		if depth == 0 then
+			local text = text_from(1, 1, here)
+			start, count, member, place.line = nil, 0, nil, first_line
+			return text
+		elseif member and depth == member.depth then
+			member.text = text_from(member.part, member.offset, here)
+		end
 	end
 
 	local function refill()
@@ -70,23 +106,21 @@ function json_stream.values(next_chunk)
 		if byte == "\n" then
 			line, line_start = line + 1, at
 			if in_string then
-				leave_out()
+				return leave_out()
 			end
 		elseif byte == "\\" then
 			if at > #buffer then
 				refill()
 			end
 			at = at + (buffer:sub(at, at) == "\n" and 0 or 1)
-		elseif byte == '"' then
-			in_string = not in_string
 		elseif byte == "{" or byte == "[" then
-			open_bracket(here, byte)
-		elseif depth > 0 then
-			depth = depth - 1
-			if depth == 0 then
-				local text = table.concat(parts, "", 1, count) .. buffer:sub(start, here)
-				start, count = nil, 0
-				return text
+			return open_bracket(here, byte)
+		else
+			member = not (member and member.text) and member or nil
+			if byte == '"' then
+				in_string = not in_string
+			elseif depth > 0 then
+				return close_bracket(here)
 			end
 		end
 	end
@@ -101,8 +135,9 @@ function json_stream.values(next_chunk)
 				at = math.max(at, #buffer + 1)
 				if not refill() then
 					local message = start and "it ends inside of a JSON value" or nil
-					leave_out()
-					return nil, message
+					place.line = start and first_line or place.line
+					text = leave_out()
+					return text, not text and message or nil
 				end
 			end
 			if text then
