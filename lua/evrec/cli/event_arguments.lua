@@ -105,7 +105,7 @@ local function define_selection(parser)
 	parser:group("Which events",
 		parser:flag("-A --all-namespaces", "Of all namespaces."),
 		parser:option("-n --namespace", "Of this namespace; else the context's, and default for a store or lines.")
-			:argname "NAME":convert(without_equals),
+			:argname "NAME":convert(without_equals):action(values.set_namespace),
 		parser:option("--for", "About this object, such as pod/web-0."):target "for_object":argname "KIND/NAME"
 			:convert(values.object "--for"),
 		parser:option("--mentions", "About or related to this object."):argname "KIND/NAME"

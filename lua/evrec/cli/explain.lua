@@ -38,7 +38,7 @@ function explain.define(parser)
 	parser:epilog(EPILOG)
 	parser:help_max_width(100)
 	parser:argument("object", "The object, such as pod/web-0."):argname "KIND/NAME":convert(values.object())
-	parser:option("-n --namespace", "Of this namespace; else of any."):argname "NAME"
+	parser:option("-n --namespace", "Of this namespace; else of any."):argname "NAME":action(values.set_namespace)
 	parser:mutex(
 		parser:option("--trace", "Recorded events, in any of the forms that evrec replay takes."):argname "TRACE",
 		parser:option("--share", "The file of evrec serve, which returns a broadcaster with the option share: its owner is "

@@ -50,6 +50,11 @@ function values.timeout(text)
 	return seconds
 end
 
+--- An action of argparse for -n: an empty namespace is none, as kubectl takes it.
+function values.set_namespace(arguments, target, text)
+	arguments[target] = text ~= "" and text or nil
+end
+
 --- Reads a namespace's name: a label of DNS, RFC 1123.
 ---@param text string
 ---@return string? name, string? message
