@@ -137,12 +137,27 @@ static bool write_some(struct spooler *sp, struct outbox *ob, const struct spool
 	return true;
 }
 
+bool spooler_own_is_removed(struct spooler *sp, struct outbox *ob)
+{
+	evrec_error err;
+
+	if (sp->own == NULL || spool_is_damaged(sp->own) || spool_check_there(sp->own, &err)) {
+		return false;
+	}
+	spooler_report_once(ob, "events are in memory alone", &err, &sp->failure);
+	return true;
+}
+
 void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock)
 {
 	const struct spool_moment now = spool_moment_now(clock);
 	evrec_error err;
 
 	if (now.monotonic < sp->write_at || outbox_rows_due(ob, now.monotonic) > now.monotonic) {
+		return;
+	}
+	/* The next step makes another file. */
+	if (spooler_own_is_removed(sp, ob)) {
 		return;
 	}
 	if (spooler_have_own(sp, spooler_mode(sp), &err) && write_some(sp, ob, &now, &err)) {

@@ -299,6 +299,17 @@ bool spool_is_damaged(const struct spool *spool)
 	return spool->damaged;
 }
 
+bool spool_check_there(struct spool *spool, evrec_error *err)
+{
+	/* In a chroot the path leads nowhere, too. */
+	if (spool->db == NULL || !spool_lock_is_removed(&spool->lock) || !is_missing(spool->path)) {
+		return true;
+	}
+	spool->damaged = true;
+	(void)error_set(err, EVREC_ESYSTEM, "%.*s was removed", spool->shown, spool->path);
+	return false;
+}
+
 bool spool_is_empty(struct spool *spool)
 {
 	int64_t rows;

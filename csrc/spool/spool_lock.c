@@ -110,6 +110,11 @@ static bool is_removed(int fd)
 	return fstat(fd, &st) != 0 || st.st_nlink == 0;
 }
 
+bool spool_lock_is_removed(const struct spool_lock *lock)
+{
+	return lock->fd >= 0 && is_removed(lock->fd);
+}
+
 enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path, evrec_error *err)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

@@ -25,6 +25,8 @@ void spool_lock_init(struct spool_lock *lock);
 /* Never waits for another owner. Only SPOOL_LOCK_FAILED sets *err. One thread at a time. */
 enum spool_lock_result spool_lock_take(struct spool_lock *lock, const char *path, evrec_error *err);
 void spool_lock_release(struct spool_lock *lock); /* does nothing if it is not taken */
+/* Somebody has removed its file since it was taken. */
+bool spool_lock_is_removed(const struct spool_lock *lock);
 
 /*
  * Closes this process's descriptor; the lock stays with the other process that has a descriptor of it. Does nothing if

@@ -281,6 +281,7 @@ void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 {
 	struct outbox_rows rows;
 
+	(void)spooler_own_is_removed(sp, ob);
 	replace_own(sp, ob);
 	outbox_keep_all_for_spool(ob);
 	outbox_get_rows(ob, &rows);

@@ -102,6 +102,8 @@ bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_
 bool spooler_begin(struct spooler *sp, evrec_error *err);
 bool spooler_commit(struct spooler *sp, evrec_error *err);
 void spooler_rollback(struct spooler *sp);
+/* True: somebody has removed the own file, which is damaged from now on. Reports it. */
+bool spooler_own_is_removed(struct spooler *sp, struct outbox *ob);
 /* Writes rows that are due, some at a time. */
 void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Reports that kept entries are lost. */
