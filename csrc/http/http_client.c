@@ -159,11 +159,22 @@ static void note_time(struct http_client *client, const struct transfer *t)
 	}
 }
 
+/* Unlike openssl_chose_http2, libcurl knows it with any TLS library, but only once there is an answer. */
+static void note_version(struct http_client *client, const struct transfer *t)
+{
+	long version = CURL_HTTP_VERSION_NONE;
+
+	if (transfer_status(t) != 0 && curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK) {
+		client->answered_http1 = version < CURL_HTTP_VERSION_2_0;
+	}
+}
+
 static void end(struct http_client *client, struct transfer *t)
 {
 	struct http_response response = { 0 };
 
 	note_time(client, t);
+	note_version(client, t);
 	transfer_finish(t, &response);
 	client->stale = client->stale || (response.timed_out && !response.unsent);
 	client->events.done(client->owner, t->ctx, &response);

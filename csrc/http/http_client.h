@@ -121,6 +121,11 @@ void http_client_wake(struct http_client *client);
  * connection.
  */
 unsigned http_client_connections(const struct http_client *client);
+/*
+ * False: one more request would wait for a connection, and use up its timeout meanwhile. If the last answer came without
+ * HTTP/2, each request under way takes a connection, and there are 4 of them. True before the first answer.
+ */
+bool http_client_has_room(const struct http_client *client);
 /* The next request reads the files of credentials first, changed or not. */
 void http_client_reload_credentials(struct http_client *client);
 /* Keeps a duplicate of this descriptor of the token file's folder, to read the file from within a chroot. */

@@ -47,6 +47,7 @@ struct http_client {
 	struct transfer *idle, *active; /* `active` is linked both ways */
 	size_t in_flight;
 	bool http1;           /* the connection of the last request spoke HTTP/1, or its version is unknown */
+	bool answered_http1;  /* the last answer came over HTTP/1 */
 	bool stale;           /* a connection did not answer: once nothing is in flight, use only new ones */
 	pthread_mutex_t lock; /* so that `multi` is not closed while it is woken */
 	CURLM *multi;         /* NULL before the first send or step */

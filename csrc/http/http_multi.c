@@ -102,6 +102,11 @@ void http_client_wake(struct http_client *client)
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
+bool http_client_has_room(const struct http_client *client)
+{
+	return !client->answered_http1 || client->in_flight < CONNECTIONS_MAX;
+}
+
 static void gather(const struct http_client *client)
 {
 	const int64_t share = client->answer_time / GATHER_SHARE;

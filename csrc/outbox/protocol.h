@@ -77,8 +77,9 @@ struct protocol_ops {
 	/* True: it does I/O and calls nothing of the embedder's, so that a thread may drive it. */
 	bool does_io;
 	/*
-	 * Called before each request, while an entry is due. False: the protocol has no credentials yet, and gets them
-	 * in its steps; until then entries wait, and use up no tries. NULL: it is always ready.
+	 * Called before each request, while an entry is due. False: the protocol has no credentials or no connection for
+	 * the request yet, and gets them in its steps; until then entries wait, and use up no tries. NULL: it is always
+	 * ready.
 	 */
 	bool (*ready)(struct protocol *p);
 	/*

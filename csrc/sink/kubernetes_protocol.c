@@ -116,11 +116,16 @@ static void send_again(struct kubernetes *k)
 	}
 }
 
+static bool has_credentials(struct kubernetes *k)
+{
+	return k->plugin == NULL || plugin_ready(k->plugin);
+}
+
 static bool kubernetes_ready(struct protocol *p)
 {
 	struct kubernetes *k = kubernetes_of(p);
 
-	return k->plugin == NULL || plugin_ready(k->plugin);
+	return has_credentials(k) && http_client_has_room(k->client);
 }
 
 /* True: there are new credentials, or there is no hope for some. */
@@ -158,7 +163,7 @@ static bool step_resume(struct kubernetes *k)
 	bool any = false;
 
 	if (k->resume != NULL) {
-		resume_step(k->resume, k->client, kubernetes_ready(&k->base));
+		resume_step(k->resume, k->client, has_credentials(k));
 		while ((entry = resume_take_held(k->resume)) != NULL) {
 			sender_answered(k->sender, entry, &again);
 			any = true;
@@ -170,7 +175,7 @@ static bool step_resume(struct kubernetes *k)
 static int64_t next_step(struct kubernetes *k)
 {
 	const int64_t plugin = k->plugin == NULL ? INT64_MAX : plugin_next_step(k->plugin);
-	const int64_t resume = k->resume == NULL ? INT64_MAX : resume_next_step(k->resume, kubernetes_ready(&k->base));
+	const int64_t resume = k->resume == NULL ? INT64_MAX : resume_next_step(k->resume, has_credentials(k));
 
 	return plugin < resume ? plugin : resume;
 }

@@ -89,6 +89,11 @@ static void test_many_requests_share_one_connection(void **state)
 	}
 	http_fixture_run_until(&f.http, 32);
 	assert_false(f.http.client->http1); /* so the handles are used again */
+	for (unsigned i = 0; i < 32; i++) {
+		assert_true(http_client_has_room(f.http.client));
+		assert_true(http_fixture_send(&f.http, "POST", "/"));
+	}
+	http_fixture_run_until(&f.http, 64);
 	assert_string_equal(f.http.response.message, "");
 	assert_int_equal(f.http.response.status, 200);
 	assert_string_equal(f.http.body, "good");

@@ -269,6 +269,27 @@ static void test_thread_writes_all_events(void **state)
 	kubernetes_fixture_close(&f);
 }
 
+/* There are 4 connections. A request that waits for one would use up its timeout, though the server answers each. */
+static void test_writes_wait_for_a_connection_without_http2(void **state)
+{
+	struct kubernetes_fixture f;
+	struct outbox_stats stats;
+
+	(void)state;
+	kubernetes_fixture_open(&f, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	for (unsigned i = 1; i <= 100; i++) {
+		fake_write_submit(f.ob, i, 1);
+	}
+	do {
+		sender_step(f.sender);
+		stats = kubernetes_fixture_stats(&f);
+		assert_in_range(stats.in_flight, 0, 4);
+	} while (stats.pending != 0);
+	assert_int_equal(stats.created, 100);
+	assert_int_equal(stats.retries, 0);
+	kubernetes_fixture_close(&f);
+}
+
 /* A forked child opens the sink once more, long after the caller's strings are gone. */
 static void test_sink_copies_its_callers_strings(void **state)
 {
@@ -318,6 +339,7 @@ int main(void)
 		TMPDIR_TEST(test_sink_reads_the_files_of_its_certificate),
 		TMPDIR_TEST(test_missing_token_file_sends_nothing),
 		cmocka_unit_test(test_thread_writes_all_events),
+		cmocka_unit_test(test_writes_wait_for_a_connection_without_http2),
 		cmocka_unit_test(test_sink_copies_its_callers_strings),
 	};
 
