@@ -116,8 +116,11 @@ local function parse_with(module, parse, null, text, path)
 end
 
 -- Tries JSON first: JSON is YAML, too, but lua-cjson is installed more often than lyaml. A text that begins like JSON
--- can still be YAML.
+-- can still be YAML. Returns nil if nothing is in the text, or comments alone.
 local function parse(text, path)
+	if not text:find "%S" then
+		return nil
+	end
 	local json = text:find("^%s*{") ~= nil
 	local document, why, missing
 	if json then
@@ -138,7 +141,7 @@ local function parse(text, path)
 	if why then
 		fail("%s: malformed: %s", path, why)
 	end
-	if type(document) ~= "table" then
+	if document ~= nil and type(document) ~= "table" then
 		fail("%s: not a kubeconfig", path)
 	end
 	return document
@@ -177,27 +180,35 @@ local function merge(config, document, path)
 end
 
 --- Reads and merges kubeconfigs. If two files define the same entry, the first file wins. Skips files that do not
---- exist; raises if there is no other, and if a file cannot be read, is malformed, too large or too deep.
+--- exist, and empty ones, as kubectl does. Raises if there is no other, and if a file cannot be read, is malformed, too
+--- large or too deep.
 ---@param paths string[]
 ---@return table config for kubeconfig.resolve
 function kubeconfig.load(paths)
 	local config = { contexts = {}, clusters = {}, users = {}, paths = table.concat(paths, ":") }
-	local found, missing = false, nil
+	local found, missing, empty = false, nil, nil
 	for _, path in ipairs(paths) do
 		local text, why, code = kubeconfig.read_file(path, max_bytes + 1)
 		if text then
 			if #text > max_bytes then
 				fail("%s: larger than %d bytes, too large for a kubeconfig", path, max_bytes)
 			end
-			merge(config, parse(text, path), path)
-			found = true
+			local document = parse(text, path)
+			if document then
+				merge(config, document, path)
+				found = true
+			else
+				empty = empty or path
+			end
 		elseif code == enoent then
 			missing = missing or why
 		else
 			fail("cannot read the kubeconfig: %s", why)
 		end
 	end
-	if not found then
+	if not found and empty then
+		fail("%s: not a kubeconfig, but an empty file", empty)
+	elseif not found then
 		fail("cannot read the kubeconfig: %s", missing or "no file is named")
 	end
 	return config

@@ -145,6 +145,16 @@ describe("a kubeconfig", function()
 		fails("cannot read the kubeconfig: /: Is a directory", kubeconfig.load, { path, "/" })
 	end)
 
+	it("is passed over among several files if it is empty", function()
+		local path = write("config", yaml)
+		for i, text in ipairs { "", " \n", "# moved\n", "---\n", "null\n" } do
+			local empty = write("empty" .. i, text)
+			assert.equal("https://one:6443", kubeconfig.resolve(kubeconfig.load { empty, path }).server)
+			assert.equal("https://one:6443", kubeconfig.resolve(kubeconfig.load { path, empty }).server)
+			fails(empty .. ": not a kubeconfig", kubeconfig.load, { folder .. ".none", empty })
+		end
+	end)
+
 	it("is refused if it is missing or malformed", function()
 		fails(folder .. ".none", kubeconfig.load, { folder .. ".none" })
 		fails("no file is named", kubeconfig.load, {})
