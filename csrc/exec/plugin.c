@@ -267,8 +267,13 @@ void plugin_refused(struct plugin *p)
 	}
 }
 
-void plugin_unusable(struct plugin *p, const char *why, evrec_error *err)
+bool plugin_unusable(struct plugin *p, const char *why, evrec_error *err)
 {
+	const bool had_credential = p->has_credential;
+
 	p->has_credential = false;
-	(void)fail(p, why, err);
+	if (had_credential) {
+		(void)fail(p, why, err);
+	}
+	return had_credential;
 }

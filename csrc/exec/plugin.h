@@ -45,10 +45,11 @@ int64_t plugin_next_step(const struct plugin *p);
 /* Fills `fds` with the descriptors from which a run's output is read; returns how many. */
 size_t plugin_descriptors(const struct plugin *p, int fds[2]);
 
-/* The server accepted the present credential, or refused it; or the credential is unusable. */
+/* The server accepted the present credential, or refused it. */
 void plugin_accepted(struct plugin *p);
 void plugin_refused(struct plugin *p);
-void plugin_unusable(struct plugin *p, const char *why, evrec_error *err);
+/* The credential is unusable: fills `err` as plugin_step does. False: there is no credential, and nothing has changed. */
+bool plugin_unusable(struct plugin *p, const char *why, evrec_error *err);
 
 /* Whether this step is legal. A build with -DEVREC_DEBUG traps on an illegal step. */
 bool plugin_may_step(enum plugin_state from, enum plugin_state to);

@@ -76,6 +76,7 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 	}
 	response->unsent = t->starts == 0;
 	response->timed_out = t->result == CURLE_OPERATION_TIMEDOUT;
+	response->bad_certificate = t->result == CURLE_SSL_CERTPROBLEM;
 	response->too_long = t->received > RECEIVED_MAX;
 	if (response->too_long) {
 		set_message(response, "the answer is longer than 4 MiB");

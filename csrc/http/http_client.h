@@ -52,7 +52,8 @@ struct http_response {
 	int status;     /* 0: there was no complete answer, `message` says why; a 401 is complete with its header */
 	bool unsent;    /* status 0, and the server has certainly not received the request */
 	bool timed_out; /* status 0 */
-	bool too_long;  /* status 0: the answer was cut, as its body is longer than 4 MiB */
+	bool bad_certificate; /* status 0, unsent: libcurl cannot use the client certificate and its key */
+	bool too_long;        /* status 0: the answer was cut, as its body is longer than 4 MiB */
 	int cut_status; /* status 0: the status of an incomplete answer, whose body is `body`; 0: there was no header */
 	bool cut_early; /* cut_status came before all of the request was sent: the server certainly lacks a part */
 	bool unauthorized;    /* status 0: the connection broke after another request on it was answered by 401 */

@@ -39,6 +39,16 @@ static void judge_credentials(struct kubernetes *k, int status)
 	}
 }
 
+/* A certificate that is no certificate, or of another key, shows when libcurl first uses it: the plugin is run again. */
+static void judge_certificate(struct kubernetes *k, const struct http_response *response)
+{
+	evrec_error err;
+
+	if (response->bad_certificate && k->plugin != NULL && plugin_unusable(k->plugin, response->message, &err)) {
+		outbox_report(sender_outbox(k->sender), "unauthorized", err.message);
+	}
+}
+
 /* Requests carry one write each, so the answer to the request is the answer to the write. */
 static void end(struct kubernetes *k, struct sent *sent, const struct kubernetes_try *try, const evrec_answer *answer,
                 bool timed_out)
@@ -76,6 +86,7 @@ static void listed(struct kubernetes *k, void *ctx, const struct http_response *
 	}
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
+		judge_certificate(k, response);
 	}
 	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer));
 }
@@ -92,6 +103,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	answer_read(&answer, response);
 	if (!response->old_credentials) {
 		judge_credentials(k, answer.status);
+		judge_certificate(k, response);
 	}
 	http_client_hide_secrets(k->client, answer.message);
 	/* A connection that could not be made in time says nothing of the server's load; the head of a refusal says more. */

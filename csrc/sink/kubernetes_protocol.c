@@ -142,7 +142,7 @@ static bool step_plugin(struct kubernetes *k)
 	if (news == PLUGIN_CREDENTIAL) {
 		if (http_client_set_credentials(k->client, str_from(new.token), str_from(new.certificate),
 		                                str_from(new.key), &fault) != 0) {
-			plugin_unusable(k->plugin, fault.message, &err);
+			(void)plugin_unusable(k->plugin, fault.message, &err);
 			news = PLUGIN_FAILED;
 		} else if (new.certificate != NULL) {
 			k->answers = 0; /* the next connection says nothing of the server */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include "kubernetes_fixture.h"
+#include "pem_data.h"
 #include "tmpdir.h"
 
 #include "exec/command.h"
@@ -140,6 +141,54 @@ static void test_after_a_401_another_token_is_fetched(void **state)
 	close_fixture(&f);
 }
 
+/* A plugin that prints this certificate, which none of the checks before its use refuses. */
+static void set_plugin_with_certificate(void *dir, const char *certificate, const char *key)
+{
+	struct buf script = { 0 };
+
+	buf_printf(&script, "cat <<'E'\n{\"kind\":\"ExecCredential\",");
+	buf_printf(&script, "\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"clientKeyData\":\"");
+	for (; *key != '\0'; key++) {
+		buf_printf(&script, *key == '\n' ? "\\n" : "%c", *key);
+	}
+	buf_printf(&script, "\",\"clientCertificateData\":\"%s\"}}\nE\n", certificate);
+	set_plugin(dir, buf_cstr(&script));
+	buf_free(&script);
+}
+
+static void test_a_certificate_that_cannot_be_used_brings_a_new_run(void **state)
+{
+	struct kubernetes_fixture f;
+	int64_t deadline = unit_mono() + SOON;
+	struct outbox_message message;
+	char url[64];
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%d", f.server.port);
+	f.options.server = str_from(url);
+	set_plugin_with_certificate(*state, "-----BEGIN CERTIFICATE-----\\nAAAA\\n-----END CERTIFICATE-----", PEM_KEY);
+	kubernetes_fixture_open_sender(&f, true);
+	for (unsigned i = 1; i <= 3; i++) {
+		fake_write_submit(f.ob, i, 1);
+	}
+	step_until_message(&f, "exec plugin 'sh': ");
+	while (kubernetes_fixture_stats(&f).in_flight != 0) {
+		sender_step(f.sender);
+	}
+	while (outbox_next_message(f.ob, &message)) {
+		assert_string_equal(message.name, "transport"); /* of several requests, one tells of the plugin */
+	}
+	assert_int_equal(runs(*state), 1);
+	evrec_clock_set(f.clock, EVREC_SECOND);
+	while (runs(*state) == 1) {
+		assert_true(unit_mono() < deadline);
+		sender_step(f.sender);
+		usleep(500);
+	}
+	assert_int_equal(kubernetes_fixture_stats(&f).pending, 3);
+	close_fixture(&f);
+}
+
 static void test_an_expiring_token_is_renewed(void **state)
 {
 	struct kubernetes_fixture f;
@@ -207,6 +256,7 @@ int main(void)
 		TMPDIR_TEST(test_writes_wait_for_the_token),
 		TMPDIR_TEST(test_a_failure_is_told_and_costs_no_try),
 		TMPDIR_TEST(test_after_a_401_another_token_is_fetched),
+		TMPDIR_TEST(test_a_certificate_that_cannot_be_used_brings_a_new_run),
 		TMPDIR_TEST(test_an_expiring_token_is_renewed),
 		TMPDIR_TEST(test_a_thread_runs_it_too),
 		TMPDIR_TEST(test_the_end_does_not_wait_for_it),
