@@ -162,6 +162,7 @@ static void end(struct broadcaster *b)
 	}
 	b->left = core == NULL ? 0 : unwritten(core);
 	b->host.b = NULL;
+	b->loud = false; /* A recorder's call after the end has no broadcaster to ask for lines. */
 	b->closing = false;
 	evrec_broadcaster_free(core);
 }

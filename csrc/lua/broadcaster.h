@@ -21,7 +21,7 @@ struct broadcaster {
 	bool reporting;                      /* on_error is running */
 	enum evrec_drive drive;
 	enum poller poller;
-	bool loud;     /* there is no on_error: what it would get is summed up in lines (telling.h) */
+	bool loud;     /* there is no on_error: what it would get is summed up in lines (telling.h), until the end */
 	bool closing;  /* a callback called __close: the broadcaster ends when the outermost call is done */
 	uint64_t left; /* occurrences that were not written when __close or __gc ended it */
 	size_t hooks;  /* how many of its sinks' hooks (callback.h) the user value keeps alive */
