@@ -164,6 +164,13 @@ void evrec_broadcaster_may_own(evrec_broadcaster *b)
 	hub_unlock(b->hub);
 }
 
+/* Drops an event before it came to any sink. */
+static void drop(evrec_broadcaster *b, const evrec_fields *event, enum evrec_cause cause)
+{
+	b->hub->stats.dropped[cause]++;
+	hub_tell_drop(b->hub, event, evrec_cause_name(cause), 1);
+}
+
 void evrec_broadcaster_free(evrec_broadcaster *b)
 {
 	struct hub *hub;
@@ -189,7 +196,7 @@ void evrec_broadcaster_free(evrec_broadcaster *b)
 	}
 	while (b->deferred_len != 0) {
 		hub->stats.queued--;
-		hub_tell_drop(hub, NULL, evrec_cause_name(EVREC_CAUSE_CLOSED), 1);
+		drop(b, NULL, EVREC_CAUSE_CLOSED);
 		evrec_event_release(take_deferred(b));
 	}
 	if (hub->shared) {
@@ -232,13 +239,6 @@ HOT static void broadcast_deferred(evrec_broadcaster *b)
 		}
 		evrec_event_release(event);
 	}
-}
-
-/* Drops an event before it came to any sink. */
-static void drop(evrec_broadcaster *b, const evrec_fields *event, enum evrec_cause cause)
-{
-	b->hub->stats.dropped[cause]++;
-	hub_tell_drop(b->hub, event, evrec_cause_name(cause), 1);
 }
 
 void broadcaster_refuse(evrec_broadcaster *b, const char *message)

@@ -243,6 +243,27 @@ static void test_functions_of_a_sink_are_called_by_the_handle_that_started_it(vo
 	evrec_sink_release(of_b);
 }
 
+static void emit_again(void *ctx, evrec_event *event)
+{
+	(void)event;
+	assert_int_equal(emit(ctx, "Again"), 0);
+}
+
+static void test_what_a_callback_recorded_is_dropped_with_its_handle(void **state)
+{
+	evrec_broadcaster *a = open_handle("deferred"), *b = open_handle("deferred");
+
+	(void)state;
+	evrec_watch_free(evrec_broadcaster_start_event_watcher(a, emit_again, a, NULL));
+	assert_int_equal(emit(a, "R"), 0);
+	assert_true(stats_of(b).queued != 0);
+	stats_check_equations(b);
+	evrec_broadcaster_free(a);
+	assert_int_equal(stats_of(b).queued, 0);
+	stats_check_equations(b);
+	evrec_broadcaster_free(b);
+}
+
 /* ---- forks ---- */
 
 static void live_in_child(evrec_broadcaster *b, const evrec_watch *watch)
@@ -387,6 +408,7 @@ int main(void)
 		TMPDIR_TEST(test_a_handle_that_is_freed_leaves_its_sinks),
 		TMPDIR_TEST(test_only_the_last_shutdown_ends_the_sinks),
 		TMPDIR_TEST(test_functions_of_a_sink_are_called_by_the_handle_that_started_it),
+		TMPDIR_TEST(test_what_a_callback_recorded_is_dropped_with_its_handle),
 		TMPDIR_TEST(test_a_master_that_has_forked_opens_another),
 		TMPDIR_TEST(test_a_child_goes_on_while_other_threads_use_the_broadcaster),
 	};
