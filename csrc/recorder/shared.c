@@ -142,6 +142,23 @@ bool shared_close(evrec_broadcaster *b)
 
 /* ---- recording ---- */
 
+/*
+ * Whether the sink that the watch has joined still runs. The functions of a sink that has ended may be gone; only a call of
+ * this handle lets them go.
+ */
+static bool runs(const evrec_broadcaster *b, const evrec_watch *watch)
+{
+	bool running;
+
+	if (watch->joined == NULL || watch->phase != WATCH_RUNNING) {
+		return false;
+	}
+	hub_lock_shared(b->hub);
+	running = watch->joined->phase == WATCH_RUNNING;
+	hub_unlock_shared(b->hub);
+	return running;
+}
+
 /* Asks the functions of the handle's sinks, with no lock held. False: no memory. */
 static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 {
@@ -158,7 +175,7 @@ static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	for (size_t i = 0; i < n; i++) {
 		evrec_watch *watch = b->own.items[i];
 
-		if (watch->joined != NULL && watch->phase == WATCH_RUNNING) {
+		if (runs(b, watch)) {
 			ok = chosen_ask(&watch->answers, &watch->functions, event) && ok;
 		}
 	}

@@ -134,6 +134,28 @@ describe("a broadcaster with a name", function()
 		a:shutdown()
 	end)
 
+	it("asks a handle's functions no more once the handle of the sink was collected", function()
+		local asked = 0
+		local options = { correlator = { spam_key_func = function() asked = asked + 1 return "key" end } }
+		local b, a = open(options), open(options)
+		for _, handle in ipairs { a, b } do
+			handle:start_recording_to_sink(sink {})
+		end
+		local recorder = b:new_recorder { component = "x" }
+		recorder:event(pod, "Normal", "One", "m")
+		assert.equal(1, asked)
+		a = nil -- luacheck: ignore
+		collectgarbage()
+		collectgarbage()
+		b:poll()
+		collectgarbage()
+		collectgarbage()
+		recorder:event(pod, "Normal", "Two", "m")
+		assert.equal(1, asked)
+		assert.equal(0, b:stats().callback_errors)
+		b:shutdown()
+	end)
+
 	it("queues events that a callback records, and reports callbacks that raise", function()
 		local errors, seen, recorder = {}, {}, nil
 		local b = open { on_error = function(message, name) errors[#errors + 1] = name .. ": " .. message end }
