@@ -2,8 +2,8 @@
 --
 -- A full disk, or a program that was killed, may leave a truncated value, and the next value begins in the next line. A
 -- truncated value is recognised by a line feed in a string, or by a line that begins with an object in the place of a
--- member's name: JSON has neither. If it ends after a colon, the next value is read as a member of it, and given back once
--- the value after it shows that it was none.
+-- member's name: JSON has neither. If it ends after a colon, the next value is read as a member of it, and given back
+-- once the value after it shows that it was none.
 local json_stream = {}
 
 -- The first byte outside of a string that matters, and inside of one.
