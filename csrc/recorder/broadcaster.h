@@ -1,6 +1,6 @@
 /*
- * broadcaster.h - a handle of a broadcaster, for its recorders. One thread at a time. Its callbacks run in its own calls
- * alone. What the handles of one name share is in hub.h; the handle of a broadcaster without a name has a hub alone.
+ * broadcaster.h - a handle of a broadcaster, for its recorders. One thread at a time. Its callbacks run only in its own
+ * calls. Handles of one name share a hub (hub.h); the handle of a broadcaster without a name has its own hub.
  */
 #ifndef EVREC_BROADCASTER_H
 #define EVREC_BROADCASTER_H
@@ -33,9 +33,9 @@ struct evrec_broadcaster {
 	struct hub *hub;
 	enum broadcaster_phase phase;
 	unsigned fork_generation;
-	bool busy;                          /* a callback may be running: recording is deferred, all else refused */
-	bool dropping;                      /* on_drop runs */
-	unsigned refs;                      /* the user's, and one of every recorder */
+	bool busy;     /* a callback may be running: recording is deferred, other calls are refused */
+	bool dropping; /* on_drop runs */
+	unsigned refs; /* the user's, and one of every recorder */
 	size_t deferred_len, deferred_head; /* of the ring `deferred` */
 	evrec_broadcaster_options options;
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */
@@ -43,8 +43,8 @@ struct evrec_broadcaster {
 	struct buf inner_note; /* of an event recorded from inside a callback, if it had to be cleaned or cut */
 	evrec_recorder *first_recorder, *last_recorder;
 	struct cardinality components; /* of its recorders, also of those that were freed */
-	bool suspects;                 /* a field has too many different values, which is not told yet */
-	struct losses flushed;         /* until the end of the last flush */
+	bool suspects;                 /* a field has too many different values, which is not reported yet */
+	struct losses flushed;         /* the losses until the end of the last flush */
 	int ended_code;                /* the results of shutdown */
 	evrec_error ended;
 
@@ -57,7 +57,7 @@ struct evrec_broadcaster {
 void broadcaster_unref(evrec_broadcaster *b);
 void broadcaster_enter_phase(evrec_broadcaster *b, enum broadcaster_phase phase);
 
-/* In a forked child: forgets what belongs to the parent. With the lock of the hub held. */
+/* In a forked child: abandons what belongs to the parent. With the lock of the hub held. */
 COLD void broadcaster_check_fork_slowly(evrec_broadcaster *b);
 
 static inline void broadcaster_check_fork(evrec_broadcaster *b)
@@ -68,23 +68,26 @@ static inline void broadcaster_check_fork(evrec_broadcaster *b)
 }
 
 /*
- * Enclose each use of the hub that may cause callbacks. Those that became due are called by handle_leave, unless it
- * is itself called from inside a callback: then the outer call does that.
+ * Enclose each use of the hub that may cause callbacks. handle_leave calls the callbacks that became due, unless it is
+ * itself called from inside a callback: then the outer call does.
  */
 void handle_enter(evrec_broadcaster *b);
 void handle_leave(evrec_broadcaster *b);
-/* In place of handle_leave, for a call that must not call back: what is due waits for the next call that may. */
+/* In place of handle_leave, for a call that must not call back: due callbacks wait for the next call that may. */
 void handle_unlock(evrec_broadcaster *b);
 
 /*
  * Every recording call hands its event, checked and stamped, to one of these: broadcaster_record gives it to all
  * watches, and broadcaster_defer, for a broadcaster that is busy, queues a copy. `event` has no name yet; `keys` are
- * its own. `keys` are NULL, or `whole` is false, if there was no memory for all of the event. Each returns 0,
+ * its own. `keys` are NULL, or `whole` is false, if there was no memory for the whole event. Each returns 0,
  * EVREC_EDROPPED or EVREC_ECLOSED, and counts the call in either case.
  */
 int broadcaster_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now, evrec_error *err);
 int broadcaster_defer(evrec_broadcaster *b, const evrec_fields *event, bool whole, evrec_error *err);
-/* Counts an event that was turned away because the broadcaster is closed, or because there was no memory for all of it. */
+/*
+ * Counts an event that is dropped because the broadcaster is closed, or because there was no memory for the whole
+ * event.
+ */
 COLD int broadcaster_turn_away(evrec_broadcaster *b, const evrec_fields *event, evrec_error *err);
 
 /*
@@ -97,16 +100,16 @@ void broadcaster_poll_by(evrec_broadcaster *b, int64_t deadline, bool flushes);
 COLD void broadcaster_refuse(evrec_broadcaster *b, const char *message);
 void broadcaster_drop(evrec_broadcaster *b);
 
-/* Tells of recorders with too many different values in a field. Not from a callback. */
+/* Reports recorders with too many different values in a field. Not from a callback. */
 void recorders_tell(evrec_broadcaster *b);
 /*
- * The results of a flush that returned `code` before it looked for losses: EVREC_ELOST or EVREC_ETIMEOUT, with *err set,
- * or 0. What was lost until now is not told by the next flush.
+ * The result of a flush that has the result `code` without regard to losses: EVREC_ELOST or EVREC_ETIMEOUT, with *err
+ * set, or 0. The next flush does not report the losses until now.
  */
 int broadcaster_sum_up(evrec_broadcaster *b, int code, evrec_error *err);
 /* As evrec_broadcaster_get_stats, with the lock held. */
 void broadcaster_get_stats(const evrec_broadcaster *b, evrec_stats *stats);
-/* Everything lost since the beginning; returns the number of occurrences that wait. With the lock held. */
+/* Sets *sum to all losses since the beginning; returns the number of waiting occurrences. With the lock held. */
 uint64_t broadcaster_count_losses(const evrec_broadcaster *b, struct losses *sum);
 
 /* Calls on_drop and on_error, with no lock held. */

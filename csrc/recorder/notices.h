@@ -1,6 +1,4 @@
-/*
- * notices.h - calls of on_drop and on_error that are due, in order: they wait while a lock is held. All zero is empty.
- */
+/* notices.h - a queue of due calls of on_drop and on_error, which wait while a lock is held. All zero is empty. */
 #ifndef EVREC_NOTICES_H
 #define EVREC_NOTICES_H
 
@@ -8,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Further ones are left out until a handle takes these; what they would tell is counted all the same. */
+/* Further calls are left out until a handle takes these; the drops and errors are counted all the same. */
 #define NOTICES_MAX 10000
 
 struct notice {
@@ -23,11 +21,11 @@ struct notices {
 	size_t len;
 };
 
-/* Without memory the call is left out. `event` NULL: for on_error. */
+/* Queues a call; without memory it is left out. `event` NULL: for on_error. */
 void notices_add(struct notices *notices, const evrec_fields *event, const char *name, const char *message);
-/* Moves all to the end of `to`. */
+/* Moves all calls to the end of `to`. */
 void notices_move(struct notices *from, struct notices *to);
-/* The first one, which is now the caller's; NULL: there is none. */
+/* Removes the first call, which is now the caller's; NULL: there is none. */
 struct notice *notices_next(struct notices *notices);
 void notice_free(struct notice *notice);
 void notices_clear(struct notices *notices);

@@ -33,16 +33,16 @@ enum pipeline_phase {
 	PIPELINE_RUNNING, /* takes events */
 	PIPELINE_STOPPED, /* by pipeline_stop: takes no event; the waiting writes are made, with all their tries */
 	PIPELINE_ENDING,  /* stopped, and the sender was told to end; its thread may still run */
-	PIPELINE_OVER,    /* stopped, the sender has ended, and the listener was told everything: may be freed */
-	PIPELINE_SHUT,    /* ended together with its broadcaster, which keeps it for its stats */
+	PIPELINE_OVER,    /* stopped, the sender has ended, and everything was reported: may be freed */
+	PIPELINE_SHUT,    /* ended together with its broadcaster, which keeps the pipeline for its stats */
 };
 
 #define HOST_NAME_SIZE 256
 
 /*
- * A recording call takes at most so many answers and drops out of the outbox, and ends at most so many series. One call
- * causes fewer than these, so the backlog shrinks; and no single call pays for a thousand writes that expired together,
- * or for a thousand series that are finished by the same tick.
+ * The most answers and drops that a recording call takes from the outbox, and the most series that it ends. One call
+ * causes fewer, so the backlog shrinks; and no call pays for a thousand writes that expired together, or a thousand
+ * series that end at the same tick.
  */
 #define NEWS_WHILE_RECORDING 4
 
@@ -60,7 +60,7 @@ struct pipeline {
 	struct protocol *noting;          /* the sender's, if it takes notes; else NULL */
 	const struct receipt_id *receipt; /* of the occurrence that is recorded now; NULL: none */
 	const struct origin *origin;      /* of that; NULL: none */
-	bool again;                       /* another process may have created that under its name */
+	bool again;                       /* another process may have created its event under the same name */
 	bool has_used_state;              /* pipeline_use_state was called, here or in the parent before the fork */
 	bool new_style;                   /* of struct write_draft */
 	bool ticked;                      /* pipeline_tick was called for the event that is recorded next */
@@ -71,28 +71,28 @@ struct pipeline {
 	struct suppressed suppressed;
 	enum evrec_drive drive;
 	evrec_correlator_options options;
-	struct state_file *state;       /* the sender's, which frees that with it (option state_file); NULL: none */
+	struct state_file *state;       /* owned by the sender (option state_file); NULL: none */
 	struct state_file *state_ahead; /* pipeline_open_state_ahead; NULL: none */
-	/* Of the sink's options, or, if processes share the sink, one of them made from the other; empty: none. */
+	/* From the sink's options; if processes share the sink, one may be derived from the other; empty: none. */
 	evrec_str spool, state_path;
-	char *made_path;      /* the one that was made, or NULL */
-	struct keys own_keys; /* of a write that the outbox dropped, or of a series that has ended */
+	char *made_path;      /* the derived path, or NULL */
+	struct keys own_keys; /* the keys of a write that the outbox dropped, or of a series that has ended */
 	struct fit fit;       /* for an event in the new style */
 	char host_name[HOST_NAME_SIZE];
 	uint64_t unsure;                /* pipeline_unsure */
-	uint64_t dropped[EVREC_CAUSES]; /* before they came to the outbox */
+	uint64_t dropped[EVREC_CAUSES]; /* occurrences dropped before the outbox */
 	uint64_t traced;                /* occurrences that were given to the outbox of a trace */
 };
 
-/* Moves the pipeline on. A debug build traps unless the step is legal. */
+/* Sets the phase. A debug build traps unless the step is legal. */
 void pipeline_enter_phase(struct pipeline *pipeline, enum pipeline_phase phase);
 
 /* ---- pipeline_drop.c ---- */
 
-/* Tells of an occurrence that the outbox did not take. */
+/* Reports an occurrence that the outbox did not take. */
 void pipeline_drop(struct pipeline *pipeline, const struct observed *o, struct keys *keys, enum evrec_cause cause,
                    int64_t now);
-/* Counts and tells of an event that nothing has observed, as it was recorded. */
+/* Counts and reports an event, as it was recorded, that neither correlator nor series has observed. */
 void pipeline_drop_unobserved(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys,
                               enum evrec_cause cause, int64_t now);
 
@@ -103,14 +103,14 @@ void pipeline_trace(struct pipeline *pipeline, const evrec_fields *event, struct
 
 /* ---- pipeline_notes.c: but for the last two, only if the pipeline's `noting` is set ---- */
 
-/* The event occurred, as it was observed: its count counts it. */
+/* Notes an occurrence that is in the event's count. */
 void pipeline_note_occurrence(const struct pipeline *pipeline, const struct observed *o);
-/* The stage suppressed `count` occurrences at `now`. */
+/* Notes that the stage suppressed `count` occurrences at `now`. */
 void pipeline_note_suppressed(const struct pipeline *pipeline, enum evrec_stage stage, enum evrec_cause cause,
                               const struct observed *o, uint64_t count, int64_t now);
-/* Some notes are not written yet. */
+/* Whether notes are not written yet. */
 bool pipeline_has_notes(const struct pipeline *pipeline);
-/* The number of notes that the sink has not. */
+/* The number of lost notes. */
 uint64_t pipeline_notes_lost(const struct pipeline *pipeline);
 
 /* Remembers that the stage suppressed an occurrence. `keys` may be NULL: there was no memory for them. */
@@ -127,13 +127,13 @@ static inline void pipeline_suppress(struct pipeline *pipeline, enum evrec_stage
 
 /* ---- pipeline_open.c ---- */
 
-/* In a forked child: makes anew, or tries to, what belongs to the parent. */
+/* In a forked child: tries to replace the objects that belong to the parent. */
 COLD void pipeline_renew(struct pipeline *pipeline);
 
 /*
- * In a forked child the parent still writes what it recorded, by a thread that does not exist here, under locks that
- * may be held for ever. The child leaves all that alone, memory and all, and keeps books of its own from here on. False:
- * it had no memory for a sender.
+ * In a forked child the parent's sender thread does not exist, and its locks may be held for ever; the parent still
+ * writes the events that it recorded. The child leaks the parent's objects, and counts anew from here on. False: it had
+ * no memory for a sender.
  */
 static inline bool pipeline_ready(struct pipeline *pipeline)
 {
@@ -145,11 +145,11 @@ static inline bool pipeline_ready(struct pipeline *pipeline)
 
 /* ---- pipeline_state.c ---- */
 
-/* Opens the state file, if there is to be one; only pipeline_use_state calls it. */
+/* Opens the state file, if the sink has one; only pipeline_use_state calls it. */
 COLD void pipeline_begin_state(struct pipeline *pipeline);
 /*
- * The first call opens the state file, if there is to be one and the listener does not open it: before anything is
- * recorded. In a child that was forked after that it does nothing: the file is the parent's.
+ * The first call, before anything is recorded, opens the state file, if the sink has one and the listener does not open
+ * it. In a child that was forked after that it does nothing: the file is the parent's.
  */
 static inline void pipeline_use_state(struct pipeline *pipeline)
 {
@@ -165,20 +165,20 @@ bool pipeline_open_series(struct pipeline *pipeline, int64_t now);
 /* Ends at most `max` series that are finished by `now`. */
 void pipeline_finish_series(struct pipeline *pipeline, int64_t now, size_t max);
 /*
- * Tells the series or the correlator: the deferred write with this handle (0: each one) is written before its time, or was not
- * deferred after all.
+ * Tells the series or the correlator that the deferred write with this handle (0: each one) is written before its time,
+ * or was not deferred after all.
  */
 void pipeline_tell_released(struct pipeline *pipeline, uint64_t handle);
-/* When what is due by the pipeline's clock is to be written, in the outbox's time, by which it is `monotonic` now; 0: at once. */
+/* Converts `due`, by the pipeline's clock, to the outbox's clock, which is at `monotonic` now; 0: at once. */
 int64_t pipeline_due(const struct pipeline *pipeline, int64_t due, int64_t now, int64_t monotonic);
 /* Tells the series that occurrences of the entry, which was collected, have ended. */
 void pipeline_settle_series(const struct pipeline *pipeline, const struct entry *entry);
 
 /* ---- pipeline_receipts.c ---- */
 
-/* The occurrence that is recorded now comes no further. `handle` and `cause` are those of struct pipeline_settled. */
+/* Settles the occurrence that is recorded now. `handle` and `cause` are those of struct pipeline_settled. */
 void pipeline_settle_now(const struct pipeline *pipeline, uint64_t handle, enum settled_as as, enum evrec_cause cause);
-/* The entry was collected. */
+/* Settles the receipts of a collected entry. */
 void pipeline_settle_entry(const struct pipeline *pipeline, const struct entry *entry);
 
 /* ---- pipeline_news.c ---- */

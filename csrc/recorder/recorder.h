@@ -1,6 +1,4 @@
-/*
- * recorder.h - the inside of a recorder, and the recorders of a broadcaster. One thread at a time.
- */
+/* recorder.h - the struct of a recorder, and the list of a broadcaster's recorders. One thread at a time. */
 #ifndef EVREC_RECORDER_H
 #define EVREC_RECORDER_H
 
@@ -16,7 +14,7 @@ struct evrec_recorder {
 	evrec_map labels, annotations; /* of all events */
 	evrec_fields event;            /* the one being recorded; fields that no recording call sets stay as they are */
 	struct keys keys;              /* the event's */
-	uint64_t object;               /* the number of the prepared reference with the keys' parts; 0: of none known */
+	uint64_t object;               /* the number of the prepared reference with the keys' parts; 0: unknown */
 	struct buf note;               /* the event's, if it had to be cleaned or cut */
 	struct cardinality reasons, actions;
 };
@@ -24,16 +22,16 @@ struct evrec_recorder {
 void recorder_unref(evrec_recorder *r);
 
 /*
- * The event that *emit and the recorder's options make: checked, its message cleaned and cut, without a name, and with
- * timestamps of no meaning. NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM.
+ * Makes an event from *emit and the recorder's options: checked, its message cleaned and cut, without a name, and with
+ * undefined timestamps. NULL, with *err set: EVREC_EINVALID or EVREC_ENOMEM.
  */
 evrec_event *recorder_make_event(const evrec_recorder *r, const evrec_emit *emit, evrec_error *err);
 
-/* A new recorder joins those of its broadcaster, which counts its component; it leaves them before it is freed. */
+/* Add a new recorder to the list of its broadcaster, which counts its component, and remove it before it is freed. */
 void recorders_add(evrec_recorder *r);
 void recorders_remove(evrec_recorder *r);
 
-/* Counts a value of a field: true if it is a new one. If it is one too many, the next recorders_tell tells so. */
+/* Counts a value of a field: true if it is new. If there are too many, the next recorders_tell reports it. */
 bool recorder_count(evrec_recorder *r, struct cardinality *field, evrec_str value);
 
 #pragma GCC visibility pop

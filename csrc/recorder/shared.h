@@ -16,10 +16,10 @@ void shared_end(evrec_broadcaster *b);
 /* With the lock held, in a forked child: the handle, which was not in use by another thread, is one of the hub's. */
 void shared_count_in_child(evrec_broadcaster *b);
 
-/* Take the lock, and give it up, and then call what is due of the handle's callbacks. */
+/* Take the lock; release it, and then call the handle's due callbacks. */
 void shared_enter(evrec_broadcaster *b);
 void shared_leave(evrec_broadcaster *b);
-/* Gives the lock up without calling back: what is due waits for the next call that may. */
+/* Releases the lock without calling back: due callbacks wait for the next call that may. */
 void shared_unlock(const evrec_broadcaster *b);
 
 /* Parts of the functions of broadcaster.h with these names. */
@@ -27,15 +27,15 @@ int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, 
 void shared_broadcast_deferred(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, int64_t now);
 void shared_poll(evrec_broadcaster *b, int64_t deadline, bool flushes);
 
-/* Does the handle bring the sink forward? A sink that calls functions is for the handle that has them. */
+/* Whether the handle steps the sink. A sink that calls functions is stepped by the handle that has them. */
 bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch);
-/* Are the sinks that this handle brings forward empty? */
+/* Whether the sinks that this handle steps are empty. */
 bool shared_settled(evrec_broadcaster *b);
-/* Whether a sink that this handle drives is ending (see pipeline_is_ending). */
+/* Whether a sink that this handle steps is ending (see pipeline_is_ending). */
 bool shared_is_ending(evrec_broadcaster *b);
-/* Waits a moment on one of these. False: all that is left waits for a fake clock. */
+/* Waits a moment for progress of one of these sinks. False: all remaining writes wait for a fake clock. */
 bool shared_wait(evrec_broadcaster *b, int64_t deadline);
-/* Refuses further recording calls of this handle. True: it was the last one, which ends the sinks. */
+/* Refuses further recording calls of this handle. True: it was the last handle, which ends the sinks. */
 bool shared_close(evrec_broadcaster *b);
 /* Ends the sinks, all of them or those that call functions of this handle, until `deadline`. */
 void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline);
@@ -49,7 +49,7 @@ evrec_watch *shared_start_sink(evrec_broadcaster *b, evrec_sink *sink, const evr
 evrec_watch *shared_start_watch(evrec_broadcaster *b, const evrec_watch *model, evrec_error *err);
 /* The handle gives up its watches that have stopped, or all of them. With the lock held. */
 void shared_forget_own(evrec_broadcaster *b, bool all);
-/* Has any watch of the handle functions for its correlator? */
+/* Whether a watch of the handle has functions for its correlator. */
 bool shared_has_functions(const evrec_broadcaster *b);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * sharing_inner.h - the inside of a sharing, for its files.
+ * sharing_inner.h - the struct and internal functions of a sharing, for its files.
  *
  *   sharing.c          how it begins and is driven
  *   sharing_news.c     the functions that a share calls: an owner records for workers and learns the outcomes; a worker is
@@ -20,7 +20,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define SHARING_BUSY (EVREC_SECOND / 100) /* a wait while answers are to come */
+#define SHARING_BUSY (EVREC_SECOND / 100) /* the wait while answers are expected */
 
 enum drive_state { NOT_DRIVEN, BY_THREAD, BY_POLLS };
 
@@ -32,29 +32,29 @@ struct sharing {
 	atomic_bool stops;
 	atomic_bool stepping; /* a poll is in a step */
 	atomic_bool owns;
-	atomic_bool told; /* its losses */
-	atomic_bool ends; /* without a shutdown: whoever steps hands over to a worker */
+	atomic_bool told; /* its losses were printed */
+	atomic_bool ends; /* it ends without a shutdown: the stepping thread hands over to a worker */
 	_Atomic int64_t flushed_at;
 	_Atomic int64_t linger_until; /* sharing_linger; INT64_MAX: there is a handle */
-	struct sender_guest guest;    /* the end of the process waits for what is not acknowledged */
+	struct sender_guest guest;    /* the end of the process waits for acknowledgements */
 
 	/* With the hub's lock held: */
 	bool hangs;     /* a step did not end in time, and the broadcaster has ended without it */
-	bool has_ended; /* the thread */
+	bool has_ended; /* the thread has ended */
 	pthread_cond_t ended;
 	bool may_own;               /* share_client_only does not count any more */
 	bool is_set;                /* the share knows the options of all sinks */
 	uint64_t left[FRAME_SINKS]; /* occurrences of workers that this owner leaves to the next one, for each sink */
-	uint64_t dropped;           /* occurrences, for want of memory for the share */
-	int64_t wait;               /* the last wait for answers */
+	uint64_t dropped;           /* occurrences dropped for want of memory for the share */
+	int64_t wait;               /* the length of the last wait for answers, in ns */
 	uint64_t unsettled_before;  /* `unsettled` at that time */
 	uint64_t unsettled;         /* occurrences of workers in the pipelines of this process, for each sink */
 	bool marked;                /* share_mark was called */
 	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
-	struct buf settled;            /* what has settled since then */
+	struct buf settled;            /* occurrences settled since then */
 	uint64_t unsure;               /* occurrences that may be counted twice, at the last look; when that changed */
 	int64_t unsure_at;
-	uint64_t unsure_told; /* of these */
+	uint64_t unsure_told; /* how many of these were reported */
 	int64_t state_until;  /* when the wait for the last owner's state file ends; 0: it has not begun */
 	struct keys keys;
 };
@@ -66,30 +66,36 @@ static inline int64_t sharing_mono(void)
 
 /* The sinks, in the order of their start: the number of a sink is its place. NULL: it was forgotten. */
 evrec_watch *sharing_sink_at(const struct hub *hub, size_t i);
-/* Takes the answers to what workers have sent. The time in ns until there may be more. Without the lock. */
+/* Takes the answers for the workers' events. Returns the time in ns until there may be more. Without the lock. */
 int64_t sharing_take_answers(struct hub *hub);
 
 /*
- * Tells how many occurrences may be counted twice, once no more come for a while, or if the owner ends. With the hub's lock
- * held.
+ * Reports how many occurrences may be counted twice, once no more come for a while, or if the owner ends. With the
+ * hub's lock held.
  */
 void sharing_tell_unsure(struct hub *hub, bool ends);
 
-/* The states that are written from now on leave out what has settled: it is acknowledged next. With the hub's lock held. */
+/*
+ * The states that are written from now on omit the origins of settled occurrences, which are acknowledged next. With
+ * the hub's lock held.
+ */
 void sharing_forget_settled(struct sharing *sh);
 
-/* After a step, by whoever did it: an owner that ends and has written all that it has read lets a worker take its place. */
+/*
+ * After a step, by the stepping thread: an owner that ends, and has written all events that it has read, hands over to
+ * a worker.
+ */
 void sharing_hand_over(struct hub *hub);
-/* After sharing_linger: nothing is left, or spools have it, or the time is up. */
+/* After sharing_linger: nothing is left, or the rest is in spools, or the time is up. */
 bool sharing_has_lingered(struct hub *hub);
-/* Then, for the thread: hands over, and lets go of the hub, which has no handle and so is ended by nobody else. */
+/* Then, for the thread: hands over, and releases the hub, which no handle ends. */
 void sharing_end_lingering(struct hub *hub);
-/* After sharing_stop, for the thread: the last that it does. If nobody waited for it, it lets go of the hub. */
+/* After sharing_stop, the last call of the thread: if nobody waited for the thread, releases the hub. */
 void sharing_end_thread(struct hub *hub);
-/* From now on the end of the process waits for it, for a while, and tells what is left. */
+/* From now on the end of the process waits for acknowledgements, for a while, and reports the rest. */
 void sharing_watch_exit(struct hub *hub);
 
-/* Of these functions: begin, save_state, load_state. */
+/* Functions of sharing_ops: begin, save_state, load_state. */
 bool sharing_begin_owner(void *ctx, bool alone);
 bool sharing_save_state(void *ctx, size_t sink, struct buf *out);
 void sharing_load_state(void *ctx, size_t sink, evrec_str state);

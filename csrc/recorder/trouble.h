@@ -3,8 +3,8 @@
  * first one at once, and then at most one every 10 s. Pure: the time is an argument. One thread at a time.
  *
  * A kind is known by its name: that of a cause for which events were dropped, that of an error, or "invalid" for
- * refused calls. An error that has the name of a cause, such as "forbidden", tells why events were dropped for it, so it
- * is a part of that line.
+ * refused calls. An error that has the name of a cause, such as "forbidden", explains drops for this cause, so both
+ * share a line.
  */
 #ifndef EVREC_TROUBLE_H
 #define EVREC_TROUBLE_H
@@ -30,10 +30,10 @@ struct trouble {
 
 /* All zero is no trouble. The fields that a recording call reads come first, so that they take few cache lines. */
 struct troubles {
-	uint64_t waiting;                 /* events, refused calls and errors that no line has told yet */
-	uint64_t untold;                  /* those of lines that could not be told: a later line tells how many */
-	uint64_t taken;                   /* those that the last line tells */
-	int64_t taken_at;                 /* when that line was taken */
+	uint64_t waiting;                 /* events, refused calls and errors that no line has shown yet */
+	uint64_t untold;                  /* those of lines that could not be written: a later line has their number */
+	uint64_t taken;                   /* those in the last line */
+	int64_t taken_at;                 /* when the last line was taken */
 	const struct trouble *last_error; /* the kind of the last error after which writes are tried again */
 	size_t len;
 	struct trouble kinds[TROUBLE_KINDS];
@@ -50,13 +50,13 @@ bool troubles_want_example(const struct troubles *t, const char *name);
 void troubles_add_lost(struct troubles *t, const char *name, uint64_t n, const char *example);
 /* `sink` is the name of the sink that had the error; NULL: none had. */
 void troubles_add_error(struct troubles *t, const char *name, const char *message, const char *sink);
-/* Whether the first refused call since the last line has no place yet, and that place. */
+/* Whether the first refused call since the last line lacks its place; and sets the place. */
 bool troubles_want_place(const struct troubles *t);
 void troubles_set_place(struct troubles *t, const char *place);
 
 /*
- * Makes the next line that is due at `now` (monotonic ns); with `all`, also one that would have to wait. False: there is
- * none. troubles_not_told says that the line could not be written: a later line tells how many it would have told.
+ * Makes the next line that is due at `now` (monotonic ns); with `all`, also one that is not due yet. False: there is
+ * none. troubles_not_told: the line could not be written, and a later line has the number of its losses and errors.
  */
 bool troubles_next_line(struct troubles *t, int64_t now, bool all, struct line *line);
 void troubles_not_told(struct troubles *t);

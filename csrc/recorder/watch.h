@@ -1,10 +1,10 @@
 /*
  * watch.h - one receiver of a broadcaster's events: a function, a queue, or a sink's pipeline. Belongs to the
- * broadcaster's thread, or to whoever has the lock of its hub. Counted: the broadcaster holds one reference until it lets
- * go of the watch, the user's handle another.
+ * broadcaster's thread, or needs the lock of its hub. Counted: the broadcaster has one reference until it detaches the
+ * watch, the user's handle another.
  *
- * If the broadcaster has a name, a sink is one watch of the hub, and each handle that has started it has one more, which
- * has joined that; and a function has a queue, which its handle empties.
+ * If the broadcaster has a name, a sink is one watch of the hub, and each handle that has started the sink has a watch
+ * that has joined the hub's; a function has a queue, which its handle empties.
  */
 #ifndef EVREC_WATCH_H
 #define EVREC_WATCH_H
@@ -16,8 +16,8 @@
 
 enum watch_phase {
 	WATCH_RUNNING,
-	WATCH_STOPPED,  /* gets no event; the broadcaster has not let go of it yet */
-	WATCH_DETACHED, /* the broadcaster has let go of it */
+	WATCH_STOPPED,  /* gets no event; the broadcaster has not detached it yet */
+	WATCH_DETACHED, /* the broadcaster has released it */
 };
 
 struct evrec_watch {
@@ -26,8 +26,8 @@ struct evrec_watch {
 	bool shows_events;                           /* a sink's correlator calls back */
 	struct pipeline *pipeline;                   /* of a sink; NULL once detached */
 	size_t number;                               /* of a sink */
-	evrec_sink_stats final_stats;                /* of a sink that was forgotten; name NULL: of no such sink */
-	unsigned final_generation;                   /* the fork generation that final_stats are from */
+	evrec_sink_stats final_stats;                /* of a sink that was forgotten; an empty name: not forgotten */
+	unsigned final_generation;                   /* the fork generation of final_stats */
 	void (*func)(void *ctx, evrec_event *event); /* of a function; a queue has neither pipeline nor func */
 	void *ctx;
 	evrec_event **queue; /* a ring of `queue_cap` */
@@ -40,29 +40,29 @@ struct evrec_watch {
 	evrec_watch *joined;            /* the sink's watch in the hub, a reference; NULL: a function or a queue */
 	unsigned joiners;               /* of a sink in the hub: handles that have joined it and not stopped */
 	unsigned pins;                  /* of a sink in the hub: calls that use its pipeline without the lock */
-	bool closes;                    /* one of these is in pipeline_close_state */
+	bool closes;                    /* one of these calls is in pipeline_close_state */
 	char sink_name[EVREC_SINK_NAME_SIZE]; /* of a sink in the hub */
-	size_t ordinal;                       /* among those of its name: from 1 */
+	size_t ordinal;                       /* among the sinks of its name: from 1 */
 	struct fingerprint *fingerprint;
 	const struct hub *shares;           /* of a sink in the hub: this hub */
 	const struct chosen *chosen;        /* of a sink in the hub: for the event that is recorded; NULL: none */
-	evrec_correlator_options functions; /* of a watch that has joined: what its handle's functions are asked by */
-	struct chosen answers;              /* and what they answered */
+	evrec_correlator_options functions; /* of a watch that has joined: its handle's functions */
+	struct chosen answers;              /* and their results */
 };
 
-/* The parts of evrec_watch_next, evrec_watch_stop and evrec_watch_get_sink_stats for whoever has the lock. */
+/* evrec_watch_next, evrec_watch_stop and evrec_watch_get_sink_stats without taking the lock: the caller has it. */
 evrec_event *watch_next(evrec_watch *watch);
 void watch_stop(evrec_watch *watch);
 bool watch_get_sink_stats(const evrec_watch *watch, evrec_sink_stats *stats);
 /* Gives the event to a function or queue. False if a full queue dropped it. */
 bool watch_offer(evrec_watch *watch, evrec_event *event);
-/* True if the watch is a sink that was stopped, and all that it was given was written or dropped. */
+/* True if the watch is a sink that was stopped, and all its writes were made or dropped. */
 bool watch_is_over(const evrec_watch *watch);
 /* The final stats of a sink that is over: from now on evrec_watch_get_sink_stats returns these. */
 const evrec_sink_stats *watch_keep_stats(evrec_watch *watch);
-/* The same of a sink that is dropped with all that waits. */
+/* The same for a sink that is dropped with its waiting writes. */
 const evrec_sink_stats *watch_drop_stats(evrec_watch *watch);
-/* The broadcaster lets go of the watch: frees a sink's pipeline; a queue can still be read. Gives up no reference. */
+/* The broadcaster detaches the watch: frees a sink's pipeline; a queue can still be read. Releases no reference. */
 void watch_detach(evrec_watch *watch);
 void watch_unref(evrec_watch *watch);
 

@@ -1,6 +1,6 @@
 /*
- * watch_list.h - an array of watches in the order of their start. Belongs to a broadcaster, and to that one's thread.
- * All zero is an empty list.
+ * watch_list.h - an array of watches in the order of their start. Belongs to a broadcaster, and to its thread. All zero
+ * is an empty list.
  */
 #ifndef EVREC_WATCH_LIST_H
 #define EVREC_WATCH_LIST_H
@@ -18,7 +18,7 @@ struct watch_list {
 bool watch_list_reserve(struct watch_list *list);
 /* Needs a watch_list_reserve before. Takes over no reference. */
 void watch_list_append(struct watch_list *list, evrec_watch *watch);
-/* Keeps the first `len` watches, and gives back memory if most of it is unused. */
+/* Keeps the first `len` watches, and frees memory if most of it is unused. */
 void watch_list_truncate(struct watch_list *list, size_t len);
 /* The index of the first sink whose number is `number` or greater; the list's length if there is none. Sinks alone. */
 size_t watch_list_find_sink(const struct watch_list *list, size_t number);

@@ -1,8 +1,8 @@
 /*
- * endpoint.h - the socket by which the processes of a host find the one that writes for all: whoever binds it is the
- * owner. An abstract name works in a chroot, and the kernel frees it when its owner is gone. A path lies in a folder
- * of mode 0700 of this user or, for a process that connects, of one of the users that it allows. A lock beside it
- * (PATH.lock) says whether its owner lives, so that a socket that a killed owner has left is replaced.
+ * endpoint.h - the socket by which the processes of a host find the owner: the process that binds it, which writes for
+ * all. An abstract name works in a chroot, and the kernel frees it when its owner is gone. A path lies in a folder of
+ * mode 0700 of this user or, for a process that connects, of one of the users that it allows. A lock beside it
+ * (PATH.lock) shows whether its owner lives, so that the socket of a killed owner is replaced.
  *
  * All descriptors are close-on-exec and do not block. A forked child closes its copies, of the bound socket and of
  * connections. One thread at a time.
@@ -22,7 +22,7 @@
 
 struct endpoint {
 	const unsigned
-		*users; /* besides root and the own one, whose processes are talked to; borrowed; none at first */
+		*users; /* users besides root and this one, whose processes are accepted; borrowed; none at first */
 	size_t users_len;
 	char name[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	struct sockaddr_un address;
@@ -37,8 +37,8 @@ struct endpoint {
 enum endpoint_result {
 	ENDPOINT_OK,
 	ENDPOINT_IN_USE,  /* bind: another process has it */
-	ENDPOINT_NOBODY,  /* connect: nobody has it, or its owner is too busy at the moment */
-	ENDPOINT_REFUSED, /* connect: its owner is a process of another user; see *err */
+	ENDPOINT_NOBODY,  /* connect: there is no owner, or its backlog is full */
+	ENDPOINT_REFUSED, /* connect: the owner is a process of another user; see *err */
 	ENDPOINT_FAILED,  /* see *err */
 };
 
@@ -48,12 +48,12 @@ struct endpoint_peer {
 	unsigned user;
 };
 
-/* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share: ", as others do not. No I/O. */
+/* "@name" or an absolute path. 0, or EVREC_EINVALID, with a message that begins with "share: " (only here). No I/O. */
 int endpoint_init(struct endpoint *e, evrec_str name, evrec_error *err);
 /* Unbinds it. */
 void endpoint_close(struct endpoint *e);
 
-/* Binds the socket and listens, in e->fd. A path in a folder of another one of `users` is in use by that user's. */
+/* Binds the socket and listens, in e->fd. A path in the folder of another user in `users` counts as in use. */
 enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err);
 /*
  * Connects. ENDPOINT_OK: the caller ends *fd by endpoint_copied_end, and until then *copied and *fd stay where they are; a
@@ -62,25 +62,28 @@ enum endpoint_result endpoint_bind(struct endpoint *e, evrec_error *err);
 enum endpoint_result endpoint_connect(const struct endpoint *e, struct endpoint_copied *copied, int *fd,
                                       evrec_error *err);
 /*
- * Takes the next connection; as for endpoint_connect. If err->code is EVREC_EINVALID, it is that of a process of another
- * user, *peer, which is to be told so at most. False: none waits, and then err->code is 0; or see *err.
+ * Accepts the next connection; ends as for endpoint_connect. If err->code is EVREC_EINVALID, it comes from a process of
+ * another user, *peer, to which only the refusal may be sent. False: none waits, and err->code is 0; or see *err.
  */
 bool endpoint_accept(const struct endpoint *e, struct endpoint_copied *copied, int *fd, struct endpoint_peer *peer,
                      evrec_error *err);
 struct endpoint_peer endpoint_peer_of(int fd);
 
-/* A message, whole or not at all. 1: sent. 0: no room at the moment. -1: the connection ended. */
+/* Sends a whole message or nothing. 1: sent. 0: no room at the moment. -1: the connection ended. */
 int endpoint_send(int fd, const char *data, size_t len);
-/* Its length. 0: none waits. -1: the connection ended, or the message is longer than `size`. */
+/*
+ * Receives a message. Returns its length; 0: none waits; -1: the connection ended, or the message is longer than
+ * `size`.
+ */
 long endpoint_receive(int fd, char *data, size_t size);
 
 /*
- * As endpoint_send, and the bound socket goes with the message, so that the name is never free in between. Once it is sent,
- * endpoint_leave ends its use by this process.
+ * As endpoint_send, and passes the bound socket (SCM_RIGHTS), so that the name is never free in between. After it was
+ * sent, endpoint_leave ends its use by this process.
  */
 int endpoint_give(const struct endpoint *e, int fd, const char *data, size_t len);
 void endpoint_leave(struct endpoint *e);
-/* As endpoint_receive. If the message brings the bound socket, it is in e->fd then, and this process is the one that is asked. */
+/* As endpoint_receive. If the message has the bound socket, e->fd is set to it, and this process is the owner. */
 long endpoint_take(struct endpoint *e, int fd, char *data, size_t size);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * endpoint_copied.h - sockets of which a forked child closes its copy: so a name is free when its owner ends, and the other
- * side of a connection learns of its end. Any thread.
+ * endpoint_copied.h - sockets of which a forked child closes its copy, so that the name becomes free when the owner
+ * ends, and the peer of a connection sees its end. Any thread.
  */
 #ifndef EVREC_ENDPOINT_COPIED_H
 #define EVREC_ENDPOINT_COPIED_H
@@ -18,12 +18,12 @@ struct endpoint_copied {
 /* fork() waits meanwhile. */
 void endpoint_copied_lock(void);
 void endpoint_copied_unlock(void);
-/* With the lock, which is held since before *fd was made. */
+/* With the lock, which was taken before *fd was made. */
 void endpoint_copied_add(struct endpoint_copied *copied, int *fd);
 
 /* Moves a socket to another place; *fd is -1 from then on. */
 void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd);
-/* Ends a connection, for all copies, and sets *fd to -1; does nothing if it is -1. */
+/* Shuts a connection down, for all copies, closes *fd, and sets it to -1; does nothing if it is -1. */
 void endpoint_copied_end(const struct endpoint_copied *copied, int *fd);
 /* Closes the descriptor, sets *fd to -1, and leaves the socket to other processes; does nothing if it is -1. */
 void endpoint_copied_leave(const struct endpoint_copied *copied, int *fd);

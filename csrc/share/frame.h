@@ -1,15 +1,15 @@
 /*
  * frame.h - the messages between the processes of a host that share one recorder. Pure; any thread.
  *
- * A message of a SOCK_SEQPACKET socket is a frame. Both sides run on one machine, so numbers have its byte order; a peer
- * with another order or version is told by the first frame, hello. Nothing that a peer sends is believed: each length is
- * checked, and an event is checked as that of a recording call is.
+ * A message of a SOCK_SEQPACKET socket is a frame. Both sides run on one machine, so numbers have its byte order; the
+ * first frame, hello, shows a peer with another order or version. Frames are untrusted: each length is checked, and an
+ * event is checked like that of a recording call.
  *
  *   worker -> owner   hello, event, more, flush, ask, ping, accept, leave
  *   owner -> worker   hello or refuse; ack, answer, error, pong, offer, left, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
- * that is longer than a frame is sent in parts, one behind the other. So is an answer (explained.h).
+ * that is longer than a frame is sent in consecutive parts. So is an answer (explained.h).
  */
 #ifndef EVREC_FRAME_H
 #define EVREC_FRAME_H
@@ -42,8 +42,8 @@ enum frame_type {
 	FRAME_ERROR,
 	FRAME_OFFER,
 	FRAME_ACCEPT,
-	FRAME_LEAVE, /* the worker ends: the owner is to have all that was sent before */
-	FRAME_LEFT,  /* the owner has it, and the worker need not */
+	FRAME_LEAVE, /* the worker ends, and leaves all events sent before to the owner */
+	FRAME_LEFT,  /* the owner has received them: the worker need not keep them */
 };
 
 /* Of frame.flags. */
@@ -52,7 +52,7 @@ enum frame_type {
 #define FRAME_UNSURE 4  /* event, more: its owner did not end in order */
 #define FRAME_HEIR 1    /* bye: the receiver is to be the next owner; it has the state, if there is one */
 #define FRAME_CLOSING 1 /* flush: the worker is about to end, and is to be no owner */
-#define FRAME_NONE 1    /* answer: the owner has none, for want of memory, or as it would be too long */
+#define FRAME_NONE 1    /* answer: the owner cannot answer, for want of memory, or as the answer is too long */
 /* event, more: these occurrences have ended for the i-th sink. */
 #define FRAME_ENDED(i) (0x100u << (i))
 
@@ -65,11 +65,11 @@ struct frame_option {
 /* The keys that callbacks of the recording process chose for one sink. Unset: the default. Borrowed. */
 struct frame_keys {
 	evrec_str aggregate, local, spam;
-	bool has_aggregate; /* aggregate and local are set, if only to "" */
+	bool has_aggregate; /* aggregate and local are set, maybe to "" */
 	bool has_spam;
 };
 
-/* `n` occurrences of the event with this id. None: the owner may forget the event. */
+/* `n` occurrences of the event with this id. 0: the owner may forget the event. */
 struct frame_times {
 	uint32_t id, n;
 	int64_t first, last; /* when the first and the last of them happened */
@@ -99,9 +99,9 @@ struct frame {
 	uint32_t sink;                         /* state */
 	struct frame_part part;                /* event, state, answer */
 	uint32_t question;                     /* ask, answer: its number */
-	evrec_str object;                      /* ask: bytes of explained_put_object */
+	evrec_str object;                      /* ask: the bytes of explained_put_object */
 	evrec_str records;                     /* more, ack: structs, unaligned */
-	evrec_str option;                      /* refuse: the one that differs, or empty */
+	evrec_str option;                      /* refuse: the option that differs, or empty */
 	evrec_str text;                        /* refuse, error: for people */
 	evrec_str problem, sink_name;          /* error: its kind, and the sink that had it */
 	unsigned char instance[FRAME_ID_SIZE]; /* hello */
@@ -110,8 +110,8 @@ struct frame {
 };
 
 /*
- * Reads a frame. 0; or EVREC_EINVALID, with a message: no frame of this version of the protocol. A hello of another
- * version is told as such.
+ * Reads a frame. 0; or EVREC_EINVALID, with a message: not a frame of this version of the protocol. The message names a
+ * hello of another version.
  */
 int frame_read(evrec_str bytes, struct frame *frame, evrec_error *err);
 /* The records of a frame: their number, and the i-th one. */
@@ -133,14 +133,14 @@ bool frame_hello(struct buf *out, const unsigned char instance[FRAME_ID_SIZE], c
                  size_t n);
 bool frame_refuse(struct buf *out, evrec_str option, evrec_str text);
 bool frame_error(struct buf *out, evrec_str problem, evrec_str sink_name, evrec_str text);
-/* As much of `whole` from `offset` on as a frame takes; *next is the offset of the rest. False: it is as it was. */
+/* Takes as much of `whole` from `offset` on as fits a frame; *next is the offset of the rest, unchanged if false. */
 bool frame_event(struct buf *out, uint16_t flags, const struct frame_times *times, evrec_str whole, size_t offset,
                  size_t *next);
 bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset, size_t *next);
 bool frame_answer(struct buf *out, uint32_t question, evrec_str whole, size_t offset, size_t *next);
 bool frame_answer_none(struct buf *out, uint32_t question);
 bool frame_ask(struct buf *out, uint32_t question, evrec_str object);
-/* An empty frame, and records that are added to it while frame_has_room. */
+/* Make an empty frame, and add records to it while frame_has_room. */
 bool frame_begin(struct buf *out, enum frame_type type, uint16_t flags);
 void frame_add_times(struct buf *out, const struct frame_times *times);
 void frame_add_ack(struct buf *out, const struct frame_ack *ack);
@@ -152,7 +152,7 @@ void frame_set_seq(struct buf *frame, uint32_t seq);
 
 /*
  * Collects the parts of something longer. All zero at first; buf_free(&parts->whole) frees it. 0, with *complete set if
- * `whole` is complete; EVREC_EINVALID: the part is not the next one, or the whole is longer than `max`; EVREC_ENOMEM.
+ * `whole` is complete; EVREC_EINVALID: the part is not the next one, or the whole exceeds `max` bytes; EVREC_ENOMEM.
  */
 struct frame_parts {
 	struct buf whole;
@@ -174,7 +174,7 @@ struct frame_event {
 	evrec_fields fields; /* without a name; the times are unset */
 	struct frame_keys keys[FRAME_SINKS];
 	size_t sinks;
-	evrec_pair *pairs; /* a block that labels and annotations lie in */
+	evrec_pair *pairs; /* the block of labels and annotations */
 	evrec_owner *owners;
 };
 /*

@@ -1,5 +1,5 @@
 /*
- * ledger_inner.h - the memory of a ledger, for the files that implement it.
+ * ledger_inner.h - the structs and internal functions of a ledger, for its files.
  *
  *   ledger.c        recording, sending, the answers, counts
  *   ledger_end.c    how occurrences leave it without an acknowledgement
@@ -23,14 +23,14 @@ struct node {
 	uint32_t slot;                /* the event's id */
 	uint32_t unsent;              /* occurrences */
 	uint32_t left[FRAME_SINKS];   /* occurrences, unsent ones too, that have not ended for the sink */
-	uint32_t resend[FRAME_SINKS]; /* of the unsent ones, the first, which were sent over an earlier connection */
+	uint32_t resend[FRAME_SINKS]; /* how many of the unsent ones, the first, were sent over an earlier connection */
 	int64_t first, last;          /* of the unsent occurrences */
 	int64_t first_sent;           /* of the occurrences that were sent and not acknowledged */
 	struct buf name;              /* empty: not made yet */
 	bool known;                   /* the owner has the event */
 	bool again;                   /* an earlier owner had occurrences that it has not acknowledged */
 	bool important;               /* a Warning */
-	bool waits;                   /* nothing was sent or taken: it may be dropped */
+	bool waits;                   /* no occurrence was sent or taken: it may be dropped */
 	struct node *waits_next, *waits_prev;
 	size_t len;
 	char bytes[];
@@ -41,17 +41,17 @@ struct list {
 	size_t len;
 };
 
-/* Nodes that wait, in the order in which they came; with EVREC_DROP_OLDEST, in which they happened last. */
+/* Nodes that wait, in the order of their first occurrence; with EVREC_DROP_OLDEST, in that of their last one. */
 struct waits {
 	struct node *head, *tail;
 };
 
-/* The owner may know a slot's event longer than the slot has a node. */
+/* The owner may still know a slot's event after the node was removed. */
 struct slot {
 	struct node *node;
 	uint32_t next_free;
 	uint32_t next_stale;
-	bool stale; /* the owner knows an event that is to be forgotten */
+	bool stale; /* the owner knows an event that it is to forget */
 };
 
 struct ledger {
@@ -66,11 +66,11 @@ struct ledger {
 	size_t idle_bytes;
 	enum evrec_overflow full;
 	struct waits waits[2];   /* of Warnings the second */
-	struct list dropped;     /* not told yet */
+	struct list dropped;     /* not yet returned by ledger_next_dropped */
 	size_t busy, busy_bytes; /* nodes with occurrences that are not acknowledged */
 	struct node *taken;      /* by ledger_take */
 	struct node *told;       /* by ledger_next_dropped */
-	uint32_t next_id;        /* of the item that ledger_next gave */
+	uint32_t next_id;        /* of the last item of ledger_next */
 	uint32_t next_n;
 	struct {
 		uint64_t forwarded, rate_limited, dropped[EVREC_CAUSES];
@@ -96,19 +96,19 @@ static inline struct ledger_item item_of(const struct node *node, uint32_t n, un
 
 /* Gives the node a name, if it has none yet. False: no memory. */
 bool node_make_name(struct ledger *l, struct node *node);
-/* The next occurrences, all of which are to end for the same sinks. */
+/* The next occurrences to be sent: all of them wait for the outcome at the same sinks. */
 struct ledger_item node_next_item(const struct node *node);
-/* The item of node_next_item, of `n` occurrences, is no more to be sent. */
+/* The `n` occurrences of node_next_item were sent or taken. */
 void node_went(struct ledger *l, struct node *node, uint32_t n);
 
 /* ---- ledger_full.c ---- */
 
-/* Makes room for an event of so many bytes, if that is to be. False: there is none. */
+/* Makes room for an event of so many bytes, if its rules allow it. False: there is no room. */
 bool ledger_make_room(struct ledger *l, size_t len, bool important);
 
 /* ---- ledger_waits.c ---- */
 
-/* Nothing of the node was sent; it was sent, or is gone. */
+/* node_begin_waiting: no occurrence of the node was sent yet; node_end_waiting: one was, or the node is removed. */
 void node_begin_waiting(struct ledger *l, struct node *node);
 void node_end_waiting(struct ledger *l, struct node *node); /* idempotent */
 /* A node that waits has happened again. */
@@ -125,13 +125,13 @@ uint32_t node_resend(const struct node *node);
 struct node *node_find(const struct ledger *l, uint64_t hash, evrec_str bytes);
 /* A node without occurrences, which is neither busy nor idle yet. NULL: no memory. */
 struct node *node_new(struct ledger *l, uint64_t hash, evrec_str bytes);
-/* Takes it out of the table and its slot. The owner is to forget it, if it knows it. */
+/* Removes the node from the table and its slot. If the owner knows the event, it is to forget it. */
 void node_unlink(struct ledger *l, struct node *node);
 void node_free(struct node *node); /* NULL is fine */
 
 /* Frees an idle node. */
 void node_forget(struct ledger *l, struct node *node);
-/* From idle to busy, and back. The latter may free other idle nodes. */
+/* Move a node from idle to busy, and back. The latter may free other idle nodes. */
 void node_remove_idle(struct ledger *l, struct node *node);
 void node_become_idle(struct ledger *l, struct node *node);
 /* The owner has forgotten the first stale slot. */

@@ -1,5 +1,5 @@
 /*
- * share_inner.h - the inside of a share, for the files that implement it.
+ * share_inner.h - the structs and internal functions of a share, for its files.
  *
  *   share.c       making, options, and what any thread does
  *   share_step.c  a step, and the end; who is the owner
@@ -26,14 +26,19 @@
 
 #define MS (EVREC_SECOND / 1000)
 #define PEERS_MAX 1024
-/* Frames that are read from the owner, or sent to it, in one step; connections that an owner accepts. */
+/*
+ * The most frames that are read from the owner, or sent to it, in one step, and the most connections that an owner
+ * accepts.
+ */
 #define FRAMES_A_STEP 64
-/* Frames and occurrences that an owner takes in one step: the same part from each worker, but at least the latter. */
+/*
+ * Frames and occurrences that an owner takes in one step: an equal part from each worker, but at least WORK_A_PEER.
+ */
 #define WORK_A_STEP 10000
 #define WORK_A_PEER 64
-#define HEIR_FIRST (300 * MS) /* the others leave the heir so much time to bind */
+#define HEIR_FIRST (300 * MS) /* the time for which the other workers let the heir bind first */
 
-/* A connection, at either side. Only the thread that steps uses it. */
+/* A connection, at either side. Only the stepping thread uses it. */
 struct line_to {
 	int fd; /* -1: none */
 	struct endpoint_copied copied;
@@ -54,7 +59,7 @@ struct ask {
 	enum ask_phase phase;
 	uint32_t number;           /* of the last question */
 	struct buf object;         /* as bytes */
-	struct frame_parts answer; /* as far as it has come */
+	struct frame_parts answer; /* the parts received so far */
 };
 
 /* An owner's answer that is being sent to a worker. */
@@ -78,11 +83,11 @@ struct peer {
 	uint64_t number;  /* of all connections of the process, from 1 */
 	uint64_t process; /* of its instance */
 	bool greeted, dead;
-	bool pinged;              /* and it got no answer yet */
-	bool signs;               /* unasked: an owner that ends reads no question, but lives */
-	bool tells_left;          /* it is to be told that it has left its events to this process */
-	bool offered, offers;     /* that it may be the heir; the frame is still to be sent */
-	bool accepts;             /* the offer: it lives */
+	bool pinged;              /* it has sent a ping, which was not answered yet */
+	bool signs;               /* send it unasked pongs: an owner that ends reads no pings, but lives */
+	bool tells_left;          /* send it FRAME_LEFT */
+	bool offered, offers;     /* it was offered to be the heir; the offer is still to be sent */
+	bool accepts;             /* it has accepted the offer */
 	bool closing;             /* it is about to end */
 	struct peer_node **nodes; /* by id */
 	size_t nodes_len;
@@ -117,14 +122,14 @@ struct link {
 	bool accepted;            /* that offer was accepted, or will be */
 };
 
-/* Whether the owner answers. Times are those of steps; NEVER: not so. */
+/* Whether the owner answers. Times are those of steps; NEVER: no such time. */
 #define NEVER INT64_MIN
 struct silence {
 	int pid;       /* of the owner; 0: unknown */
-	int64_t since; /* nothing was heard, though something is awaited */
-	int64_t asked; /* it was asked for a word */
-	bool asks;     /* it is to be asked */
-	int64_t told;  /* `since`, of a silence that was told and is not over */
+	int64_t since; /* since when nothing was received, though a frame is expected */
+	int64_t asked; /* when a ping was sent */
+	bool asks;     /* a ping is to be sent */
+	int64_t told;  /* the `since` of a silence that was reported and has not ended */
 };
 
 struct share {
@@ -133,35 +138,35 @@ struct share {
 	struct share_options options;
 	struct endpoint endpoint;
 	atomic_bool may_own, leaves;
-	bool refused;       /* by the owner that was found last, as the options differ */
+	bool refused;       /* the last owner refused this process, as the options differ */
 	bool alone;         /* an owner without an endpoint */
 	atomic_int wake_fd; /* an eventfd, from the first step on; -1 */
 	unsigned char instance[FRAME_ID_SIZE];
 	char *in;              /* FRAME_MAX bytes, for frames that are read */
-	char told[256];        /* the last error, which is told once */
-	int64_t next_try;      /* to bind or to connect */
-	int64_t bind_from;     /* not to bind before that: another process is the heir */
-	int64_t closing_since; /* a process that is about to end looks for an owner; 0: it has not begun to */
-	int64_t bound_at;      /* in place of the last owner, by the real clock; INT64_MIN: there was none */
-	bool was_worker;       /* there was an owner that has gone since */
-	bool is_heir;          /* of that one */
+	char told[256];        /* the last error that was reported */
+	int64_t next_try;      /* when to bind or to connect next */
+	int64_t bind_from;     /* do not bind before this time: another process is the heir */
+	int64_t closing_since; /* since when a process that is about to end looks for an owner; 0: not yet */
+	int64_t bound_at; /* when it took the place of the last owner, by the real clock; INT64_MIN: there was none */
+	bool was_worker;  /* it had an owner, which has ended */
+	bool is_heir;     /* it is the heir of that owner */
 	atomic_bool closing;
 	bool declines; /* share_decline */
 	struct link link;
 	struct silence silence;
 	_Atomic int64_t silent_since; /* share_silent_since */
-	int64_t next_accept;          /* after the system has refused a connection */
-	int64_t next_sign;            /* of an owner that leaves */
-	unsigned refused_user;        /* the one that was told last; at first the own one */
-	int64_t next_refusal;         /* that may be told */
+	int64_t next_accept;          /* when to accept again, after accept() has failed */
+	int64_t next_sign;            /* when an owner that ends sends the next pongs */
+	unsigned refused_user;        /* the refused user that was reported last; at first this user */
+	int64_t next_refusal;         /* when the next refusal may be reported */
 	struct peer *peers;
 	size_t peers_len;
 	uint64_t last_number;
 	struct pollfd *polled;
 	size_t polled_room;
-	struct buf state[FRAME_SINKS]; /* that the last owner has handed over, until another one is found */
+	struct buf state[FRAME_SINKS]; /* the state that the last owner has handed over, until another owner is found */
 
-	pthread_mutex_t lock; /* for all below, and for some fields of a peer */
+	pthread_mutex_t lock; /* guards all fields below, and some fields of a peer */
 	_Atomic enum share_role role;
 	struct ledger *ledger;
 	struct buf scratch;
@@ -169,7 +174,7 @@ struct share {
 	size_t same_len;
 	char *names;
 	_Atomic size_t sinks; /* written with the lock held */
-	bool changed;         /* the options, since the connection was greeted */
+	bool changed;         /* the options have changed since the hello of the connection */
 	bool flushes;
 	uint64_t left_to_owner;     /* share_left_to_owner */
 	_Atomic size_t most_events; /* of all limits that were set */
@@ -199,7 +204,7 @@ void share_forget_state(struct share *s);
 
 /* ---- share_step.c ---- */
 
-/* Tells an error, unless it is the one that was told last. */
+/* Reports an error, unless it is the one that was reported last. */
 void share_tell(struct share *s, const char *message, const char *name);
 /* s->endpoint is bound from now on. */
 void share_has_bound(struct share *s);
@@ -209,11 +214,11 @@ void share_has_bound(struct share *s);
 /* `fd` and `copied` are a new connection. */
 void line_begin(struct line_to *line);
 void line_close(struct line_to *line);
-/* Sends the frame in `out`, if there is one. True: there is none any more. False: no room yet, or *dead. */
+/* Sends the frame in `out`, if there is one. True: `out` is empty now. False: no room yet, or *dead. */
 bool line_send(struct line_to *line, bool *dead);
-/* As line_send, and the bound socket goes with the frame. */
+/* As line_send, and passes the bound socket with the frame. */
 bool line_give(struct line_to *line, const struct endpoint *e, bool *dead);
-/* The next frame, which lies in s->in. 1, 0 if there is none, or -1 with *err: the connection is of no more use. */
+/* Receives the next frame, which lies in s->in. 1; 0: there is none; -1, with *err: the connection is unusable. */
 int line_receive(struct share *s, struct line_to *line, struct frame *frame, evrec_error *err);
 
 /* ---- worker.c ---- */
@@ -222,11 +227,11 @@ int line_receive(struct share *s, struct line_to *line, struct frame *frame, evr
 void worker_begin(struct share *s, int64_t now);
 void worker_end(struct share *s, int64_t next_try);
 /*
- * Instead of further steps: sends what can be sent until `deadline` (CLOCK_MONOTONIC), leaves to the owner what that has
- * received, and takes what the owner has said.
+ * In place of further steps: sends events until `deadline` (CLOCK_MONOTONIC), leaves the events that the owner has
+ * received to the owner, and handles the frames that the owner has sent.
  */
 void worker_leave(struct share *s, int64_t deadline);
-/* Reads and sends what can be at once. */
+/* Receives and sends without waiting. */
 void worker_step(struct share *s, int64_t now);
 
 /* ---- silence.c ---- */
@@ -235,14 +240,17 @@ void worker_step(struct share *s, int64_t now);
 void silence_begin(struct share *s, int fd);
 /* A connection ended. */
 void silence_end(struct share *s);
-/* After what can be read was read, or as long as there is an owner that cannot be connected to. */
+/* After all available frames were read, or while there is an owner to which no connection can be made. */
 void silence_step(struct share *s, int64_t now);
 /* A frame was read, or this process is the owner. */
 void silence_is_over(struct share *s, int64_t now);
 
 /* ---- owner.c ---- */
 
-/* Gives the events of the ledger and the state of the last owner to the pipelines. False: a part has had no memory yet. */
+/*
+ * Gives the events of the ledger and the state of the last owner to the pipelines. False: there was no memory for a
+ * part; call again.
+ */
 bool owner_begin(struct share *s);
 void owner_step(struct share *s, int64_t now);
 /* Accepts connections that wait. */
@@ -252,33 +260,33 @@ void owner_free(struct share *s);
 
 /* ---- owner_end.c ---- */
 
-/* The owner is about to end, and reads no more events: asks the worker, once, whether it lives and may be the heir. */
+/* The owner is about to end, and reads no more events: offers the worker, once, to be the heir. */
 void owner_offer(struct peer *peer);
-/* Takes until `deadline` (CLOCK_MONOTONIC) at most. */
+/* Ends an owner, until `deadline` (CLOCK_MONOTONIC) at the latest. */
 void owner_end(struct share *s, int64_t deadline);
 
 /* ---- peer.c ---- */
 
 struct peer *peer_new(uint64_t number); /* without a connection; NULL: no memory */
 void peer_free(struct peer *peer);
-/* Takes what the worker has sent: frames and occurrences, no more than `work`. */
+/* Handles at most `work` frames and occurrences that the worker has sent. */
 void peer_receive(struct share *s, struct peer *peer, size_t work);
 
 /* ---- peer_acks.c ---- */
 
-/* Sends acknowledgements as far as there is room. True: all is sent. */
+/* Sends acknowledgements as far as there is room. True: all were sent. */
 bool peer_send(struct share *s, struct peer *peer);
 /* With the lock held. */
 void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack);
 void peer_release(struct peer *peer);
-/* With the lock held: the frame of an error is to be sent, if the peer has to do with it. True: it is. */
+/* With the lock held: queues the frame of an error, if the error concerns the peer. True: it does. */
 bool peer_report(struct peer *peer, evrec_str problem, evrec_str sink_name, evrec_str text);
-/* So many acknowledgements wait, or an answer, that no more events are read. */
+/* Whether too many acknowledgements wait, or an answer, to read more events. */
 bool peer_is_full(struct share *s, const struct peer *peer);
 
 /* ---- ask.c ---- */
 
-/* With the lock held: makes the question's frame in line.out, if one is to be sent. */
+/* With the lock held: makes the question's frame in line.out, if there is a question to send. */
 void ask_put(struct share *s);
 /* With the lock held: the connection has ended. A question without an answer is asked again. */
 void ask_disconnect(struct share *s);
@@ -287,7 +295,7 @@ int ask_take(struct share *s, const struct frame *f, evrec_error *err);
 void ask_free(struct ask *ask);
 /* An owner: a question has come. */
 int answer_make(struct share *s, struct peer *peer, const struct frame *f, evrec_error *err);
-/* Makes the answer's next frame in line.out, if one is to be sent. */
+/* Makes the answer's next frame in line.out, if there is an answer to send. */
 void answer_put(struct peer *peer);
 
 #pragma GCC visibility pop
