@@ -4,7 +4,7 @@
 
 /* Bytes of local keys in an aggregate's entry, which a search reads anyway: enough for one key of the usual length. */
 #define LOCALS_IN_ENTRY 96
-/* Bytes of memory of their own that an evicted entry leaves to the next one's local keys at most: enough for most. */
+/* The largest block of local keys, in bytes, that an evicted entry leaves to the next one: enough for most. */
 #define LOCALS_KEPT 2048
 
 /*
@@ -120,7 +120,7 @@ static bool locals_make_room(struct aggregate *r, size_t more)
 	}
 	locals = room > UINT32_MAX ? NULL : mem_realloc(r->locals == r->in_entry ? NULL : r->locals, room);
 	if (locals == NULL) {
-		return need <= r->room; /* more room would only have spared later calls from moving the keys */
+		return need <= r->room; /* if this is true, more room would only have saved later moves */
 	}
 	if (r->locals == r->in_entry) {
 		memcpy(locals, r->in_entry, r->used);
@@ -206,7 +206,7 @@ void aggregator_save(const void *value, struct buf *out)
 	}
 }
 
-/* The number of local keys in these bytes. False: they are none. */
+/* The number of local keys in these bytes. False: the bytes are invalid. */
 static bool locals_count(evrec_str locals, uint64_t *n)
 {
 	local_len len;

@@ -127,7 +127,7 @@ static void begin_change(const evrec_correlator *c)
 	}
 }
 
-/* Of the entry with this handle. */
+/* Ends the change of the entry with this handle. */
 static void end_change(const evrec_correlator *c, uint64_t handle)
 {
 	if (c->watch != NULL) {

@@ -3,7 +3,9 @@
 
 #define COMBINED "(combined from similar events): "
 
-/* Asks key_func for the aggregate key and *local_key. Returns the default's if it fails, NULL if there is no memory. */
+/*
+ * Calls key_func for the aggregate key and *local_key. Returns the default key if it fails, NULL if there is no memory.
+ */
 static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, const struct observed *o,
                                      evrec_str *local_key)
 {
@@ -20,7 +22,7 @@ static struct key *ask_aggregate_key(evrec_correlator *c, struct keys *keys, con
 	return key_custom(&c->custom_key, &c->custom, chosen) ? &c->custom_key : NULL;
 }
 
-/* Makes the event that of its aggregate, as client-go's EventAggregate does. False: no memory. */
+/* Turns the event into the combined event of its aggregate, as client-go's EventAggregate does. False: no memory. */
 static bool combine(evrec_correlator *c, struct observed *o, int64_t now)
 {
 	evrec_str message = { NULL, 0 };
@@ -61,7 +63,7 @@ static bool aggregate(evrec_correlator *c, struct keys *keys, struct observed *o
 	return !*combined || combine(c, o, now);
 }
 
-/* Asks spam_key_func for the spam key. Returns the default's if it fails, NULL if there is no memory. */
+/* Calls spam_key_func for the spam key. Returns the default key if it fails, NULL if there is no memory. */
 static struct key *ask_spam_key(evrec_correlator *c, struct keys *keys, const struct observed *o)
 {
 	evrec_fields changed;
@@ -91,8 +93,8 @@ static bool limit(evrec_correlator *c, struct keys *keys, struct observed *o, in
 }
 
 /*
- * Says when the occurrence is to be written, and takes a token if that is at once. Without a token it begins no
- * interval. False: no memory.
+ * Sets o->due, and takes a token if the occurrence is to be written at once. Without a token no interval begins. False:
+ * no memory.
  */
 static bool pace(evrec_correlator *c, struct keys *keys, struct observed *o, int64_t now)
 {
@@ -119,7 +121,7 @@ static void prefetch(const evrec_correlator *c, struct keys *keys)
 	lru_prefetch(searches, sizeof(searches) / sizeof(searches[0]));
 }
 
-/* Out of line, the watch costs others nothing. */
+/* Out of line, so that correlators without a watch pay nothing. */
 static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
                                                      int64_t now, const struct origin *origin, struct observed *o)
 {
@@ -133,7 +135,7 @@ static __attribute__((noinline)) int observe_watched(evrec_correlator *c, const 
 	return code;
 }
 
-/* Else the compiler splits it, for the sake of observe_watched, and each call jumps once more. */
+/* noinline: else the compiler splits the function because of observe_watched, and each call jumps once more. */
 HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const evrec_fields *event, struct keys *keys,
                                                      int64_t now, const struct origin *origin, struct observed *o)
 {
@@ -145,8 +147,8 @@ HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const 
 	}
 	c->mode = BUSY;
 	/*
-	 * The keys of a repeated event already know their entries. Of smaller caches, prefetching saves nothing that
-	 * can be measured, but costs 216 of 7,794 instructions of a new event.
+	 * The keys of a repeated event already know their entries. Prefetching smaller caches saves nothing measurable,
+	 * and costs 216 of 7,794 instructions of a new event.
 	 */
 	if (keys->spam.cache == 0 && lru_len(c->spam_filter.cache) > LRU_LARGE) {
 		prefetch(c, keys);
@@ -169,7 +171,7 @@ HOT __attribute__((noinline)) int correlator_observe(evrec_correlator *c, const 
 	return 0;
 }
 
-/* Of this event, which may have those that are there. False: no memory. */
+/* Makes the keys of this event, unless `keys` already are. False: no memory. */
 static bool make_keys(struct keys *keys, const evrec_fields *event)
 {
 	switch (keys_match(keys, event)) {

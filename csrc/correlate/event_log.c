@@ -146,7 +146,7 @@ void event_log_released(struct event_log *l, uint64_t handle, int64_t now)
 	if (o != NULL) {
 		schedule_release(&o->scheduled, now);
 	}
-	/* A flush releases again and again while it waits: only the first time is there anything to do. */
+	/* A waiting flush releases repeatedly: only the first call has something to do. */
 	if (handle == 0 && l->last_due > now) {
 		l->last_due = now;
 		lru_each(l->cache, release_each, &now);
@@ -209,7 +209,7 @@ void event_log_acknowledged(struct event_log *l)
 	l->turn++;
 }
 
-/* An answer without a name leaves the entry its name. */
+/* An answer without a name does not change the entry's name. */
 static bool answered(struct event_log *l, struct observation *o, evrec_str name, evrec_str resource_version)
 {
 	return event_log_set_text(l, o, name.len == 0 ? name_of(o) : name, resource_version);

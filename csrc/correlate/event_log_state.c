@@ -32,7 +32,7 @@ bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_f
 		const uint32_t missing = origins_expected(o->origins);
 		const int64_t count = (int64_t)o->count - missing + (sure - known_of(o));
 
-		/* A count has at least those that are sure. */
+		/* A count is at least the number of sure occurrences. */
 		o->count = count < sure ? sure : count < INT32_MAX ? (int32_t)count : INT32_MAX;
 		o->missing = missing;
 		set_known(o, sure);

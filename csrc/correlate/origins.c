@@ -1,6 +1,6 @@
 #include "correlate/origins.h"
 
-#define ORIGINS_MAX 64 /* processes of one event; of more, the one that was noted first is forgotten */
+#define ORIGINS_MAX 64 /* processes of one event; if there are more, the one that was noted first is removed */
 
 enum { UNLIMITED, LIMITED, KINDS };
 
@@ -35,7 +35,7 @@ static uint32_t add(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
-/* The process records the occurrences that came over an earlier connection again. */
+/* The process has a new connection: it records the occurrences of its earlier ones again. */
 static void come_by(struct mark *mark, uint64_t connection)
 {
 	if (mark->connection == connection) {
@@ -131,7 +131,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 	}
 	come_by(mark, from->connection);
 	if (!from->again) {
-		/* A process records all occurrences again that it has to, and new ones only then. */
+		/* A process first records all old occurrences again, and only then new ones. */
 		memset(mark->before, 0, sizeof(mark->before));
 	}
 	mark->n[limited] = add(mark->n[limited], 1);

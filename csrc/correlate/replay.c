@@ -109,7 +109,7 @@ int evrec_replay_end(evrec_replay *replay, evrec_error *err)
 {
 	evrec_error own;
 
-	/* A last line that a killed process has not written whole counts as malformed; it may be the header. */
+	/* A truncated last line, of a killed process, counts as malformed; it may be the header. */
 	if (replay->rest.len != 0) {
 		const int code = evrec_replay_feed(replay, EVREC_STR("\n"), &own);
 

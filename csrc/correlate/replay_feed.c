@@ -4,8 +4,8 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20) /* longer than any event that a recorder takes */
 
 /*
- * The definitions that are kept, in number and in bytes of all their memory; but always so many that each id of a writer
- * still has its event. With an ordinary event one takes 2.5 KB, and 0.5 KB for each further variant.
+ * Bounds of the kept definitions: their number, and the bytes of their memory; but each id of a writer always keeps its
+ * event. The definition of an ordinary event takes 2.5 KB, and 0.5 KB for each further variant.
  */
 #define DEFINITIONS (1u << 17)
 #define DEFINITIONS_BYTES ((size_t)256 << 20)
@@ -40,7 +40,7 @@ static int begin(evrec_replay *replay, evrec_str text, evrec_error *err)
 	for (size_t i = 0; i < replay->variants_len && replay->line.real_clock; i++) {
 		variant_use_real_clock(&replay->variants[i]);
 	}
-	/* Room for one more, so that forget_oldest evicts, which counts bytes, and not the cache. */
+	/* Room for one more, so that forget_oldest, which counts bytes, evicts, and not the cache. */
 	replay->definitions = lru_new(&definition_type, DEFINITIONS + 1);
 	return replay->definitions != NULL ? 0 : error_set(err, EVREC_ENOMEM, "no memory");
 }

@@ -21,7 +21,7 @@ static void keep(struct buf *text, evrec_str *key)
 	key->data = key->data == NULL ? NULL : "";
 }
 
-/* Copies the keys that functions chose. They point into the text once that is whole. */
+/* Copies the keys that functions chose. They point into the text, once it is complete. */
 static bool keep_chosen(struct known *known, const struct trace_keys *chosen)
 {
 	evrec_str *const keys[] = { &known->chosen.aggregate, &known->chosen.local, &known->chosen.spam };
@@ -88,7 +88,10 @@ static void begin_group(const evrec_replay *replay, struct replay_group *group, 
 static struct replay_group *find_group(const evrec_replay *replay, struct known *known, int64_t t)
 {
 	struct key *key = &known->keys[0].suppressed;
-	/* Without a use, which would write to two neighbours: of 20,000 objects that takes 10 % of the time. */
+	/*
+	 * Does not count as a use, which would write to two neighbours: with 20,000 objects that takes 10 % of the
+	 * time.
+	 */
 	struct replay_group *group = lru_at(replay->groups, key->handle);
 	bool fresh = false;
 

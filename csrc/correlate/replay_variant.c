@@ -33,7 +33,7 @@ static int64_t minute_of(int64_t t)
 	return t / MINUTE - (t % MINUTE < 0);
 }
 
-/* Counts the minute that is over. False: no memory. */
+/* Counts the minute that has ended. False: no memory. */
 static bool end_minute(struct minutes *m)
 {
 	const evrec_str number = { (const char *)&m->minute, sizeof(m->minute) };
@@ -282,7 +282,7 @@ static bool defer(struct variant *v, const struct observed *o, int64_t t)
 	return true;
 }
 
-/* The end of a series makes no request: the deferred write that tells its last count is counted at its time. */
+/* The end of a series makes no request of its own: the deferred write with its last count is counted when it is due. */
 static void ignore(void *ctx, const struct series_told *told)
 {
 	(void)ctx;

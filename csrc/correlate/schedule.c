@@ -1,6 +1,6 @@
 #include "correlate/schedule.h"
 
-/* `ns` after `time`. Never 0, which says that there was no write. */
+/* `ns` after `time`. Never 0, which means that there was no write. */
 static int64_t after(int64_t time, int64_t ns)
 {
 	int64_t at;

@@ -17,7 +17,7 @@ struct series *series_new(const evrec_series_options *options, const evrec_corre
 	s->start = s->now = now;
 	s->tell = tell;
 	s->ctx = ctx;
-	/* One more: a new entry is made before it is certain that there is memory for it, and the oldest goes then. */
+	/* One more: the oldest entry is removed only once the new one, which may fail for want of memory, was made. */
 	s->cache = lru_new(&series_entry_type, options->max_series + 1);
 	if (s->cache == NULL || (options->rate_limit && !spam_filter_create(&s->spam_filter, limits->lru_cache_size,
 	                                                                    limits->burst_size, limits->qps))) {
@@ -76,7 +76,7 @@ static struct series_entry *add_new(struct series *s, struct key *key, const evr
 	return series_entry_add(s, key, copy);
 }
 
-/* Asks spam_key_func for the spam key. Returns the default's if it fails, NULL if there is no memory. */
+/* Calls spam_key_func for the spam key. Returns the default key if it fails, NULL if there is no memory. */
 static struct key *ask_spam_key(struct series *s, const struct series_entry *e, struct keys *keys,
                                 const evrec_fields *event)
 {
@@ -126,13 +126,13 @@ static enum act act_of(const struct series *s, const struct series_entry *e)
 
 static void count(struct series_entry *e, const struct series *s, int64_t last)
 {
-	/* A clock that was set back sets it back too, as in client-go. */
+	/* If the clock is set back, so is this time, as in client-go. */
 	e->last = last != EVREC_UNSET ? last : s->now;
 	e->seen = s->now;
 	e->count += e->count < INT32_MAX;
 }
 
-/* The result, and what it changes in the entry's state. */
+/* Sets the result, and changes the entry's state. */
 static void commit(struct series *s, struct series_entry *e, enum act act, struct observed *o)
 {
 	const evrec_fields *first = evrec_event_fields(e->event);
@@ -167,7 +167,7 @@ static void commit(struct series *s, struct series_entry *e, enum act act, struc
 	}
 }
 
-/* The oldest entry goes, which may be over: a tick ends no more than it was asked for. */
+/* Removes the oldest entry, which may be finished already: a tick ends at most `max`. */
 static void make_room(struct series *s)
 {
 	struct series_entry *oldest = lru_oldest(s->cache);

@@ -1,6 +1,6 @@
 #include "outbox/outbox_inner.h"
 
-/* How long after an answer the server has also carried out what it hung on before. */
+/* The time after an answer within which a server that hung has carried out earlier requests, too. */
 #define MAYBE_LATE_FOR (2 * EVREC_SECOND)
 
 static void written(struct outbox *ob, struct entry *entry)
@@ -24,7 +24,7 @@ static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	journal_change(ob, entry);
 }
 
-/* The writes of one request are due together, when the first of them that was answered is. */
+/* The writes of one request are due together: all get the delay of the first one that was answered. */
 static int64_t choose_delay(struct outbox *ob, const struct entry *entry, const struct outcome *outcome, int64_t now)
 {
 	struct together *together = &ob->together;
@@ -90,7 +90,7 @@ static void acknowledge(struct outbox *ob, struct entry *entry, int64_t now)
 	outbox_back_off(ob, entry, BACKOFF_ANSWERED, MAYBE_LATE_FOR, now);
 }
 
-/* The server has, or had, `acknowledged` occurrences of the entry. Those folded in since are sent as `verb`. */
+/* The server has, or had, `acknowledged` occurrences of the entry. Later ones are sent as `verb`. */
 static void send_rest(struct outbox *ob, struct entry *entry, uint32_t acknowledged, enum verb verb)
 {
 	outbox_absorb_follow_up(ob, entry);
@@ -115,7 +115,7 @@ static void go_without_memory(struct outbox *ob, struct entry *entry, const stru
 
 static void rename_and_send(struct outbox *ob, struct entry *entry, const struct outcome *outcome, int64_t now)
 {
-	/* Taken first, as an item that has its new name must not lack it here. */
+	/* Allocated first: once the item has its new name, the identity must have it too. */
 	struct identity *identity = identity_new(ob, OUTBOX_NAME_SIZE + 1);
 	char name[OUTBOX_NAME_SIZE];
 
@@ -171,7 +171,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		acknowledge(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
-		/* Of what another process wrote, nobody knows the count: it gets all that is known here. */
+		/* The count that another process wrote is unknown: send the whole count. */
 		send_rest(ob, entry, entry->again ? 0 : entry->maybe_received, VERB_PATCH);
 		break;
 	case VERDICT_RETRY:
@@ -199,7 +199,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 	}
 }
 
-/* A namespace that refuses is remembered; one that takes a write, or whose probe ended in another way, is forgotten. */
+/* Blocks a namespace that refuses; removes the block of one that takes a write, or whose probe ended in another way. */
 static void learn_of_namespace(struct outbox *ob, const struct entry *entry, const struct outcome *outcome, int64_t now)
 {
 	evrec_str ns = ob->ops.ns(entry->item);

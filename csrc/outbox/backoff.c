@@ -25,7 +25,7 @@ void backoff_remove(struct backoff *b, struct entry *entry)
 	b->len--;
 }
 
-/* When the first of these is due: of earlier epochs, which come first, at once. */
+/* When the first entry of this heap is due: entries of earlier epochs, which come first, are due now. */
 static int64_t due_of(const struct backoff *b, int why)
 {
 	const struct entry *top = heap_top(&b->heaps[why]);
@@ -36,7 +36,7 @@ static int64_t due_of(const struct backoff *b, int why)
 	return top->epoch == b->epochs[why] ? top->due : INT64_MIN;
 }
 
-/* The heap with the first of all; an empty one where all are. */
+/* The heap with the entry that is due first; an empty heap if all are empty. */
 static int first(const struct backoff *b)
 {
 	int best = 0;

@@ -46,7 +46,7 @@ void deferred_fold(struct outbox *ob, struct entry *entry, const struct occurren
 	}
 }
 
-/* The entry, in none of the places of deferred ones any more, is pending. */
+/* The entry, removed from the lists of deferred ones, becomes pending. */
 static void become_pending(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	const struct occurrence now_pending = { .important = entry->important,
@@ -95,7 +95,7 @@ int64_t deferred_look(const struct outbox *ob)
 	return row < look ? row : look;
 }
 
-/* Its time has come, or is said to have come. */
+/* The entry became due, or was released. */
 static void on_time(struct outbox *ob, struct entry *entry, int64_t now)
 {
 	if (ob->ops.on_time != NULL) {

@@ -75,8 +75,8 @@ struct entry *list_shift(struct entry_list *list)
 }
 
 /*
- * The entry may be sent after its row was written, so the row says that it may have been received. If a try may have
- * arrived before, that try's count is the one that the server has at least.
+ * The entry may be sent after its row was written, so the row is marked as maybe received. If an earlier try may have
+ * been received, the server has at least that try's count.
  */
 void entry_describe(const struct entry *entry, struct outbox_row *row)
 {

@@ -14,15 +14,15 @@ static uint32_t hash_of(uint64_t id)
 	return (uint32_t)(((id ^ (id >> 32)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/* By other bits of the hash than those that choose the slot, if there are less than 2^26 slots. */
+/* Uses other bits of the hash than the slot's number does, if there are fewer than 2^26 slots. */
 static uint64_t mark_of(uint64_t id)
 {
 	return UINT64_C(1) << (hash_of(id) >> 26);
 }
 
 /*
- * A slot at or above `half` was split from the one `half` below, by one more bit of the hash; where that has still to be
- * done, all of both is in the lower one.
+ * A slot at or above `half` was split from the one `half` below, by one more bit of the hash. If it was not split yet,
+ * the entries of both are in the lower one.
  */
 static struct id_slot *slot_of(const struct id_table *t, uint64_t id)
 {
@@ -38,7 +38,7 @@ static void put_first(struct id_slot *slot, struct entry *entry)
 	slot->marks |= mark_of(entry->id);
 }
 
-/* The next slot in turn gives what belongs there to a new one. */
+/* Splits the next slot: moves entries to a new slot. */
 static void split(struct id_table *t)
 {
 	struct id_slot *old = slot_at(t, t->size - t->half);
@@ -62,7 +62,7 @@ static void grow(struct id_table *t)
 		return;
 	}
 	t->wants_tier = t->wants_tier || t->size == t->slots.room / 4 * 3 / STEP * STEP;
-	/* Entries that were not looked at for long are fetched all at once, not one after the other. */
+	/* Prefetches entries that are probably in no cache, so that the fetches overlap. */
 	for (size_t i = 0; i < STEP; i++) {
 		mem_prefetch(slot_at(t, t->size - t->half + i)->first);
 	}

@@ -5,7 +5,7 @@ static struct entry *head_of(const struct outbox *ob, struct entry *entry)
 	return entry->state == ENTRY_FOLLOWING ? id_table_find(&ob->table, entry->id) : entry;
 }
 
-/* Others record all its occurrences again. */
+/* Whether other processes record all occurrences of the entry again. */
 static bool is_kept_by_others(const struct entry *entry)
 {
 	const struct entry *follow_up = entry->follow_up;
@@ -39,7 +39,7 @@ void journal_note(struct outbox *ob, struct entry *entry, bool whole)
 	                                entry->follow_up == NULL ? NULL : entry->follow_up->item, whole);
 }
 
-/* Gives the entry a note of the present journal. Its number in the last journal means nothing. */
+/* Gives the entry a note of the present journal. Its number in the former journal is invalid. */
 static void renumber(struct outbox *ob, struct entry *entry, bool is_new)
 {
 	if (is_new) {

@@ -107,7 +107,7 @@ void outbox_drop_all(struct outbox *ob, enum evrec_cause cause)
 	}
 	ob->kept_len = 0;
 	ob->more = false;
-	/* A follow-up comes to wait when what it followed is settled, so it is dropped here in its turn. */
+	/* Settling an entry makes its follow-up wait, so that this loop drops the follow-up too. */
 	while ((entry = waiting_shift(ob)) != NULL) {
 		outbox_drop(ob, entry, cause);
 	}

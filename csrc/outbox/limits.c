@@ -81,7 +81,7 @@ static struct entry *at_rest(struct entry *entry, bool oldest_first)
 	return entry;
 }
 
-/* The entry to drop after `last` (NULL: as the first) for one that is `important` or not; NULL: none. */
+/* The next entry to drop after `last` (NULL: the first one) for a new one that is `important` or not; NULL: none. */
 static struct entry *victim(const struct outbox *ob, const struct entry *last, bool important)
 {
 	bool oldest_first = ob->limits.full == EVREC_DROP_OLDEST;
@@ -119,7 +119,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
 {
-	/* Above the limits, where writes that were released may be, the new one takes only as much as others give. */
+	/* Released writes may exceed the limits. Then the new write takes only as much as the dropped ones free. */
 	const uint64_t max_writes = larger(ob->limits.max_pending, ob->stats.writes),
 		       max_bytes = larger(ob->limits.max_pending_bytes, ob->stats.bytes);
 	uint64_t writes = ob->stats.writes, taken = ob->stats.bytes;
@@ -141,7 +141,7 @@ bool outbox_make_room(struct outbox *ob, size_t bytes, bool important)
 	for (; n != 0; n--) {
 		evict(ob, victim(ob, NULL, important), EVREC_CAUSE_QUEUE_FULL);
 	}
-	/* One more than it takes, until the limits hold again. Else repeated releases would add up in an outage. */
+	/* Drops one more than needed, until the limits hold again: else repeated releases would add up in an outage. */
 	if (ob->limits.full == EVREC_DROP_OLDEST && !within_limits(ob, bytes) &&
 	    (entry = victim(ob, NULL, important)) != NULL) {
 		evict(ob, entry, EVREC_CAUSE_QUEUE_FULL);
@@ -165,8 +165,8 @@ void outbox_yield_lock(struct outbox *ob, unsigned *n)
 }
 
 /*
- * The entry of this importance that may be dropped next for its age; or one in flight that is not too old, as then no
- * other is: thousands may be in flight, so they are passed over only if the oldest is too old. NULL: there is none.
+ * The entry of this importance that may be dropped next for its age. Thousands may be in flight, so they are skipped
+ * only if the oldest is too old: otherwise returns one in flight that is not too old. NULL: there is none.
  */
 static struct entry *next_to_expire(const struct outbox *ob, int important, int64_t now)
 {
@@ -188,7 +188,7 @@ int64_t outbox_expire(struct outbox *ob, int64_t now)
 		struct entry *entry;
 		int64_t expiry;
 
-		/* From the oldest on each time: the next one may go while others have the lock. */
+		/* Searches from the oldest each time, as the lock is released in between. */
 		while ((entry = next_to_expire(ob, important, now)) != NULL && outbox_too_old(ob, entry, now)) {
 			evict(ob, entry, EVREC_CAUSE_EXPIRED);
 			outbox_yield_lock(ob, &n);

@@ -1,14 +1,14 @@
 #include "outbox/outbox_inner.h"
 
-/* How long a slab of the pool is to be empty before it is given back. */
+/* The time after which an empty slab of the pool is freed. */
 #define UNUSED_FOR EVREC_SECOND
-/* Bytes of empty slabs for which nobody is called. */
+/* Bytes of empty slabs that are not worth a wake of the driver. */
 #define UNUSED_MAX ((size_t)64 * 1024)
 
-/* An item's memory, which lies behind an entry of its own. */
+/* An item's memory, which lies after its entry. */
 struct room {
 	struct outbox *ob;
-	struct entry *entry; /* NULL: none was asked for, or there was no memory */
+	struct entry *entry; /* NULL: `room` was not called yet, or there was no memory */
 };
 
 static void *make_room(void *ctx, size_t size)
@@ -121,8 +121,8 @@ static size_t order_tiers(struct outbox *ob, struct tier_order orders[TIER_ORDER
 }
 
 /*
- * Without the lock. A call that submits a write also writes to the table's tier, so that one is touched. It writes nothing
- * to a heap's tier: writes that back off are put there.
+ * Without the lock. A submitting call writes to the table's tier, so that tier is touched (page faults). It does not
+ * write to a heap's tier: only writes that back off are stored there.
  */
 static void make_tiers(struct tier_order *orders, size_t n)
 {
@@ -135,8 +135,8 @@ static void make_tiers(struct tier_order *orders, size_t n)
 }
 
 /*
- * With the lock. If a recording call has added a tier itself meanwhile, the one made here is not needed. If there was no
- * memory for a tier, none after it is added: no heap may have less room than the last one (backoff_reserve).
+ * With the lock. If a recording call has added the tier itself meanwhile, the one made here is not needed. If there was
+ * no memory for a tier, none after it is added: no heap may have less room than the last one (backoff_reserve).
  */
 static void add_tiers(struct tier_order *orders, size_t n)
 {

@@ -3,7 +3,7 @@
 #include "base/lru.h"
 #include "base/utf8.h"
 
-/* Longer than any back-off: an outage that lasts is one message, the next one another. */
+/* Longer than any backoff: a lasting outage is one message, the next outage another one. */
 #define QUIET (600 * EVREC_SECOND)
 
 static bool digit(char c)
@@ -64,7 +64,7 @@ void messages_add(struct messages *r, const char *name, const char *message, int
 void messages_add_once(struct messages *r, const char *name, const char *message, const char *key)
 {
 	struct outbox_message report;
-	uint64_t h = lru_hash(str_from(key)); /* two of one hash cost a message, no more */
+	uint64_t h = lru_hash(str_from(key)); /* a collision only loses a message */
 
 	for (size_t i = 0; i < r->seen_len; i++) {
 		if (r->seen[i] == h) {

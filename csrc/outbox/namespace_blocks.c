@@ -12,7 +12,7 @@ struct namespace_block *namespace_blocks_find(struct namespace_blocks *b, evrec_
 	return NULL;
 }
 
-/* Room for one more, where need be that of the one whose last refusal is longest ago. */
+/* Makes room for one more block; if the table is full, in place of the block with the oldest refusal. */
 static struct namespace_block *make(struct namespace_blocks *b)
 {
 	struct namespace_block *oldest = &b->list[0];

@@ -3,10 +3,10 @@
 /* The first slab of a size is small, for programs that record little. */
 #define SLAB_MIN ((size_t)4 * 1024)
 #define SLAB_MAX ((size_t)2 * 1024 * 1024)
-/* A slab of fewer blocks is followed by one that is not made ahead: the driver would be woken too often. */
+/* After a slab of fewer blocks, the next one is not made ahead: the driver would be woken too often. */
 #define AHEAD_MIN 32
 
-/* AddressSanitizer knows the blocks of the allocator alone: with it each block is one, so that it sees their misuse. */
+/* AddressSanitizer knows only the allocator's blocks: with it each block is allocated, so that misuse is detected. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_SLABS false
 #elif defined(__has_feature)
@@ -25,13 +25,13 @@ union header {
 /* The largest block of a slab. */
 #define BLOCK_MAX (POOL_SIZES * POOL_STEP - sizeof(union header))
 
-/* The first block's header lies behind it. */
+/* The first block's header lies after it. */
 struct slab {
 	struct slab *prev, *next;       /* in `open`, or by `next` alone in `empty` */
 	_Alignas(8) union header *free; /* blocks that were used before */
 	unsigned size;                  /* its index in pool.sizes */
 	unsigned capacity;              /* blocks */
-	unsigned made;                  /* blocks that were ever used: the memory behind them is untouched */
+	unsigned made;                  /* blocks that were ever used: the memory after them is untouched */
 	unsigned used;
 };
 
@@ -92,7 +92,7 @@ static void add_empty(struct slabs *s, struct slab *slab)
 	s->empty_len++;
 }
 
-/* A slab with room is open. False: no memory. */
+/* Makes sure that a slab with room is open. False: no memory. */
 static bool find_room(struct pool *pool, unsigned size)
 {
 	struct slabs *s = &pool->sizes[size];

@@ -98,7 +98,7 @@ bool receipts_any_in_row(const struct receipt *receipts)
 	return receipts != NULL;
 }
 
-/* Moves what is in the row from one receipt to another one. */
+/* Moves the occurrences that are in the row from one receipt to another one. */
 static void take_in_row(struct receipt *from, struct receipt *to)
 {
 	const uint32_t n = from->in_row;
@@ -113,7 +113,7 @@ void receipts_take_spooled(struct receipt **receipts, struct receipt **spooled)
 {
 	struct receipt *receipt = *receipts, *next, *taken;
 
-	/* The tree is made anew, as nothing is ever taken out of it otherwise. */
+	/* The tree is rebuilt, as it has no removal. */
 	for (*receipts = NULL; receipt != NULL; receipt = next) {
 		next = receipt->next;
 		if (receipt->in_row == 0) {

@@ -55,7 +55,7 @@ static void line_up(struct outbox *ob, struct entry *entry)
 
 static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 {
-	/* If rows go first, what is held must not keep them from being read. */
+	/* If rows go first, held entries must not take the room for them. */
 	const unsigned part = ob->rows_first ? 1 : 2;
 	const size_t writes = (ob->limits.max_pending + part - 1) / part;
 	const size_t bytes = (ob->limits.max_pending_bytes + part - 1) / part;
@@ -66,7 +66,7 @@ static void find_room(const struct outbox *ob, struct outbox_rows *rows)
 		return;
 	}
 	room = writes - (size_t)ob->stats.writes;
-	/* As long as some rows wait to be sent, one transaction reads many more, not a few. */
+	/* While rows wait to be sent, reads the next ones in large transactions. */
 	if (room >= (writes / 4 < ROWS_AT_ONCE ? writes / 4 : ROWS_AT_ONCE) || ob->rows_waiting == 0) {
 		rows->room = room;
 		rows->room_bytes = ob->limits.max_pending_bytes - (size_t)ob->stats.bytes;
@@ -96,7 +96,7 @@ void outbox_leave_rows(struct outbox *ob)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
-/* A row drops no entry to make room: if submitted entries took the room since outbox_get_rows, it is refused. */
+/* A row drops no entry to make room: it is refused if submitted entries took the room since outbox_get_rows. */
 static bool may_restore(struct outbox *ob, size_t bytes)
 {
 	return !ob->closed && ob->stats.writes < ob->limits.max_pending &&
@@ -187,7 +187,10 @@ void outbox_rows_forgotten(struct outbox *ob, size_t n)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
-/* The important ones first, in case not all fit into the file; each kind by age, for which the next outbox is quickest. */
+/*
+ * The important ones first, as the file may not have room for all; each kind by age, which the next outbox inserts
+ * fastest.
+ */
 static void sort_kept(struct outbox *ob)
 {
 	ob->kept = (struct entry_list){ NULL, NULL };

@@ -1,8 +1,8 @@
 #include "outbox/outbox_inner.h"
 
-/* How long a row may say less than its entry does. */
+/* How long a row may be behind its entry. */
 #define CHANGE_WAITS (EVREC_SECOND / 4)
-#define LOOK_MIN (EVREC_SECOND / 100) /* between two looks for entries without a row */
+#define LOOK_MIN (EVREC_SECOND / 100) /* between two searches for entries without a row */
 
 void rows_append(struct outbox *ob, struct entry *entry, enum row_queue queue)
 {
@@ -98,9 +98,9 @@ int64_t rows_first_due(const struct outbox *ob)
 }
 
 /*
- * The driver is not woken if an entry changes, or joins others that wait. So as long as entries are pending, it looks every
- * `rows_after`, for an entry that has no row by then; and if some have rows, every CHANGE_WAITS, for a change that is not
- * in its row by then. For deferred entries it need not look: it is woken if one of them changes.
+ * The driver is not woken if an entry changes, or is added to waiting ones. So while entries are pending, it checks
+ * every `rows_after` for entries that need a row; and if some have rows, every CHANGE_WAITS for changes that are not in
+ * their rows. Deferred entries need no check: the driver is woken if one of them changes.
  */
 int64_t outbox_rows_due(struct outbox *ob, int64_t now)
 {

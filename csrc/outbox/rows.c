@@ -1,8 +1,8 @@
 #include "outbox/outbox_inner.h"
 
 /*
- * The first entry whose row is due. A follow-up that is due stands for the entry that it follows; but if that entry has a
- * row, which tells of both, the follow-up is passed over. NULL: none.
+ * The first entry whose row is due. If a follow-up is due, returns the entry that it follows; but if that entry has a
+ * row, which includes the follow-up, skips it. NULL: none.
  */
 static struct entry *first_due(struct outbox *ob, int64_t now)
 {
@@ -28,8 +28,8 @@ static struct entry *first_due(struct outbox *ob, int64_t now)
 }
 
 /*
- * An item with the occurrences of the entry and of its follow-up. The two stay as they are, as the entry is in flight.
- * NULL: no memory.
+ * A copy of the item with the occurrences of the entry and of its follow-up, which stay unchanged, as the entry is in
+ * flight. NULL: no memory.
  */
 static void *copy_both(const struct outbox *ob, const struct entry *entry)
 {
@@ -44,7 +44,10 @@ static void *copy_both(const struct outbox *ob, const struct entry *entry)
 
 /* ---- occurrences of other processes, which need not keep them once a row has them ---- */
 
-/* The occurrences that the written row has come back in an entry of receipts alone; if there is no memory, with the next row. */
+/*
+ * Returns the receipts of the occurrences in the written row, in an entry without an item; if there is no memory, with
+ * the next row.
+ */
 static void settle_in_row(struct outbox *ob, struct entry *entry)
 {
 	struct entry *spooled = receipts_any_in_row(entry->receipts) ? entry_make_for(ob, NULL) : NULL;
@@ -97,7 +100,7 @@ enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t nu
 		rows_append(ob, entry, ROW_QUEUE_WRITING);
 		entry_describe(entry, row);
 		row->item = item;
-		/* Marks that are still there are of an earlier row, which is in the file, and the entry has changed since. */
+		/* Remaining marks are of an earlier row, which is in the file: the entry has changed since. */
 		settle_both(ob, entry);
 		mark_both(entry, true);
 		journal_change(ob, entry);

@@ -64,7 +64,7 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 	entry->cause = cause;
 }
 
-/* An answered row can go from the spool. A row that was dropped without an answer stays there. */
+/* Lets an answered row be deleted from the spool. A row that was dropped without an answer stays. */
 static void settle_row(struct outbox *ob, struct entry *entry)
 {
 	struct answered_row *answered;
@@ -88,7 +88,7 @@ static void settle_row(struct outbox *ob, struct entry *entry)
 	journal_forget(ob, entry);
 }
 
-/* The row, which has the follow-up's occurrences too, becomes the row of the follow-up alone. */
+/* The row, which includes the follow-up's occurrences, becomes the row of the follow-up. */
 static void hand_over_row(struct outbox *ob, struct entry *entry, struct entry *follow_up)
 {
 	follow_up->row = entry->row;
@@ -125,7 +125,7 @@ static void next_row_goes(struct outbox *ob, struct entry *entry)
 	waiting_prepend(ob, next);
 }
 
-/* The entry was written, and that is all that there is to tell. */
+/* Whether the entry was written, and tells the pipeline nothing else. */
 static bool is_plain(const struct outbox *ob, const struct entry *entry)
 {
 	return ob->skips_plain_answers && !entry->dropped && !entry->forgone && entry->identity == NULL &&
@@ -213,7 +213,7 @@ static void keep(struct outbox *ob, struct entry *entry)
 	ob->rows_stay = ob->rows_stay || outbox_is_restored(entry);
 }
 
-/* With the rows behind it, which are not sent either, as this one is not answered. */
+/* Keeps the entry and the rows behind it, which are not sent either, as this one is not answered. */
 static void keep_all(struct outbox *ob, struct entry *entry)
 {
 	struct entry *behind;
@@ -240,7 +240,10 @@ void outbox_keep_for_spool(struct outbox *ob, struct entry *entry)
 	} else {
 		outbox_drop(ob, entry, EVREC_CAUSE_CLOSED);
 	}
-	/* Without memory to merge it, the follow-up goes: the next process could have two rows of one event under way. */
+	/*
+	 * Without memory to merge it, the follow-up is dropped: the next process could send two rows of one event at
+	 * once.
+	 */
 	if (follow_up != NULL) {
 		outbox_drop(ob, follow_up, EVREC_CAUSE_MEMORY);
 	}

@@ -1,7 +1,7 @@
-/* Occurrences that are recorded: each makes a write, or is folded into one. */
+/* Recorded occurrences: each makes a write, or is folded into one. */
 #include "outbox/outbox_inner.h"
 
-/* A row counts occurrences: an entry without any has none. */
+/* A row counts occurrences: an entry without occurrences has no row. */
 static void add_row(struct outbox *ob, struct entry *entry, const struct occurrence *occurrence)
 {
 	if (!occurrence->silent) {
@@ -24,7 +24,7 @@ static struct entry *alloc_entry(struct outbox *ob, const struct occurrence *occ
 	return entry;
 }
 
-/* A write more that is deferred: no limit holds for it. NULL: no memory. */
+/* Makes a deferred write, which no limit bounds. NULL: no memory. */
 static struct entry *make_deferred(struct outbox *ob, const struct occurrence *occurrence)
 {
 	struct entry *entry = deferred_reserve(ob) ? alloc_entry(ob, occurrence) : NULL;
@@ -41,7 +41,7 @@ static bool is_deferred(const struct outbox *ob, const struct occurrence *occurr
 	return occurrence->due != 0 && (occurrence->max_deferred == 0 || ob->deferred_len < occurrence->max_deferred);
 }
 
-/* A write more, for which others may have to go. NULL: *cause says why. */
+/* Makes a pending write, for which others may be dropped. NULL: *cause says why. */
 static struct entry *make_entry(struct outbox *ob, const struct occurrence *occurrence, enum evrec_cause *cause)
 {
 	struct entry *entry;
@@ -119,8 +119,8 @@ static inline struct entry *find_entry(const struct outbox *ob, const struct occ
 }
 
 /*
- * Folds an occurrence into what waits under its id, or makes that. NULL: *cause says why. Always inline: with this and
- * rows_change inline a duplicate takes 1,274 instructions, without 1,293.
+ * Folds an occurrence into the waiting write of its id, or makes one. NULL: *cause says why. Always inline: with this
+ * and rows_change inline a duplicate takes 1,274 instructions, without 1,293.
  */
 static inline __attribute__((always_inline)) struct entry *admit(struct outbox *ob, const struct occurrence *occurrence,
                                                                  enum evrec_cause *cause)
@@ -181,7 +181,7 @@ static struct entry *admit_rare(struct outbox *ob, const struct occurrence *occu
 {
 	struct entry *target;
 
-	/* Before all else: once it is admitted, there is no way back. */
+	/* Allocated first, as an admitted occurrence cannot be undone. */
 	if (occurrence->receipt != NULL && ob->spare == NULL) {
 		ob->spare = mem_alloc(sizeof(*ob->spare));
 		if (ob->spare == NULL) {
@@ -197,7 +197,7 @@ static struct entry *admit_rare(struct outbox *ob, const struct occurrence *occu
 	return target;
 }
 
-/* Of an occurrence that has a time or a receipt, or is silent. */
+/* For an occurrence that has a time or a receipt, or is silent. */
 static __attribute__((noinline)) bool submit_rare(struct outbox *ob, const struct occurrence *occurrence,
                                                   enum evrec_cause *cause)
 {

@@ -1,9 +1,9 @@
 #include "outbox/outbox_inner.h"
 
-/* A held entry is looked at again after this time, if nothing has made it due. A probe is mostly answered by then. */
+/* A held entry is tried again after this time, if nothing has made it due. A probe is usually answered by then. */
 #define HELD_MAX EVREC_SECOND
 
-/* At the end the next process sends rows, and so this one keeps what is held for the spool. */
+/* At the end, if rows are left to the next process, the held entries are kept for the spool, too. */
 static bool keeps_held(const struct outbox *ob)
 {
 	return ob->rows_first && ob->closed && ob->rows_stay;
@@ -29,7 +29,7 @@ static bool held_are_due(const struct outbox *ob)
 	return ob->held.head != NULL && (!ob->rows_first || keeps_held(ob));
 }
 
-/* A deferred entry is due, and that since before the first one that waits had its last occurrence. */
+/* Whether a deferred entry has been due since before the last occurrence of the first waiting one. */
 static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 {
 	const int64_t due = deferred_due(ob);
@@ -53,8 +53,8 @@ static struct entry *pick(struct outbox *ob, int64_t now)
 }
 
 /*
- * The entry may be of the event of any row. If it was sent before the row, that would set its count back, and a create
- * might become a second event.
+ * The entry may be of the same event as any row. If it were sent first, the row would set its count back, or a create
+ * might make a second event.
  */
 static void hold(struct outbox *ob, struct entry *entry)
 {
@@ -170,7 +170,7 @@ bool outbox_stalled(struct outbox *ob, int64_t now)
 
 	(void)pthread_mutex_lock(&ob->lock);
 	check_rows_first(ob, now);
-	/* Rows that are still expected come without the clock. */
+	/* Expected rows arrive even if a fake clock stands still. */
 	stalled = !(ob->rows_first && ob->more) && !backoff_empty(&ob->backoff) && backoff_due(&ob->backoff) > now &&
 	          !ob->closed && ob->waiting.head == NULL && !held_are_due(ob) && ob->stats.in_flight == 0;
 	(void)pthread_mutex_unlock(&ob->lock);

@@ -6,7 +6,7 @@
 #define WINDOW_FIRST 4
 #define GROWS_AFTER 7 /* successes with a full window */
 
-#define WINDOW_PROVEN 32 /* successes with a full window: if it is too large for the server, that shows sooner */
+#define WINDOW_PROVEN 32 /* successes with a full window: a window that is too large is refused sooner */
 
 #define PROBE_NEEDS_FIRST 64 /* successes */
 #define PROBE_NEEDS_MAX 1024
@@ -24,11 +24,11 @@
 #define GROWTH_FIRST 0.02
 #define GROWTH_MAX 1.0
 #define TURN_STARTS 2     /* a turn is a second, but long enough for so many starts */
-#define HOLDING_SHARE 0.8 /* the rate holds requests back if so much of it is used */
+#define HOLDING_SHARE 0.8 /* the rate holds requests back if this share of it is used */
 #define IDLE_TURNS 3
 #define SLOT_CREDIT (EVREC_SECOND / 100) /* a caller that wakes up late catches up with so much */
 #define MEASURE_MAX (10 * EVREC_SECOND)  /* older successes count half */
-#define MEASURE_IDLE (1 * EVREC_SECOND)  /* a caller without work says nothing of the server */
+#define MEASURE_IDLE (1 * EVREC_SECOND)  /* after such a pause without requests the measurement begins anew */
 
 static const unsigned legal_steps[THROTTLE_STATES] = {
 	[THROTTLE_OPEN] = PHASE_BIT(THROTTLE_PAUSED) | PHASE_BIT(THROTTLE_OUTAGE),
@@ -280,12 +280,12 @@ static void refuse(struct throttle *t, bool timed_out, int64_t retry_after, int6
 		length = retry_after_pause(t, retry_after, random);
 		pause(t, length, length, now);
 	} else {
-		/* The longer pauses end with the first success: a probe that fails costs the shortest. */
+		/* The first success resets the pauses: a failed probe costs the shortest one. */
 		pause(t, backoff(t, t->refusals, BACKOFF_FIRST, BACKOFF_MAX, 2, random), BACKOFF_FIRST, now);
 	}
 }
 
-/* A request that started before the last refusal: the same overload, told once more. */
+/* The refusal of a request that started before the last refusal: the same overload. */
 static void refuse_old(struct throttle *t, int64_t retry_after, int64_t now, uint64_t random)
 {
 	int64_t length = retry_after_pause(t, retry_after, random);

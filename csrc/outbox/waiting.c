@@ -1,7 +1,7 @@
-/* The entries that can be taken: how many there are, since when, and how long they wait for others to go with them. */
+/* The entries that can be taken, and how long they wait for a batch to fill. */
 #include "outbox/outbox_inner.h"
 
-/* What waits can be taken, whatever the time. */
+/* Whether the waiting entries are due, regardless of the time. */
 static bool is_due(const struct outbox *ob)
 {
 	const struct gather *g = &ob->gather;
@@ -16,7 +16,7 @@ void outbox_gather(struct outbox *ob, size_t batch, int64_t delay)
 	const int64_t longest = ob->limits.max_age != 0 ? ob->limits.max_age / 2 : INT64_MAX;
 
 	(void)pthread_mutex_lock(&ob->lock);
-	/* A full outbox drops writes, and any drops those that are too old: they are to be sent before. */
+	/* Writes are due before a full outbox would drop them, and before they are too old. */
 	ob->gather.batch = batch < most ? batch : most;
 	ob->gather.delay = delay < longest ? delay : longest;
 	(void)pthread_mutex_unlock(&ob->lock);
