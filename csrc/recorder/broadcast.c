@@ -13,9 +13,8 @@ static bool name_event(struct hub *hub, evrec_fields *event, int64_t now)
 }
 
 /*
- * Prepares a broadcast. Watches are told of series that have ended, a few of each sink, before they see the event.
- * (If more have ended, the end of the event's own series may be told after it.) Returns a copy of the event if one is
- * needed, or NULL.
+ * Prepares a broadcast. First a few ended series of each sink are reported to the watches. (If more have ended, the end
+ * of the event's own series may be reported after the event.) Returns a copy of the event if one is needed, or NULL.
  */
 static evrec_event *prepare(struct hub *hub, evrec_fields *event, int64_t now)
 {
@@ -31,7 +30,7 @@ static evrec_event *prepare(struct hub *hub, evrec_fields *event, int64_t now)
 	return named ? evrec_event_new(event) : NULL;
 }
 
-/* The event was given to all watches. A series that it began is told after it. */
+/* The event was given to all watches. A series that it began is reported after it. */
 static void finish_broadcast(struct hub *hub, evrec_event *copy)
 {
 	hub->broadcasting = false;
@@ -92,7 +91,7 @@ void hub_offer(struct hub *hub, evrec_event *event)
 	}
 }
 
-/* If several sinks combine events by series, the first of them tells. */
+/* If several sinks combine events by series, only the first one reports them. */
 static bool tells_of_series(const struct hub *hub, const struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < hub->watches.len; i++) {
@@ -105,7 +104,7 @@ static bool tells_of_series(const struct hub *hub, const struct pipeline *pipeli
 	return false;
 }
 
-/* Only a busy broadcaster polls or records, so that callbacks can do no harm here. */
+/* Called only while the broadcaster is busy, so that callbacks cannot re-enter it. */
 void hub_tell_series(void *ctx, const struct pipeline *pipeline, const evrec_fields *event)
 {
 	struct hub *hub = ctx;

@@ -57,7 +57,7 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 	if (check_options(&own, err) != 0) {
 		return NULL;
 	}
-	/* A broadcaster that processes share has a lock, as one that threads share has. */
+	/* A broadcaster with a share has a lock, like one with a name. */
 	own.name = own.name.len != 0 ? own.name : own.share;
 	own.clock = own.clock == NULL ? evrec_clock_real() : own.clock;
 	b = mem_zalloc(sizeof(*b));
@@ -93,7 +93,7 @@ static evrec_event *pop_deferred(evrec_broadcaster *b)
 	return event;
 }
 
-/* Until this call, the end of the process counts the event among those that were lost. */
+/* Until this call, the end of the process counts the event as lost. */
 static evrec_event *take_deferred(evrec_broadcaster *b)
 {
 	if (b->hub->troubles != NULL) {
@@ -103,8 +103,8 @@ static evrec_event *take_deferred(evrec_broadcaster *b)
 }
 
 /*
- * A forked child counts and writes only what it records itself: its parent still writes, and counts, all that came
- * before, also what its callbacks have recorded.
+ * A forked child counts and writes only events that it records itself: its parent still writes and counts all earlier
+ * events, also those that its callbacks have recorded.
  */
 void broadcaster_check_fork_slowly(evrec_broadcaster *b)
 {
@@ -179,7 +179,7 @@ void evrec_broadcaster_free(evrec_broadcaster *b)
 		return;
 	}
 	hub = b->hub;
-	/* Without on_drop: the callbacks' owner may be gone. */
+	/* Does not call on_drop, whose owner may be gone. */
 	b->options.on_drop = NULL;
 	b->options.on_error = NULL;
 	if (!hub->shared) {

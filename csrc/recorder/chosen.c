@@ -1,6 +1,6 @@
 #include "recorder/chosen.h"
 
-/* A string that a function has left unset is no choice. */
+/* A string that a function has left unset means the default. */
 static enum choice keep(struct buf *buf, evrec_str text)
 {
 	buf_clear(buf);
@@ -48,7 +48,7 @@ void chosen_free(struct chosen *chosen)
 	buf_free(&chosen->spam);
 }
 
-/* A string without data is no choice; an empty one is. */
+/* A string without data means the default; an empty one does not. */
 static evrec_str string_of(const struct buf *buf)
 {
 	return buf->len != 0 ? buf_str(buf) : EVREC_STR("");

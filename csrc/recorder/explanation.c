@@ -36,7 +36,7 @@ void explanation_write(struct hub *hub, const evrec_reference *object, struct bu
 /* The block holds the explanation, its sinks, and their events. */
 struct block {
 	evrec_explanation explanation;
-	struct buf bytes; /* which the strings of all of them lie in */
+	struct buf bytes; /* the memory of all strings */
 };
 
 struct sizes {
@@ -115,7 +115,7 @@ void evrec_explanation_free(const evrec_explanation *explanation)
 
 /* ---- making one ---- */
 
-/* A question to the owner drives the share, so that callbacks become due. */
+/* A question to the owner steps the share, so that callbacks may become due. */
 static int ask(evrec_broadcaster *b, const evrec_reference *object, int64_t timeout, struct buf *bytes, bool *owns,
                evrec_error *err)
 {

@@ -17,7 +17,7 @@ static int64_t deadline_in(int64_t timeout)
 	return __builtin_add_overflow(real_now(), timeout, &deadline) ? INT64_MAX : deadline;
 }
 
-/* When no more writes are begun. A flush with a timeout of 0 is a poll, which begins all that are due. */
+/* The time after which no writes are begun. A flush with a timeout of 0 is a poll, which begins all due writes. */
 static int64_t last_write_by(int64_t deadline, int64_t timeout)
 {
 	return timeout > 0 ? deadline : INT64_MAX;
@@ -52,8 +52,8 @@ static bool is_ending(evrec_broadcaster *b)
 }
 
 /*
- * Waits for the threads of sinks that were stopped: what they hold, such as a file's lock, the next sink may need. False:
- * there are none.
+ * Waits for the threads of sinks that were stopped: the next sink may need their resources, such as a file's lock.
+ * False: there are none.
  */
 static bool wait_for_stopped(evrec_broadcaster *b, int64_t deadline)
 {
@@ -65,7 +65,7 @@ static bool wait_for_stopped(evrec_broadcaster *b, int64_t deadline)
 	return some;
 }
 
-/* Waits a moment on a pipeline that can make progress. False if all that is left waits for a fake clock. */
+/* Waits a moment for a pipeline that can make progress. False if all remaining writes wait for a fake clock. */
 static bool wait_for_progress(evrec_broadcaster *b, int64_t deadline)
 {
 	bool stuck = false;
@@ -95,8 +95,8 @@ static int flush_until(evrec_broadcaster *b, int64_t deadline, int64_t last_writ
 		broadcaster_poll_by(b, last_write, true);
 		if (settled(b)) {
 			/*
-			 * Takes the answers that came since the poll above, and tells stopped sinks to end, of which nothing is
-			 * left now. Callbacks may record again.
+			 * Takes the answers since the poll above, and ends stopped sinks that have nothing left.
+			 * Callbacks may record again.
 			 */
 			broadcaster_poll_by(b, last_write, true);
 			if (wait_for_stopped(b, deadline)) {
@@ -165,7 +165,7 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 		return refuse_inside(err);
 	}
 	if (b->phase != BROADCASTER_ENDED) {
-		/* Events that callbacks have recorded until now go out with the first poll; later ones are refused. */
+		/* The first poll broadcasts events that callbacks have recorded until now; later ones are refused. */
 		const bool last = close_handle(b);
 
 		if (last) {
@@ -179,7 +179,7 @@ int evrec_broadcaster_shutdown(evrec_broadcaster *b, int64_t timeout, evrec_erro
 			shared_end_sinks(b, last, deadline);
 			if (last) {
 				sharing_end(b->hub, deadline);
-				/* Calls back for what was dropped. */
+				/* Calls on_drop for the dropped events. */
 				handle_enter(b);
 				handle_leave(b);
 			}

@@ -8,7 +8,7 @@
 #include "sender/last_words.h"
 #include "sender/sender.h"
 
-/* A fork waits so long for a hub's lock, in all; then the child finds that hub as it was at that moment. */
+/* The tries of a fork to take hubs' locks, in all; after them the child sees a hub in its state at that moment. */
 #define FORK_TRIES 1000
 static const struct timespec fork_pause = { 0, EVREC_SECOND / 1000 };
 
@@ -73,7 +73,7 @@ static void after_fork(void)
 	unlock_after_fork();
 }
 
-/* A lock that was not to be had belongs to a thread that does not exist here. */
+/* A lock that could not be taken belongs to a thread that does not exist in the child. */
 static void after_fork_in_child(void)
 {
 	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
@@ -108,7 +108,7 @@ void hub_check_fork(struct hub *hub)
 		*hub->troubles = (struct troubles){ 0 };
 	}
 	sharing_renew(hub);
-	/* Handles of threads that do not exist here would never end: each counts again once it is used. */
+	/* Handles of threads that do not exist in the child would never end: a handle counts again once it is used. */
 	hub->users = hub->open = 0;
 	notices_clear(&hub->notices);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
@@ -239,8 +239,8 @@ static const char *find_difference(const evrec_broadcaster_options *a, const evr
 }
 
 /*
- * A process that only forks others has forked some with this hub: what it opens now, as nginx's master does at a reload,
- * is for the next ones, and may be another one.
+ * Whether a process that only forks others has forked some with this hub: a handle that it opens now, as nginx's master
+ * does at a reload, is for its next children, and may have other options.
  */
 static bool is_of_former_children(const struct hub *hub)
 {
@@ -317,7 +317,7 @@ void hub_retain(struct hub *hub)
 	atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
 }
 
-/* In the registry a hub may be found until it is unlinked: it has ended by then, so nobody joins it. */
+/* Until a hub is unlinked it may be found in the registry: it has ended, so no handle joins it. */
 static void unlink_hub(const struct hub *hub)
 {
 	struct hub **at = &registry;

@@ -21,7 +21,7 @@ static void *no_memory(evrec_error *err)
 
 /* ---- sinks ---- */
 
-/* Does the handle run the sink of this name with this ordinal? */
+/* Whether the handle runs the sink of this name with this ordinal. */
 static bool runs(const evrec_broadcaster *b, const char *name, size_t ordinal)
 {
 	for (size_t i = 0; i < b->own.len; i++) {
@@ -72,8 +72,8 @@ static bool is_alike(const evrec_watch *sink, const struct fingerprint *wanted, 
 }
 
 /*
- * A number for pipeline_options.share; 0: no memory. The n-th sink of a name is the same one in all processes that name this
- * share, whatever other sinks they have.
+ * A number for pipeline_options.share; 0: no memory. The n-th sink of a name has the same number in all processes of
+ * this share, regardless of other sinks.
  */
 static uint64_t number_in_share(const struct hub *hub, const evrec_sink *sink, size_t ordinal)
 {

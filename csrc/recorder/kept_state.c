@@ -13,7 +13,7 @@ struct kept_state {
 	struct series_watch series_watch;
 	struct state *state;
 	struct state_file *file;
-	bool was_busy; /* the driver's: it has waited for the lock in vain, and not had it since */
+	bool was_busy; /* of the driver: its last wait for the lock has failed */
 };
 
 /* ---- the driver's side ---- */
@@ -158,7 +158,7 @@ static void report(struct outbox *ob, const char *what, const char *reason)
 	outbox_report(ob, "state", message);
 }
 
-/* Tells what the file had that was not taken over. */
+/* Reports the records of the file that were not taken over. */
 static void report_loaded(evrec_str path, evrec_str records, const struct state_loaded *loaded, bool ok,
                           struct outbox *ob)
 {
@@ -180,7 +180,7 @@ static void report_loaded(evrec_str path, evrec_str records, const struct state_
 	report(ob, "not all counts of the last process were taken over", reason);
 }
 
-/* False: there is no file, or another owner has it, and the caller wants to know: *in_use. */
+/* False: there is no file; or another owner has it, and `in_use` is not NULL. */
 static bool load(struct kept_state *kept, evrec_str path, int64_t now, struct outbox *ob, bool *in_use)
 {
 	struct buf contents = { 0 };

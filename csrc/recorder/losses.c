@@ -1,4 +1,4 @@
-/* The results of a flush: what waits, and what was lost since the last one, as a code and a sentence. */
+/* The results of a flush: the waiting occurrences, and the losses since the last flush, as a code and a sentence. */
 #include "outbox/causes.h"
 #include "recorder/broadcaster.h"
 #include "recorder/sharing.h"

@@ -79,7 +79,7 @@ void pipeline_drain(struct pipeline *pipeline)
 	pipeline_begin_drain(pipeline);
 	if (pipeline->phase == PIPELINE_ENDING && (!has_sender || sender_has_ended(pipeline->sender))) {
 		if (has_sender) {
-			/* The thread may have got answers since the first look. */
+			/* The thread may have received answers since the first check. */
 			pipeline_take_news(pipeline, SIZE_MAX);
 			sender_close_state(pipeline->sender);
 		}

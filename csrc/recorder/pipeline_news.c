@@ -7,7 +7,7 @@ static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 	uint32_t own = entry->count;
 	struct observed observed;
 
-	/* Other processes tell of what they have recorded. */
+	/* The processes that recorded these occurrences report their drops. */
 	for (const struct receipt *receipt = entry->receipts; receipt != NULL; receipt = receipt->next) {
 		own -= receipt->n < own ? receipt->n : own;
 	}
@@ -25,7 +25,7 @@ static void show_drop(struct pipeline *pipeline, const struct entry *entry)
 	}
 }
 
-/* A renamed event is told even if it was dropped: its old name belongs to another event. */
+/* A renamed event's name is passed on even if it was dropped: its old name belongs to another event. */
 static void tell_correlator(const struct pipeline *pipeline, const struct entry *entry)
 {
 	if (!entry->dropped || entry_name(entry)[0] != '\0') {
@@ -55,7 +55,7 @@ static void tell(struct pipeline *pipeline, const struct entry *entry)
 	}
 }
 
-/* An event of an earlier process: a series goes on with it, or a correlator counts what that process had counted. */
+/* Takes over an event of an earlier process: a series continues it, or a correlator adds that process's count. */
 static void take_over_one(const struct pipeline *pipeline, const void *item)
 {
 	const evrec_fields event = write_fields(item, BODY_WHOLE);
@@ -89,7 +89,7 @@ void pipeline_take_messages(struct pipeline *pipeline)
 	}
 }
 
-/* Answers that one hold of the outbox's lock takes. */
+/* The number of answers that are taken while the outbox's lock is held once. */
 static size_t at_once(size_t max)
 {
 	return max < 32 ? max : 32;

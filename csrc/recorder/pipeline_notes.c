@@ -44,7 +44,7 @@ COLD void pipeline_note_occurrence(const struct pipeline *pipeline, const struct
 	}
 }
 
-/* The key that a callback chose, if it did. */
+/* The key that a callback chose; unset: none did. */
 static evrec_str chosen_key(const struct pipeline *pipeline, const struct observed *o, enum evrec_stage stage,
                             int64_t now)
 {

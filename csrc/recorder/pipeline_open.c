@@ -45,7 +45,10 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 	return pipeline->series != NULL;
 }
 
-/* Makes the parts that a forked child needs anew. False, with *err set: no memory, or the protocol could not be made. */
+/*
+ * Makes the parts that a forked child has to make again. False, with *err set: no memory, or the protocol could not be
+ * made.
+ */
 static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 {
 	struct sender_options options = {
@@ -82,7 +85,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 			outbox_free(pipeline->outbox);
 		}
 	} else {
-		/* A correlator is told of names, resource versions and drops alone; a series of each answer. */
+		/* A correlator needs only names, resource versions and drops; a series needs each answer. */
 		if (pipeline->series == NULL) {
 			outbox_skip_plain_answers(pipeline->outbox);
 		}
@@ -97,7 +100,7 @@ static bool open_parts(struct pipeline *pipeline, evrec_error *err)
 	return pipeline->sender != NULL;
 }
 
-/* False, with *err: no memory. Without SQLite there is no spool beside a state file, which `no_sqlite` tells then. */
+/* False, with *err: no memory. Without SQLite a state file has no spool, and `no_sqlite` is set. */
 static bool set_paths(struct pipeline *pipeline, uint64_t share, evrec_error *no_sqlite, evrec_error *err)
 {
 	evrec_str *made = NULL;
@@ -141,7 +144,7 @@ struct pipeline *pipeline_new(evrec_sink *sink, const struct pipeline_options *o
 	pipeline->new_style = sink_has_series(&sink->options) || sink->options.api != EVREC_SINK_CORE_V1;
 	if (pipeline->new_style) {
 		pipeline->max_note = pipeline->max_note < FIT_NOTE_MAX ? pipeline->max_note : FIT_NOTE_MAX;
-		/* An empty name is as good as none. */
+		/* If this fails, the name is empty. */
 		(void)gethostname(pipeline->host_name, sizeof(pipeline->host_name) - 1);
 	}
 	if (options->correlator != NULL) {
@@ -172,7 +175,7 @@ static void free_correlator(struct pipeline *pipeline)
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (pipeline->sender != NULL && pipeline->fork_generation == sender_fork_generation()) {
-		/* The sender may go on, and write the state, when the listener is gone. */
+		/* The sender may still write the state after the listener was freed. */
 		pipeline_on_state_written(pipeline, NULL, NULL);
 		sender_release(pipeline->sender);
 	}
@@ -193,7 +196,7 @@ void pipeline_free(struct pipeline *pipeline)
 void pipeline_renew(struct pipeline *pipeline)
 {
 	free_correlator(pipeline);
-	pipeline->state_ahead = NULL; /* the parent's, which may have been at work on it */
+	pipeline->state_ahead = NULL; /* the parent's, which a thread of the parent may have been using */
 	suppressed_free(&pipeline->suppressed);
 	pipeline->received = pipeline->rate_limited = pipeline->unsure = 0;
 	memset(pipeline->dropped, 0, sizeof(pipeline->dropped));

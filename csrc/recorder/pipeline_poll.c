@@ -1,6 +1,6 @@
 #include "recorder/pipeline_inner.h"
 
-/* Polls of a pipeline whose sender has a thread, or nothing to do; and of one whose sender waits for polls. */
+/* The poll intervals of a pipeline whose sender has a thread, or nothing to do; and of one whose sender needs polls. */
 #define SLOW_POLL EVREC_SECOND
 #define STEPPED_POLL (EVREC_SECOND / 10)
 

@@ -6,8 +6,8 @@ static void get_event(const void *fields, evrec_fields *event)
 }
 
 /*
- * A write of no occurrence, deferred until `due`: no limit holds for it. `again`: an earlier process may have created the
- * event, or not.
+ * Submits a write without an occurrence, deferred until `due`, which no limit bounds. `again`: it is unknown whether an
+ * earlier process has created the event.
  */
 static void write_told(const struct pipeline *pipeline, const struct series_told *told, bool finished, bool again,
                        int64_t due)
@@ -63,7 +63,7 @@ static void end(struct pipeline *pipeline, const struct series_told *told)
 	if (told->untold && pipeline->sink->shows_states) {
 		write_finished(pipeline, told);
 	}
-	/* From now on it counts as pending. Else an outage would gather the ends of all series that there were. */
+	/* Makes it pending, so that limits bound it: else the ends of all series would accumulate in an outage. */
 	outbox_release(pipeline->outbox, told->handle, clock_coarse(pipeline->clock));
 }
 
@@ -140,7 +140,7 @@ void pipeline_release(struct pipeline *pipeline)
 
 void pipeline_settle_series(const struct pipeline *pipeline, const struct entry *entry)
 {
-	/* If an owner ends, the workers still keep the occurrences that it has not written. */
+	/* If an owner ends, the workers keep the occurrences that it has not written. */
 	const bool is_left = entry->dropped && entry->cause == EVREC_CAUSE_CLOSED;
 	uint32_t others = 0;
 

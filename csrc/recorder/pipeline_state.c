@@ -53,7 +53,7 @@ bool pipeline_open_state(struct pipeline *pipeline, bool last)
 	return !in_use;
 }
 
-/* NULL: none. In a forked child the parent's is not its own. */
+/* The state file of this process; NULL: none, or the parent's in a forked child. */
 static struct state_file *own_state(const struct pipeline *pipeline)
 {
 	return pipeline->fork_generation == sender_fork_generation() ? pipeline->state : NULL;
@@ -159,7 +159,7 @@ void pipeline_load_state(struct pipeline *pipeline, evrec_str bytes)
 	if (state != NULL) {
 		const evrec_str records = { bytes.data + sizeof(own), bytes.len - sizeof(own) };
 
-		/* Of any age: it is as if the process had gone on. */
+		/* Entries of any age, as if the process had continued. */
 		(void)state_load(state, records, evrec_clock_now(pipeline->clock), INT64_MAX, &loaded);
 		state_free(state);
 	}

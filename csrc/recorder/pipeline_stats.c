@@ -50,7 +50,7 @@ void pipeline_explain(const struct pipeline *pipeline, const evrec_reference *ob
 {
 	const struct suppressed_keys known = { pipeline->correlator, pipeline->series };
 
-	/* Nothing is known without either, or in a child that has recorded nothing yet. */
+	/* There are no keys without correlator or series, or in a child that has recorded nothing yet. */
 	if ((known.correlator != NULL || known.series != NULL) &&
 	    pipeline->fork_generation == sender_fork_generation()) {
 		suppressed_visit(&pipeline->suppressed, &known, object, evrec_clock_now(pipeline->clock), func, ctx);

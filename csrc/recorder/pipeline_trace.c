@@ -13,7 +13,7 @@ static void choose(evrec_str *key, bool chosen)
 	}
 }
 
-/* Asks the functions, as the correlator of a sink would, but with the event as it was recorded. */
+/* Calls the functions, as the correlator of a sink would, but with the event as it was recorded. */
 static void ask(const evrec_correlator_options *o, const evrec_fields *event, struct trace_keys *keys)
 {
 	if (o->key_func != NULL) {
@@ -23,7 +23,7 @@ static void ask(const evrec_correlator_options *o, const evrec_fields *event, st
 	}
 }
 
-/* The strings of a function are valid until the next one is called: so these are kept. False: no memory. */
+/* Copies the strings, which are valid only until the next function is called. False: no memory. */
 static bool keep(struct buf *buf, struct trace_keys *keys)
 {
 	buf_clear(buf);

@@ -2,7 +2,10 @@
 #include "recorder/shared.h"
 #include "recorder/sharing.h"
 
-/* Until a line that sums up is due, events that callbacks have recorded are broadcast, or a function is called. */
+/*
+ * Whether the broadcaster itself needs polls: for a line that is not due yet, for events recorded by callbacks, or for
+ * the queue of a function.
+ */
 static bool has_own_work(const evrec_broadcaster *b)
 {
 	const struct troubles *troubles = b->hub->troubles;

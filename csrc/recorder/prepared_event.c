@@ -6,7 +6,7 @@ struct evrec_prepared_event {
 	evrec_broadcaster *b;     /* the recorder's */
 	bool counted;             /* among the recorder's reasons and actions */
 	evrec_fields event;       /* the one being recorded; borrows from `strings` */
-	struct keys keys;         /* the event's, and the places where its caches keep them */
+	struct keys keys;         /* the event's, with their places in the caches */
 	evrec_recorder *recorder; /* a reference */
 	evrec_event *strings;
 };
@@ -50,7 +50,7 @@ static void stamp(evrec_fields *event, int64_t now)
 	event->first = event->last = now;
 }
 
-/* In a callback. The event itself may be the one that the outer call is recording. */
+/* For a call from inside a callback: the outer call may be recording the same event. */
 static int defer(const evrec_prepared_event *p, int64_t now, evrec_error *err)
 {
 	evrec_fields event = p->event;
@@ -59,7 +59,7 @@ static int defer(const evrec_prepared_event *p, int64_t now, evrec_error *err)
 	return broadcaster_defer(p->b, &event, true, err);
 }
 
-/* Values that were counted once are known for good. */
+/* Counts the reason and the action once: values are never removed. */
 COLD static void count(evrec_prepared_event *p)
 {
 	p->counted = true;

@@ -2,7 +2,10 @@
 
 #include "event/event.h"
 
-/* The pairs of one map of a recorder's options. Merging them with a call's map looks at each of both. */
+/*
+ * The most pairs in one map of a recorder's options. Merging them with a call's map compares each pair of one with each
+ * of the other.
+ */
 #define DEFAULTS_MAX 64
 
 void evrec_recorder_options_init(evrec_recorder_options *options)
@@ -197,7 +200,10 @@ static bool make_keys(evrec_recorder *r, const evrec_emit *emit, const evrec_fie
 HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, evrec_error *err)
 {
 	evrec_broadcaster *b = r->b;
-	/* A call from inside a callback uses others: the outer call still needs the recorder's own event and note. */
+	/*
+	 * A call from inside a callback uses other memory: the outer call still needs the recorder's own event and
+	 * note.
+	 */
 	evrec_fields *event = &r->event, inner;
 	struct buf *note = &r->note;
 	evrec_error own;
@@ -219,12 +225,12 @@ HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, 
 	}
 	now = evrec_clock_now(b->options.clock);
 	make(event, emit, now);
-	/* The fields of equal keys were checked by the call before, and the note is clean if it is the same. */
+	/* If the keys are equal, the call before has checked their fields; and the note is clean if it is the same. */
 	known = b->busy ? KEYS_DIFFER : match(r, emit, event);
 	code = check_other_fields(r, emit, err);
 	if (code == 0 && emit->action.len != 0) {
 		code = check_text(emit->action, "action", FIELD_MAX, false, err);
-		/* The keys do not have it. */
+		/* The action is not in the keys, so it is counted here. */
 		known = code == 0 && !recorder_count(r, &r->actions, emit->action) ? known : KEYS_DIFFER;
 	}
 	if (code == 0 && known == KEYS_DIFFER) {
@@ -247,7 +253,7 @@ HOT static int record(evrec_recorder *r, const evrec_emit *emit, bool complete, 
 	if (b->busy) {
 		return broadcaster_defer(b, event, complete && !note->failed, err);
 	}
-	/* A note that had to be cleaned or cut may have become that of the call before. */
+	/* A note may equal the one of the call before only after it was cleaned or cut. */
 	if (event->note.data != emit->note.data) {
 		known = match(r, emit, event);
 	}

@@ -1,4 +1,4 @@
-/* The recorders of a broadcaster: their list, their stats, and the values that are too many. */
+/* The recorders of a broadcaster: their list, their stats, and reports of fields with too many values. */
 #include "recorder/recorder.h"
 
 #include "base/utf8.h"
@@ -38,7 +38,7 @@ static void put_name(struct line *line, evrec_str component)
 	line_put_escaped(line, str_from(name));
 }
 
-/* Begins a message. False: there is nothing to tell of this field. */
+/* Begins a message. False: there is nothing to report about this field. */
 static bool put_field(const evrec_recorder *r, struct cardinality *field, const char *values, struct line *line)
 {
 	if (!cardinality_is_due(field)) {
@@ -73,7 +73,7 @@ static bool next_message(evrec_broadcaster *b, struct line *line)
 	return true;
 }
 
-/* A callback may make a binding's collector free any recorder: so the search begins anew after each message. */
+/* A callback may run a garbage collector that frees recorders: so the search begins anew after each message. */
 void recorders_tell(evrec_broadcaster *b)
 {
 	while (b->suspects) {

@@ -87,7 +87,7 @@ void shared_count_in_child(evrec_broadcaster *b)
 	b->hub->open += b->phase == BROADCASTER_OPEN;
 }
 
-/* The sinks go on without a handle. */
+/* The sinks continue without a handle. */
 static void keep_sinks(const struct hub *hub)
 {
 	for (size_t i = 0; i < hub->sinks.len; i++) {
@@ -159,7 +159,7 @@ static bool runs(const evrec_broadcaster *b, const evrec_watch *watch)
 	return running;
 }
 
-/* Asks the functions of the handle's sinks, with no lock held. False: no memory. */
+/* Calls the functions of the handle's sinks, with no lock held. False: no memory. */
 static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 {
 	const size_t n = b->own.len;
@@ -183,7 +183,7 @@ static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	return ok;
 }
 
-/* Lets the sinks see what their functions have chosen, or no longer. */
+/* Sets, or clears, the functions' results that the sinks use. */
 static void show_answers(const evrec_broadcaster *b, bool shown)
 {
 	for (size_t i = 0; i < b->own.len; i++) {
@@ -250,7 +250,7 @@ bool shared_steps(const evrec_broadcaster *b, const evrec_watch *watch)
 	return watch->owner == NULL || watch->owner == b;
 }
 
-/* A worker's sinks stand still: whether they have anything to write, or a spool has it, is the owner's affair. */
+/* A worker's sinks are idle: only the owner writes, or waits for its spool. */
 static bool is_waited_for(const evrec_broadcaster *b, const evrec_watch *watch)
 {
 	return sharing_owns(b->hub) && shared_steps(b, watch) && !pipeline_empty(watch->pipeline);
@@ -273,7 +273,10 @@ static void unpin(evrec_watch *watch)
 	watch->pins -= watch->pins != 0;
 }
 
-/* Writes the state file of a pinned sink that has ended for the last time: recording calls do not wait for the disk. */
+/*
+ * Writes the state file of an ended, pinned sink for the last time, without the lock, so that recording calls do not
+ * wait for the disk.
+ */
 static void close_state(evrec_broadcaster *b, evrec_watch *watch)
 {
 	if (!watch->closes && pipeline_can_close_state(watch->pipeline)) {

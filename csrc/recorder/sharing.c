@@ -78,7 +78,7 @@ void sharing_free(struct hub *hub)
 	}
 }
 
-/* The smallest of all sinks, for each waits for every event. */
+/* Sets the smallest limits of all sinks, as each sink gets every event. */
 static void set_limits(const struct hub *hub)
 {
 	struct ledger_limits least = { SIZE_MAX, SIZE_MAX };
@@ -231,7 +231,7 @@ static struct frame_keys keys_of(const struct chosen *chosen)
 	return keys;
 }
 
-/* Tells of the events that a full ledger has dropped for new ones. */
+/* Reports the events that a full ledger has dropped for new ones. */
 static void tell_dropped(struct hub *hub)
 {
 	evrec_event *event;
@@ -371,7 +371,7 @@ int64_t sharing_poll_delay(struct hub *hub)
 	int64_t delay = INT64_MAX;
 
 	if (hub->sharing != NULL && atomic_load(&hub->sharing->drive) == BY_POLLS) {
-		/* The processes whose events this one records may send some at any time. */
+		/* Workers may send events at any time. */
 		delay = settled ? LOOK : SHARING_BUSY;
 	} else if (!settled) {
 		delay = EVREC_SECOND;

@@ -5,7 +5,7 @@
 
 #define IDLE EVREC_SECOND           /* a wait of the thread while nothing is to be settled */
 #define BUSY_MAX (EVREC_SECOND / 4) /* a wait for answers, if none comes for a while */
-#define UNSURE_WAIT EVREC_SECOND    /* after the last occurrence that may be counted twice, until that is told */
+#define UNSURE_WAIT EVREC_SECOND    /* from the last occurrence that may be counted twice to the report */
 
 static bool has_states(struct hub *hub)
 {
@@ -19,7 +19,7 @@ static bool has_states(struct hub *hub)
 	return has;
 }
 
-/* Acknowledges settled occurrences once the states that know of them are in their files. */
+/* Acknowledges settled occurrences once the states that include them are in their files. */
 static void acknowledge(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;

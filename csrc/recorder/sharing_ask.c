@@ -88,7 +88,7 @@ int sharing_ask(struct hub *hub, const evrec_reference *object, int64_t timeout,
 	if (__builtin_add_overflow(sharing_mono(), timeout, &deadline)) {
 		deadline = INT64_MAX;
 	}
-	/* Without a sink there is nothing to ask for, and the share looks for no owner. */
+	/* Without a sink there is no answer, and the share does not look for an owner. */
 	if (has_sinks(hub)) {
 		do {
 			progress = go_on(hub, &q, &failure);

@@ -8,11 +8,11 @@
 
 #define LINGER_MAX (30 * EVREC_SECOND)   /* after the last handle was freed, as for a released sender */
 #define LINGER_STEPS 10                  /* without a thread */
-#define SHORTEST_END (EVREC_SECOND / 10) /* that an end in order may always take */
+#define SHORTEST_END (EVREC_SECOND / 10) /* the least time for an end in order */
 #define LAST_WRITES (2 * EVREC_SECOND)   /* after the linger, by a thread; a spool or the next owner has the rest */
-#define STEP_PAUSE (EVREC_SECOND / 500)  /* between two looks whether another handle is in a step */
+#define STEP_PAUSE (EVREC_SECOND / 500)  /* between two checks whether another handle is in a step */
 
-/* Occurrences that some sink has not got. */
+/* The number of occurrences that are not acknowledged for some sink. */
 static uint64_t count_pending(struct share *share)
 {
 	uint64_t most = 0;
@@ -100,7 +100,7 @@ bool sharing_is_over(struct hub *hub)
 	       (hub->sharing == NULL || hub->sharing->share == NULL || !share_has_workers(hub->sharing->share));
 }
 
-/* Nothing waits, neither for a server nor for a state file: from here on this process writes no event. */
+/* No write waits for a server or for a state file: from here on this process writes no event. */
 static bool has_written_all(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -125,7 +125,9 @@ void sharing_hand_over(struct hub *hub)
 
 /* ---- the end of a broadcaster ---- */
 
-/* An owner's spools keep what no server takes: it need not wait for one while its workers wait for the next owner. */
+/*
+ * An owner's spools keep the unwritten events: it need not wait for a server while its workers wait for the next owner.
+ */
 static bool is_kept_by_spools(struct hub *hub)
 {
 	bool all = share_role(hub->sharing->share) == SHARE_OWNER;
@@ -145,7 +147,7 @@ bool sharing_has_lingered(struct hub *hub)
 	return until != INT64_MAX && (sharing_is_over(hub) || sharing_mono() >= until || is_kept_by_spools(hub));
 }
 
-/* No handle is left, so nobody else uses them. */
+/* No handle is left that uses the sinks. */
 static void end_sinks(struct hub *hub, int64_t deadline)
 {
 	hub_lock(hub);
@@ -169,7 +171,9 @@ static void end_sinks(struct hub *hub, int64_t deadline)
 	hub_unlock(hub);
 }
 
-/* An owner that has not written all lets go of the files of its sinks, which the next one needs, and hands over. */
+/*
+ * An owner that has not written all events closes the files of its sinks, which the next owner needs, and hands over.
+ */
 static void end_owner(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -199,14 +203,14 @@ static void let_go(void *ctx)
 
 void sharing_end_lingering(struct hub *hub)
 {
-	/* The end of the process waits for this one as long as it is a guest. */
+	/* The end of the process waits for this sharing as long as it is a guest. */
 	end_owner(hub);
 	senders_remove_guest(&hub->sharing->guest);
 	(void)pthread_detach(pthread_self());
 	let_go(hub);
 }
 
-/* Without a thread, and no handle polls any more. */
+/* There is no thread, and no handle polls any more. */
 static void step_sinks(struct hub *hub)
 {
 	for (size_t i = 0; i < FRAME_SINKS; i++) {
@@ -286,7 +290,7 @@ void sharing_end_thread(struct hub *hub)
 	}
 }
 
-/* With the lock held. True: the thread has ended. Else it keeps the hub until it does. */
+/* With the lock held. True: the thread has ended. False: it keeps the hub until it ends. */
 static bool await_thread(struct hub *hub, int64_t deadline)
 {
 	struct sharing *sh = hub->sharing;
@@ -315,7 +319,7 @@ static bool stop_thread(struct hub *hub, int64_t deadline)
 	return ended;
 }
 
-/* A poll of another handle may be in a step; there is no other one from now on. */
+/* A poll of another handle may be in a step; from now on no other step begins. */
 static bool stop_polls(struct hub *hub, int64_t deadline)
 {
 	struct sharing *sh = hub->sharing;
@@ -330,7 +334,7 @@ static bool stop_polls(struct hub *hub, int64_t deadline)
 	return stops;
 }
 
-/* Whether a thread that was not over at the end still is not. */
+/* Whether a thread that had not ended at the deadline still has not. */
 static bool still_hangs(struct hub *hub)
 {
 	const struct sharing *sh = hub->sharing;
@@ -365,14 +369,14 @@ bool sharing_stop(struct hub *hub, int64_t deadline)
 		return false;
 	}
 	atomic_store(&sh->drive, BY_POLLS);
-	/* sharing_end acknowledges it, and the states are written before that, when the sinks end. */
+	/* sharing_end acknowledges these occurrences; the states are written before, when the sinks end. */
 	hub_lock(hub);
 	sharing_forget_settled(sh);
 	hub_unlock(hub);
 	return true;
 }
 
-/* A step is not over, and uses the share. */
+/* Gives up a share that a hanging step still uses. */
 static void give_up(struct hub *hub)
 {
 	share_drop_all(hub->sharing->share);

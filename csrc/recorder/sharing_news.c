@@ -83,7 +83,10 @@ static void on_record(void *ctx, const struct share_event *e)
 		struct keys *keys;
 
 		if (n != 0 && n % AT_ONCE == 0) {
-			/* A thread that waits for a lock does not get it from one that takes it again at once. */
+			/*
+			 * Pauses, as a thread that waits for the lock would not get it if this one takes it again at
+			 * once.
+			 */
 			hub_unlock(hub);
 			(void)nanosleep(&(struct timespec){ 0, 1 }, NULL);
 			hub_lock(hub);
@@ -100,14 +103,16 @@ static void on_record(void *ctx, const struct share_event *e)
 	hub_unlock(hub);
 }
 
-/* An owner that ends has not written it: the worker, which has it still, hands it to the next owner. */
+/*
+ * Whether an owner that ends has not written the occurrence: the worker still has it, and sends it to the next owner.
+ */
 static bool is_left_to_worker(struct sharing *sh, const struct pipeline_settled *s)
 {
 	return s->as == SETTLED_DROPPED && s->cause == EVREC_CAUSE_CLOSED && atomic_load(&sh->stops) &&
 	       share_has_source(sh->share, s->receipt.source);
 }
 
-/* The process that has recorded it is gone, or about to be, and tells nothing. */
+/* Reports a drop for the process that has recorded the event, if it has ended or is about to. */
 static void tell_for_source(struct hub *hub, const struct pipeline_settled *s)
 {
 	if (s->as == SETTLED_DROPPED && !share_has_source(hub->sharing->share, s->receipt.source)) {
@@ -127,7 +132,7 @@ static void forget_one(struct sharing *sh, const struct settled *s)
 {
 	const evrec_watch *watch = sharing_sink_at(sh->hub, s->sink);
 
-	/* Who is not connected any more records them again. */
+	/* A worker that is not connected any more records them again. */
 	if (watch != NULL && s->as.handle != 0 && share_has_source(sh->share, s->as.receipt.source)) {
 		pipeline_acknowledge(watch->pipeline, s->as.receipt.source, s->as.handle, s->as.as, s->as.n);
 	}
@@ -169,7 +174,7 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 		buf_put(&sh->settled, &s, sizeof(s));
 	}
 	if (sh->settled.failed) {
-		/* Too early is better than never: then a count exceeds. */
+		/* Acknowledging too early, so that a count may be too high, is better than never. */
 		sh->settled.failed = false;
 		forget_one(sh, &s);
 	}
@@ -254,7 +259,7 @@ static void on_error(void *ctx, const char *message, const char *name)
 	hub_unlock(hub);
 }
 
-/* The kind of an error, which is static; those of sinks alone come from an owner. */
+/* The static string of an error's kind; an owner sends only kinds of sinks' errors. */
 static const char *kind_of(evrec_str problem)
 {
 	static const char *const kinds[] = { "transport", "throttled", "unauthorized", "forbidden",

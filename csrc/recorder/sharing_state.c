@@ -1,4 +1,4 @@
-/* The counts that an owner has of the last one, and leaves to the next: in a file, or handed over. */
+/* The counts that an owner takes over from the last owner, and leaves to the next one: in a file, or handed over. */
 #include "recorder/sharing_inner.h"
 
 #define STATE_WAIT (3 * EVREC_SECOND) /* for the state file of the last owner */
@@ -35,7 +35,10 @@ static void each_unlocked(struct hub *hub, void (*func)(struct pipeline *pipelin
 	}
 }
 
-/* Before anything is recorded here: what a killed owner had recorded itself after its state was written. */
+/*
+ * Before anything is recorded here: takes over the occurrences that a killed owner had recorded itself after its last
+ * state.
+ */
 static void take_over_journals(struct hub *hub)
 {
 	each_unlocked(hub, pipeline_look_ahead);

@@ -1,4 +1,4 @@
-/* A broadcaster tells of drops, refused calls and errors: to callbacks, in lines, and in the results of a flush. */
+/* Reports drops, refused calls and errors of a broadcaster: to callbacks, in lines, and in the results of a flush. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ void hub_tell_on_drop(struct hub *hub, const evrec_fields *event, const char *ca
 	evrec_broadcaster *b = hub->user;
 	evrec_event *copy;
 
-	/* An event that on_drop itself records, and that is dropped, is only counted. */
+	/* If on_drop itself records an event, and that is dropped, the drop is only counted. */
 	if (hub->options.on_drop == NULL || (b != NULL && b->dropping)) {
 		return;
 	}
@@ -97,7 +97,7 @@ void hub_tell_error(struct hub *hub, const char *message, const char *name, cons
 	char text[TROUBLE_TEXT];
 
 	copy_hidden(hub, message, text);
-	/* A callback's error is no reason why a write waits or was lost. */
+	/* An error of a callback does not explain why a write waits or was lost. */
 	if (sink != NULL && !harmless) {
 		hub->error_name = name;
 		memcpy(hub->error, text, sizeof(text));
@@ -119,7 +119,7 @@ void hub_tell_error(struct hub *hub, const char *message, const char *name, cons
 	}
 }
 
-/* In a forked child that has recorded nothing, all troubles are its parent's. */
+/* In a forked child that has recorded nothing, all troubles are the parent's. */
 static bool has_troubles(const struct hub *hub)
 {
 	return hub->troubles != NULL && (hub->troubles->waiting != 0 || hub->troubles->untold != 0) &&

@@ -22,7 +22,7 @@ static bool is_retried(const char *name)
 	return false;
 }
 
-/* Causes that say nothing of why the events could not be written before. */
+/* Causes that do not explain why the events could not be written before. */
 static bool needs_last_error(const char *name)
 {
 	static const enum evrec_cause causes[] = { EVREC_CAUSE_CLOSED, EVREC_CAUSE_EXPIRED, EVREC_CAUSE_MAX_TRIES,
@@ -168,7 +168,7 @@ static void put_refused(const struct trouble *kind, int64_t now, struct line *li
 	}
 }
 
-/* An older error is no reason for what is lost now. An outbox repeats an error's message after 10 minutes. */
+/* An older error does not explain present losses. An outbox repeats an error's message after 10 minutes. */
 static bool has_recent_error(const struct troubles *t, int64_t now)
 {
 	const struct trouble *kind = t->last_error;
@@ -227,7 +227,7 @@ static void put_line(struct troubles *t, const struct trouble *kind, int64_t now
 {
 	*line = (struct line){ .len = 0 };
 	line_printf(line, "evrec: ");
-	/* Stands in front, so that a long line does not lose it. */
+	/* Comes first, so that it is not cut off a long line. */
 	if (t->untold != 0) {
 		line_printf(line, "(");
 		put_untold(t, line);
@@ -254,7 +254,7 @@ static void begin_anew(struct troubles *t, struct trouble *kind, int64_t now)
 	kind->told_at = now;
 }
 
-/* A line for those that could not be told, if no other line comes that tells their number. */
+/* Makes a line with the number of untold losses and errors, if no other line with it comes. */
 static bool next_untold(struct troubles *t, int64_t now, bool all, struct line *line)
 {
 	if (t->untold == 0 || (!all && time_since(now, t->taken_at) < TROUBLE_PERIOD)) {

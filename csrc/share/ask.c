@@ -104,7 +104,7 @@ void ask_disconnect(struct share *s)
 	}
 }
 
-/* With the lock held. An answer to a question that was forgotten is no error. */
+/* With the lock held. An answer to a cancelled question is no error. */
 static int take(struct ask *ask, const struct frame *f, evrec_error *err)
 {
 	bool complete = false;
@@ -119,7 +119,7 @@ static int take(struct ask *ask, const struct frame *f, evrec_error *err)
 	}
 	code = frame_collect(&ask->answer, &f->part, FRAME_ANSWER_MAX, &complete, err);
 	if (code == EVREC_ENOMEM) {
-		/* The connection has done nothing wrong. */
+		/* Not an error of the connection. */
 		ask->phase = ASK_REFUSED;
 		return 0;
 	}

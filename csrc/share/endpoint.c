@@ -86,7 +86,7 @@ static bool is_listed(const struct endpoint *e, unsigned user)
 	return n > 0;
 }
 
-/* The folder of a path: of this user or a listed one, and nobody else may look into it. Sets *is_own. */
+/* Checks the folder of a path: it must belong to this user or a listed one, with no access for others. Sets *is_own. */
 static bool check_folder(const struct endpoint *e, bool *is_own, evrec_error *err)
 {
 	char folder[sizeof(e->address.sun_path)];
@@ -114,7 +114,7 @@ static bool check_folder(const struct endpoint *e, bool *is_own, evrec_error *er
 	return true;
 }
 
-/* Removes a socket that a killed owner has left; nothing else. The lock is held. */
+/* Removes the socket that a killed owner has left, but no other file. The lock is held. */
 static bool remove_stale(const struct endpoint *e, evrec_error *err)
 {
 	struct stat st;
@@ -138,7 +138,7 @@ static enum endpoint_result take_path(struct endpoint *e, evrec_error *err)
 		return ENDPOINT_FAILED;
 	}
 	if (!is_own) {
-		/* Its processes could not connect to a socket of this user, or take the lock after it. */
+		/* The other user's processes could not connect to a socket of this user, or take the lock later. */
 		return ENDPOINT_IN_USE;
 	}
 	switch (spool_lock_take(&e->lock, e->lock_path, err)) {

@@ -101,7 +101,7 @@ void endpoint_copied_end(const struct endpoint_copied *copied, int *fd)
 	int own = forget(copied, fd);
 
 	if (own >= 0) {
-		/* A process that evrec does not know of may have a copy: nobody must wait for that. */
+		/* An unknown process may have a copy: shut the connection down for all copies. */
 		(void)shutdown(own, SHUT_RDWR);
 		(void)close(own);
 	}

@@ -31,7 +31,10 @@ static long is_received(ssize_t len, size_t size)
 	return len == 0 || (size_t)len > size ? -1 : (long)len;
 }
 
-/* The peer closed its socket with unread frames. Linux tells that once, before the frames that the peer had sent. */
+/*
+ * The peer closed its socket with unread frames. Linux reports this once (ECONNRESET), before the frames that the peer
+ * had sent.
+ */
 static bool is_once(ssize_t len)
 {
 	return len < 0 && errno == ECONNRESET;
@@ -96,7 +99,7 @@ static bool is_bound(const struct endpoint *e, int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
 }
 
-/* With the lock of endpoint_copied.h. Closes all descriptors that are of no use. */
+/* With the lock of endpoint_copied.h. Closes all descriptors that are not needed. */
 static void adopt(struct endpoint *e, struct msghdr *message)
 {
 	const size_t need = e->abstract ? 1 : GIVEN;
@@ -109,7 +112,7 @@ static void adopt(struct endpoint *e, struct msghdr *message)
 			memcpy(given, CMSG_DATA(head), n * sizeof(int));
 		}
 	}
-	/* The process that listened last is the one that connect() tells others of. */
+	/* connect() reports the process that called listen() last as the peer. */
 	if (e->fd < 0 && n == need && is_bound(e, given[0]) && listen(given[0], ENDPOINT_BACKLOG) == 0) {
 		e->fd = given[0];
 		endpoint_copied_add(&e->copied, &e->fd);

@@ -4,7 +4,7 @@
 #include "share/bytes.h"
 
 #define MAGIC UINT32_C(0x65767263)
-#define VERSION_THAT_NAMES_EVREC 3 /* of the protocol: a greeting tells the version of evrec */
+#define VERSION_THAT_NAMES_EVREC 3 /* the protocol version from which on a hello has the version of evrec */
 
 struct head {
 	uint16_t type, flags;
@@ -22,7 +22,7 @@ static int broken(evrec_error *err, const char *reason)
 
 /* ---- reading ---- */
 
-/* The rest of a greeting may have any form, but later versions, too, begin with that of evrec. */
+/* The rest of a hello may have any form, but in later versions, too, it begins with evrec's version. */
 static int refuse_version(struct bytes *in, uint32_t version, evrec_error *err)
 {
 	char evrec[64] = "of an earlier version";

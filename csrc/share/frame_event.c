@@ -7,7 +7,7 @@
 #define KEYS_AGGREGATE 1
 #define KEYS_SPAM 2
 
-/* The name is given to each occurrence, and the times are those of the occurrences. */
+/* The name and the times are sent apart from the event's bytes. */
 static bool is_left_out(const evrec_field *field)
 {
 	return field == &evrec_event_schema[SCHEMA_FIRST] || field == &evrec_event_schema[SCHEMA_LAST] ||

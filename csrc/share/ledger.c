@@ -176,7 +176,7 @@ void node_went(struct ledger *l, struct node *node, uint32_t n)
 	if (node->unsent == 0) {
 		nodes_remove(&l->queue, node);
 	} else if (most == n) {
-		/* Others have some to be sent again. */
+		/* Other nodes have occurrences to be sent again. */
 		nodes_remove(&l->queue, node);
 		nodes_push(&l->queue, node);
 	}
@@ -258,7 +258,7 @@ static void disconnect_node(struct ledger *l, struct node *node)
 	}
 	if (left == node->unsent) {
 		if (node->known && left == fresh) {
-			/* All that was sent is acknowledged: the next owner makes another event of what comes. */
+			/* All sent occurrences are acknowledged: a later owner makes a new event of later ones. */
 			node->again = false;
 			node->name.len = 0;
 		}
@@ -277,7 +277,7 @@ static void disconnect_node(struct ledger *l, struct node *node)
 	node->unsent = left;
 }
 
-/* Nodes that have something to be sent again come first. */
+/* Nodes with occurrences to be sent again come first. */
 static void order_queue(struct ledger *l)
 {
 	struct list queue = l->queue;

@@ -1,6 +1,6 @@
 #include "share/ledger_inner.h"
 
-/* Events that one new event may take the place of: it is longer than these. */
+/* The most events that one new, longer event may replace. */
 #define MOST 8
 
 void ledger_set_full(struct ledger *l, enum evrec_overflow full)
@@ -8,7 +8,7 @@ void ledger_set_full(struct ledger *l, enum evrec_overflow full)
 	l->full = full;
 }
 
-/* Whether there is room without so many busy nodes, which have so many bytes. */
+/* Whether there is room after so many busy nodes, with so many bytes, were removed. */
 static bool has_room(const struct ledger *l, size_t len, size_t nodes, size_t bytes)
 {
 	const size_t size = sizeof(struct node) + len, busy_bytes = l->busy_bytes - bytes;
@@ -17,7 +17,7 @@ static bool has_room(const struct ledger *l, size_t len, size_t nodes, size_t by
 	       size <= l->limits.max_bytes - busy_bytes;
 }
 
-/* The list that a node is dropped from for a new one. NULL: that is dropped itself. */
+/* The list from which a node is dropped for a new one. NULL: the new one is dropped. */
 static const struct waits *choose(const struct ledger *l, bool important)
 {
 	if (!important && l->full == EVREC_DROP_NEWEST) {

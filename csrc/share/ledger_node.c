@@ -183,7 +183,7 @@ void node_become_idle(struct ledger *l, struct node *node)
 {
 	l->busy--;
 	l->busy_bytes -= node_size(node);
-	/* An event that happens again is another one for an owner that has forgotten it. */
+	/* The owner forgets the event: if it happens again, it is a new event. */
 	node->again = false;
 	buf_free(&node->name);
 	nodes_push(&l->idle, node);

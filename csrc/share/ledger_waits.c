@@ -1,4 +1,4 @@
-/* The nodes of which nothing was sent, the oldest first: those that may be dropped. */
+/* The nodes of which no occurrence was sent, the oldest first: these may be dropped. */
 #include "share/ledger_inner.h"
 
 void node_begin_waiting(struct ledger *l, struct node *node)

@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 
-#define ACCEPT_AGAIN EVREC_SECOND        /* after the system has refused a connection, for want of descriptors */
-#define REFUSAL_EACH (10 * EVREC_SECOND) /* told at most so often */
+#define ACCEPT_AGAIN EVREC_SECOND        /* after accept() has failed, for want of descriptors */
+#define REFUSAL_EACH (10 * EVREC_SECOND) /* between two reports of refused users */
 #define SIGN_EACH EVREC_SECOND           /* between two signs of life of an owner that ends */
 
 /* ---- becoming the owner ---- */
 
-/* One event of the ledger goes to the pipelines. False: there is none, or there is no memory. */
+/* Gives one event of the ledger to the pipelines. False: there is none, or there is no memory. */
 static bool record_own(struct share *s)
 {
 	struct ledger_item item;
@@ -85,7 +85,7 @@ static void add_peer(struct share *s, struct endpoint_copied *copied, int *fd)
 	s->peers_len++;
 }
 
-/* The process is told why; this one tells each foreign user once, until there is another one. */
+/* Sends the refusal to the process, and reports a foreign user, unless it was the last one reported. */
 static void refuse_user(struct share *s, int fd, const struct endpoint_peer *peer, const evrec_error *err, int64_t now)
 {
 	struct buf out = { 0 };
@@ -119,7 +119,7 @@ void owner_accept(struct share *s, int64_t now)
 			refuse_user(s, fd, &peer, &err, now);
 			endpoint_copied_end(&copied, &fd);
 		} else if (err.code != 0) {
-			/* The connection still waits: the socket would be found readable again at once. */
+			/* The connection still waits, so poll would report the socket again at once. */
 			s->next_accept = now + ACCEPT_AGAIN;
 			share_tell(s, err.message, "share");
 		} else {
@@ -148,7 +148,7 @@ void owner_remove_dead(struct share *s)
 	}
 }
 
-/* Workers greet anew if the options have changed. */
+/* If the options have changed, ends the connections, so that workers send a new hello. */
 static void check_changed(struct share *s)
 {
 	bool changed;
@@ -162,7 +162,7 @@ static void check_changed(struct share *s)
 	}
 }
 
-/* Signs that it lives, and looks for an heir. */
+/* Sends unasked pongs, and looks for an heir. */
 static void begin_leaving(struct share *s, int64_t now)
 {
 	const bool signs = s->next_sign <= now;
@@ -181,7 +181,10 @@ void owner_step(struct share *s, int64_t now)
 
 	check_changed(s);
 	owner_accept(s, now);
-	/* First: if the process is killed now, what was acknowledged too late is counted twice. */
+	/*
+	 * Acknowledgements come first: if the process is killed before they are sent, their occurrences are counted
+	 * twice.
+	 */
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
 		(void)peer_send(s, peer);
 	}

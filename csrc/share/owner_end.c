@@ -13,7 +13,7 @@ static int64_t mono(void)
 	return clock_monotonic(evrec_clock_real());
 }
 
-/* Waits until there is room for a frame. False: the time is up. */
+/* Waits until there is room for a frame. False: the deadline has passed. */
 static bool wait_for_room(const struct peer *peer, int64_t deadline)
 {
 	struct pollfd polled = { .fd = peer->line.fd, .events = POLLOUT };
@@ -48,7 +48,7 @@ static void send_state(struct peer *heir, size_t sink, evrec_str state, int64_t 
 	}
 }
 
-/* Whether the state of a sink can be handed over; if not, tells it. */
+/* Whether the state of a sink can be handed over; if not, reports it. */
 static bool can_hand_over(struct share *s, size_t sink, const struct buf *state)
 {
 	char message[128];
@@ -63,7 +63,7 @@ static bool can_hand_over(struct share *s, size_t sink, const struct buf *state)
 	return false;
 }
 
-/* False: the peer got none of it, or only a part, and is no heir. */
+/* Sends the state to the heir. False: the peer got none of it, or only a part, and is no heir. */
 static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 {
 	struct buf state = { 0 };
@@ -71,7 +71,7 @@ static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
 	for (size_t i = 0; i < s->sinks && !heir->dead; i++) {
 		buf_clear(&state);
 		if (s->state[i].len != 0) {
-			/* The last owner's, which was not taken up yet. */
+			/* The state of the last owner, which was not taken over yet. */
 			send_state(heir, i, buf_str(&s->state[i]), deadline);
 		} else if (s->ops->save_state(s->ctx, i, &state) && can_hand_over(s, i, &state)) {
 			send_state(heir, i, buf_str(&state), deadline);
@@ -96,7 +96,7 @@ static bool greet_all(struct share *s)
 	return any;
 }
 
-/* The workers of the last owner are about to come. */
+/* Waits for the workers of the last owner to connect. */
 static void await_workers(struct share *s, int64_t deadline)
 {
 	const int64_t last = s->bound_at == INT64_MIN ? INT64_MIN : s->bound_at + HEIR_FIRST;
@@ -116,7 +116,7 @@ void owner_offer(struct peer *peer)
 	}
 }
 
-/* Forgets what else has come: the worker will send it to the next owner. */
+/* Discards all other frames: the worker will send their events to the next owner. */
 static void read_answer(struct share *s, struct peer *peer)
 {
 	evrec_error err = { 0 };
@@ -130,7 +130,10 @@ static void read_answer(struct share *s, struct peer *peer)
 	peer->dead = peer->dead || got < 0;
 }
 
-/* A worker that has answered, best one that is not about to end. NULL: none. Clears *all if a better one may still answer. */
+/*
+ * A worker that has answered, preferably one that is not about to end. NULL: none. Clears *all if a better one may
+ * still answer.
+ */
 static struct peer *find_answer(struct share *s, bool *all)
 {
 	struct peer *found = NULL;
@@ -179,7 +182,7 @@ static bool send_bound(struct share *s, struct peer *heir, int64_t deadline)
 
 /*
  * The socket goes with the state, so the name is never free, and no process that has just begun becomes the owner without
- * the state. The heir has answered: one that does not live would keep the name. False: there is none.
+ * the state. The heir has accepted, as a hanging process would keep the name. False: there is no heir.
  */
 static bool hand_over(struct share *s, int64_t deadline)
 {
@@ -195,7 +198,7 @@ static bool hand_over(struct share *s, int64_t deadline)
 	return false;
 }
 
-/* The worker may read it later. NULL: nobody is left. */
+/* Leaves the state to a worker, which may read it later. NULL: no worker is left. */
 static struct peer *leave_state(struct share *s, bool closing, int64_t deadline)
 {
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
@@ -220,7 +223,7 @@ void owner_end(struct share *s, int64_t deadline)
 		heir = leave_state(s, false, deadline);
 		heir = heir != NULL ? heir : leave_state(s, true, deadline);
 	}
-	/* Not before: another process would be the owner before the heir has the state. */
+	/* Not earlier: another process could become the owner before the heir has the state. */
 	endpoint_close(&s->endpoint);
 	for (peer = s->peers; peer != NULL; peer = peer->next) {
 		if (make_goodbye(peer, peer == heir ? FRAME_HEIR : 0)) {

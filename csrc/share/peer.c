@@ -49,7 +49,7 @@ static int broken(evrec_error *err, const char *reason)
 	return error_set(err, EVREC_EINVALID, "the peer sent %s", reason);
 }
 
-/* As many as may be in this step, but one at least. *times is then the rest, for later steps. */
+/* Records as many as this step allows, but at least one. *times is then the rest, for later steps. */
 static void record(struct share *s, struct peer *peer, struct frame_times *times, evrec_str name, uint16_t flags)
 {
 	const size_t most = peer->work > 0 ? peer->work : 1;
@@ -123,7 +123,7 @@ static int set_node(const struct share *s, struct peer *peer, uint32_t id, evrec
 	return 0;
 }
 
-/* Idle events of a worker have ids too, and its table of them doubles. */
+/* Whether an id is plausible: idle events of a worker have ids too, and its table of ids doubles. */
 static bool is_id(const struct share *s, uint32_t id)
 {
 	return id < 2 * (s->most_events + 1024);
@@ -216,7 +216,7 @@ static int take_rest(struct share *s, struct peer *peer, evrec_error *err)
 	return 0;
 }
 
-/* Answers, and lets the connection end behind the answer. */
+/* Sends a refusal, and ends the connection after it. */
 static void refuse(struct peer *peer, evrec_str option, const char *text)
 {
 	if (peer->line.out.len == 0 && frame_refuse(&peer->line.out, option, str_from(text))) {
@@ -247,7 +247,7 @@ static void greet(struct share *s, struct peer *peer, const struct frame *hello)
 	peer->dead = peer->dead || !ok;
 }
 
-/* All that the worker has sent is recorded: frames are taken in order. */
+/* All occurrences that the worker has sent are recorded, as frames are handled in order. */
 static void take_over(struct share *s, struct peer *peer)
 {
 	share_lock(s);
@@ -289,7 +289,7 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 	return 0;
 }
 
-/* Takes the rest of a frame, or the next one. False: there is none, or *code says what is wrong with it. */
+/* Handles the rest of a frame, or the next one. False: there is none, or it has the error *code. */
 static bool take_next(struct share *s, struct peer *peer, int *code, evrec_error *err)
 {
 	struct frame f;

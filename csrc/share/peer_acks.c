@@ -1,12 +1,12 @@
 /* An owner sends to one worker: acknowledgements, errors, signs of life, and offers. */
 #include "share/share_inner.h"
 
-/* Acknowledgements that may wait until no more events are read; of those that are held, more. */
+/* Bytes of waiting acknowledgements from which on no more events are read; the bound of held ones is larger. */
 #define ACKS_FULL ((size_t)64 * 1024)
 #define HELD_FULL ((size_t)1024 * 1024)
 #define ERRORS_FULL ((size_t)16 * 1024) /* bytes of errors that wait: no more are added */
 
-/* Adds to the last record if that is the same but for the number. */
+/* Adds to the last record if only the number differs. */
 static void add_ack(struct buf *acks, size_t from, const struct frame_ack *ack)
 {
 	struct frame_ack last;
@@ -67,7 +67,7 @@ bool peer_report(struct peer *peer, evrec_str problem, evrec_str sink_name, evre
 	struct buf frame = { 0 };
 	bool ok;
 
-	/* A worker that reads nothing misses some: the owner tells all. */
+	/* A worker that reads nothing misses errors: the owner's own on_error gets all. */
 	if (!concerned || peer->errors.len > ERRORS_FULL || !frame_error(&frame, problem, sink_name, text)) {
 		buf_free(&frame);
 		return false;

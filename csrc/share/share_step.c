@@ -6,9 +6,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define RETRY (100 * MS)          /* until the next try, if nobody could be connected to */
-#define RETRY_HEIR (20 * MS)      /* if an heir is about to be there */
-#define RETRY_FAILED EVREC_SECOND /* if the system refuses */
+#define RETRY (100 * MS)          /* until the next try, if no owner was found */
+#define RETRY_HEIR (20 * MS)      /* until the next try, if an heir is about to bind */
+#define RETRY_FAILED EVREC_SECOND /* until the next try, after a system error */
 #define CLOSING_LAST (500 * MS)   /* before a process that is about to end becomes the owner */
 
 void share_tell(struct share *s, const char *message, const char *name)
@@ -37,7 +37,7 @@ static void try_connect(struct share *s, int64_t now)
 	default:
 		s->next_try = now + (now < s->bind_from || s->closing_since != 0 ? RETRY_HEIR : RETRY);
 		if (atomic_load(&s->may_own)) {
-			/* Somebody owns the name, which else this process could bind, and does not accept connections. */
+			/* A process owns the name, as binding failed, and does not accept connections. */
 			silence_step(s, now);
 		}
 	}
@@ -122,7 +122,7 @@ static void wait_for_work(struct share *s, int64_t now, int64_t timeout)
 		const short in = leaves || peer_is_full(s, p) ? 0 : POLLIN;
 		const short out = p->line.out.len != 0 ? POLLOUT : 0;
 
-		/* A worker that has gone is found when something is read or sent. */
+		/* The end of a worker is noticed when reading or sending. */
 		poll_one(s, n++, leaves && out == 0 ? -1 : p->line.fd, (short)(in | out));
 		timeout = in != 0 && p->rest.len != 0 ? 0 : timeout;
 	}
@@ -149,7 +149,7 @@ void share_step(struct share *s, int64_t now, int64_t timeout)
 		s->next_try = now;
 	}
 	if (s->wake_fd < 0) {
-		/* Without one, a step waits no longer than it is told to. */
+		/* If this fails, a step cannot be woken, and waits for its timeout. */
 		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	}
 	if (looks && s->next_try > now && timeout > s->next_try - now) {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 /*
- * An owner that hangs keeps the endpoint, and two owners would be two recorders: so a worker can do no more than tell. It
- * tells once it has waited so long for a word, and has asked for one. Time counts in steps: a worker that was itself
- * stopped first reads what has come meanwhile.
+ * An owner that hangs keeps the endpoint, and two owners would be two recorders: so a worker can only report it. It
+ * does so after it has waited so long for a frame, and has sent a ping. Time is that of steps: a worker that was itself
+ * stopped first reads the frames received meanwhile.
  */
 #define ASK_AFTER (2 * EVREC_SECOND)
 #define TELL_AFTER (10 * EVREC_SECOND)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define RETRY_GREETING (100 * MS) /* one of the two processes did not greet */
+#define RETRY_GREETING (100 * MS) /* after one of the two processes did not send a hello */
 #define RETRY_REFUSED EVREC_SECOND
-#define NO_MORE (INT64_MAX / 2) /* instead of the time of a step; others are added to it */
+#define NO_MORE (INT64_MAX / 2) /* in place of the time of a step; durations are added to it */
 
 void worker_begin(struct share *s, int64_t now)
 {
@@ -103,7 +103,7 @@ static void take_goodbye(struct share *s, const struct frame *f, int64_t now)
 	}
 }
 
-/* False: the connection is over, or has to be. */
+/* False: the connection has ended, or must be ended. */
 static bool take_frame(struct share *s, const struct frame *f, int64_t now, evrec_error *err)
 {
 	const bool ready = s->link.phase == LINK_READY;
@@ -115,7 +115,7 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		s->is_heir = false;
 		s->closing_since = 0;
 		s->told[0] = '\0';
-		/* Of an owner that has gone since: this one counts on without it. */
+		/* The state of an owner that has ended since: the present owner goes on without it. */
 		share_forget_state(s);
 		return true;
 	}
@@ -161,7 +161,7 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 	return false;
 }
 
-/* The connection ended, or *err says what is wrong with the owner. */
+/* The connection ended, or *err has an error of the owner. */
 static void lose(struct share *s, int64_t now, const evrec_error *err)
 {
 	const int64_t wait = s->link.phase == LINK_GREETING ? RETRY_GREETING : 0;
@@ -197,7 +197,7 @@ static void receive(struct share *s, int64_t now)
 	}
 }
 
-/* Takes all that has come by now. If the owner has gone, nothing comes later. */
+/* Handles all received frames, of an owner that may have ended. */
 static void receive_rest(struct share *s, int64_t now)
 {
 	evrec_error err = { 0 };
@@ -245,7 +245,7 @@ static void put_more(const struct link *link, struct ledger *ledger, struct ledg
 		ledger_sent(ledger);
 		next = ledger_next(ledger, item);
 	}
-	/* A record that found no room in memory was not taken out of the ledger. */
+	/* A record for which there was no memory was not taken from the ledger. */
 	out->failed = false;
 	if (out->len <= 8) {
 		buf_clear(out);
@@ -278,7 +278,7 @@ static void take_next(struct share *s)
 	share_unlock(s);
 }
 
-/* Makes the next frame in line.out, if there is something to say. */
+/* Makes the next frame in line.out, if there is something to send. */
 static void make_frame(struct share *s)
 {
 	struct link *link = &s->link;
@@ -312,7 +312,7 @@ static void transmit(struct share *s, int64_t now)
 		}
 	}
 	if (dead) {
-		/* It may have said goodbye since the step began. */
+		/* The owner may have sent a bye since the step began. */
 		receive_rest(s, now);
 		lose(s, now, &over);
 	}
@@ -335,7 +335,7 @@ void worker_step(struct share *s, int64_t now)
 		worker_end(s, now);
 		return;
 	}
-	/* Before something is read, so that an owner that has gone is not the end of what it has said. */
+	/* Receives before sending, so that the last frames of an owner that has ended are not lost. */
 	receive(s, now);
 	if (s->link.phase != LINK_NONE) {
 		silence_step(s, now);
@@ -343,7 +343,7 @@ void worker_step(struct share *s, int64_t now)
 	}
 }
 
-/* The owner reads frames in order, so its answer to the last one is about all. One that ends too reads none. */
+/* The owner reads frames in order, so its answer to the last one covers all. An owner that ends, too, reads none. */
 static void leave_to_owner(struct share *s, int64_t deadline)
 {
 	struct link *link = &s->link;
@@ -370,14 +370,14 @@ static void leave_to_owner(struct share *s, int64_t deadline)
 
 void worker_leave(struct share *s, int64_t deadline)
 {
-	/* An owner that was asked before, and has not answered yet, hangs perhaps. */
+	/* An owner that has not answered an earlier ping may hang. */
 	if (s->link.phase == LINK_READY && s->silence.asked == NEVER && !share_is_settled(s)) {
 		leave_to_owner(s, deadline);
 	}
 	if (s->link.phase == LINK_NONE) {
 		return;
 	}
-	/* From here on the owner cannot make it the heir unseen. */
+	/* From here on the owner cannot make this process the heir unnoticed. */
 	(void)shutdown(s->link.line.fd, SHUT_RD);
 	receive_rest(s, NO_MORE);
 	if (s->link.phase != LINK_NONE) {
