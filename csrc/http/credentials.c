@@ -52,7 +52,7 @@ int token_folder_open(const char *path)
 	return fd;
 }
 
-/* The path comes first: it may lead through a link that was set anew. */
+/* The path is tried first: it may have a link that was changed. */
 static bool read_file(const char *path, int folder, struct buf *text)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
@@ -213,7 +213,10 @@ int credentials_refresh(struct credentials *c, int64_t now, evrec_error *err)
 			               : error_set(err, EVREC_EINVALID, "token_file: %s: no token yet", c->file);
 		}
 		c->looked = now;
-		/* A file that cannot be looked at is read, to learn why; the comparison is with the state before reading. */
+		/*
+		 * A file whose status is unavailable is read, for the error; the comparison is with the status before
+		 * reading.
+		 */
 		if (look_at(c, &seen) && same_file(&seen, &c->seen) && c->token != NULL) {
 			return 0;
 		}

@@ -1,8 +1,8 @@
 #include "http/guard.h"
 
 /*
- * In bytes. Requests under way, 32 by default, may each have a buffer of 16 KiB filled before they are given anything.
- * An empty frame has 9 bytes, and takes about 50 ns; a record by itself some microseconds.
+ * In bytes. Each request in flight, 32 by default, may fill a buffer of 16 KiB before it gets any data. An empty frame
+ * has 9 bytes, and takes about 50 ns; a record takes some microseconds.
  */
 #define SPENT_MAX ((size_t)2 * 1024 * 1024)
 #define RECORD_COST 256

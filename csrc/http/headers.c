@@ -8,8 +8,8 @@
 #define NAME_SHOWN 60 /* bytes of it in a message */
 
 /*
- * Headers that libcurl makes of the request, headers that RFC 9110, 7.6.1 keeps to one connection, and Accept-Encoding: the
- * client decompresses no answer.
+ * Headers that libcurl sets itself, connection-specific headers (RFC 9110, 7.6.1), and Accept-Encoding: the client
+ * decompresses no answer.
  */
 static const char *const own_names[] = { "Accept-Encoding",
 	                                 "Connection",
@@ -112,7 +112,7 @@ int headers_check(const evrec_map *headers, evrec_error *err)
 	return 0;
 }
 
-/* What is behind the first word; unset if there is nothing. */
+/* The text after the first word; unset if there is none. */
 static evrec_str behind_scheme(evrec_str value)
 {
 	const char *space = value.len == 0 ? NULL : memchr(value.data, ' ', value.len);

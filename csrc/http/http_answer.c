@@ -14,7 +14,7 @@ static void set_message(struct http_response *response, const char *text)
 	utf8_copy(response->message, sizeof(response->message), str_from(text));
 }
 
-/* The head of a 401 says all; Go's server resets the stream after it if it has not read the request's body. */
+/* The header of a 401 suffices; Go's server resets the stream after it if it has not read the request's body. */
 bool transfer_is_lost(const struct transfer *t)
 {
 	switch (t->result) {
@@ -30,7 +30,7 @@ bool transfer_is_lost(const struct transfer *t)
 	}
 }
 
-/* Of the request's body. Of one that libcurl sent twice there may be more. */
+/* The bytes sent of the request's body; more than its length if libcurl sent it twice. */
 static size_t bytes_sent(const struct transfer *t)
 {
 	curl_off_t sent = 0;
@@ -39,7 +39,7 @@ static size_t bytes_sent(const struct transfer *t)
 	return (size_t)sent;
 }
 
-/* The body, and what counts of its header. */
+/* Sets the body, and the values of the answer's header. */
 static void read_body(const struct transfer *t, struct http_response *response)
 {
 	struct curl_header *header;
@@ -58,7 +58,7 @@ static void read_body(const struct transfer *t, struct http_response *response)
 static int64_t passed_timeout(const struct transfer *t)
 {
 	const int64_t connect = t->client->connect_timeout, middle = (connect + t->timeout) / 2;
-	curl_off_t took = 0; /* us; longer than `connect` if the request has waited for a connection of others */
+	curl_off_t took = 0; /* us; longer than `connect` if the request has waited for another one's connection */
 
 	(void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &took);
 	return t->starts == 0 && connect < t->timeout && took < middle / 1000 ? connect : t->timeout;
@@ -100,7 +100,7 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 	}
 }
 
-/* Kubernetes 1.36 closes a connection after a 401, and all requests under way on it end with that. */
+/* Kubernetes 1.36 closes a connection after a 401, which ends all requests in flight on it. */
 static void note_refusal(struct transfer *t, int status)
 {
 	struct http_client *client = t->client;

@@ -8,7 +8,7 @@
 
 #define SEND_BUFFER_MIN 16384 /* libcurl takes no less */
 #define CONNECT_MAX (5 * EVREC_SECOND)
-#define TIMES_AVERAGED 8 /* the last one counts for so much of the average */
+#define TIMES_AVERAGED 8 /* the weight of the last time in the average is 1 / this */
 
 /* ---- requests ---- */
 
@@ -53,7 +53,7 @@ static struct transfer *take_idle(struct http_client *client)
 	return t;
 }
 
-/* A connection tells the server of the certificate once, so a new certificate needs new connections. */
+/* TLS sends the client certificate once for a connection, so a new certificate needs new connections. */
 static void refresh_certificate(struct http_client *client, int64_t now)
 {
 	evrec_error err;
@@ -83,7 +83,7 @@ static bool ready_credentials(struct http_client *client, struct http_response *
 	return false;
 }
 
-/* Says why there is no handle for a request, unless that is surely for want of memory. */
+/* Sets the message why there is no handle for a request, unless it is certainly for want of memory. */
 static void explain_no_handle(const struct http_client *client, struct http_response *response)
 {
 	static const char no_multi[] = HTTP_NO_MEMORY ", or no file descriptors";
@@ -149,7 +149,7 @@ static void take_out(struct http_client *client, struct transfer *t, CURLcode re
 	t->result = result;
 }
 
-/* libcurl's own times have the wait for a connection in them, or end, over HTTP/2, when the request begins. */
+/* libcurl's own times include the wait for a connection, or, over HTTP/2, end when the request begins. */
 static void note_time(struct http_client *client, const struct transfer *t)
 {
 	if (t->result == CURLE_OK && t->starts != 0) {
@@ -221,7 +221,7 @@ static void collect(struct http_client *client, struct collected *c)
 	}
 }
 
-/* Brings back what has ended; true if anything has. */
+/* Ends the requests that are done; true if there was one. */
 static bool finish(struct http_client *client)
 {
 	struct collected c = { 0 };
@@ -230,7 +230,10 @@ static bool finish(struct http_client *client)
 
 	collect(client, &c);
 	if (c.lost != NULL && client->in_flight != 0) {
-		/* Why a connection was closed may be in another request's answer, which libcurl has not looked at yet. */
+		/*
+		 * The reason why a connection was closed may be in another request's answer, which libcurl has not read
+		 * yet.
+		 */
 		(void)curl_multi_perform(client->multi, &running);
 		collect(client, &c);
 	}
@@ -239,8 +242,8 @@ static bool finish(struct http_client *client)
 		end(client, t);
 	}
 	/*
-	 * libcurl may keep a connection whose first request it had no memory for, and make all others wait, without
-	 * end, to learn what it speaks.
+	 * If there was no memory for the first request of a connection, libcurl may keep it, and let all other requests
+	 * wait for ever for its protocol version.
 	 */
 	if (c.no_memory) {
 		while ((t = client->active) != NULL) {

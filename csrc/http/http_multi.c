@@ -4,12 +4,12 @@
 #include <time.h>
 
 #define CONNECTIONS_MAX 4L       /* of HTTP/1.1; HTTP/2 needs one */
-#define ALSO_MAX 2               /* descriptors of others that a wait looks at */
+#define ALSO_MAX 2               /* the caller's descriptors that a wait polls, too */
 #define REST (EVREC_SECOND / 10) /* between tries to get the memory for a multi handle */
 /*
- * Answers come one by one, but to read one libcurl looks at all requests under way: with so many, it pays to let some
- * gather, for this share of the time that an answer takes. Beside an API server on the same two cores, which answers in
- * 16 ms, a write takes 15 % less processor time if they gather for 4 ms than for 1 ms, and as many arrive.
+ * To read one answer, libcurl iterates over all requests in flight. With so many of them, it pays to let answers
+ * gather, for this share of the time to an answer. Beside an API server on the same two cores, which answers in 16 ms,
+ * a write takes 15 % less processor time if answers gather for 4 ms rather than 1 ms, at the same throughput.
  */
 #define GATHER_FROM 8
 #define GATHER_SHARE 4
@@ -54,7 +54,7 @@ bool multi_open(struct http_client *client)
 	if (multi == NULL) {
 		return false;
 	}
-	/* A handle that libcurl made without descriptors for a wake never gets any. */
+	/* If libcurl had no descriptors for the wakeup of a handle, the handle never gets any. */
 	if (curl_multi_wakeup(multi) != CURLM_OK) {
 		(void)curl_multi_cleanup(multi);
 		return false;
@@ -75,7 +75,7 @@ void multi_close(struct http_client *client)
 	(void)pthread_mutex_lock(&client->lock);
 	multi = client->multi;
 	client->multi = NULL;
-	client->woken = true; /* a wake may go with it */
+	client->woken = true; /* a pending wakeup may be lost with the handle */
 	(void)pthread_mutex_unlock(&client->lock);
 	(void)curl_multi_cleanup(multi);
 }

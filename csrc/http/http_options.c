@@ -26,7 +26,7 @@ static CURLUcode look_for(CURLU *url, CURLUPart part)
 	return code;
 }
 
-/* 0 if libcurl takes the text for a URL with a host and no user; else an error. */
+/* 0 if libcurl parses the text as a URL with a host and no user; else an error. */
 static int check_url(const char *server, evrec_error *err)
 {
 	CURLU *url;
@@ -46,7 +46,7 @@ static int check_url(const char *server, evrec_error *err)
 	if (taken == CURLUE_OUT_OF_MEMORY || user == CURLUE_OUT_OF_MEMORY || password == CURLUE_OUT_OF_MEMORY) {
 		return error_set(err, EVREC_ENOMEM, "server: no memory");
 	}
-	/* libcurl forgives a third slash, and takes what follows for the host. */
+	/* libcurl accepts a third slash, and parses the text after it as the host. */
 	if (taken != CURLUE_OK || strncmp(strstr(server, "://"), ":///", 4) == 0) {
 		return error_set(err, EVREC_EINVALID, "server: expected https://host:port");
 	}

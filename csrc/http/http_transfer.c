@@ -36,7 +36,7 @@ static bool is_safe(const struct transfer *t)
 	return !t->used || !t->client->http1 || loaded_curl_version() >= 0x080101;
 }
 
-/* The connection stands, and the request is about to go out. */
+/* The connection is established, and the request is about to be sent. */
 static int on_start(void *ctx, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
 	struct transfer *t = ctx;
@@ -85,8 +85,8 @@ static bool set_up(struct transfer *t)
 	int failed = 0;
 
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	failed |= (int)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT,
-	                                1L); /* a hanging name server must not hold up closing */
+	failed |=
+		(int)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a hanging name server must not delay closing */
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	failed |= (int)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
@@ -106,7 +106,7 @@ static bool set_up(struct transfer *t)
 	       guard_set_up(&t->client->guard, &t->client->sockets, easy);
 }
 
-/* An easy handle in the place of the one that there is, which stays where there is no memory. */
+/* Replaces the easy handle by a new one. False: no memory, and the old one stays. */
 static bool renew(struct transfer *t)
 {
 	CURL *old = t->easy;
@@ -171,7 +171,9 @@ static bool put_joined_header(struct transfer *t, evrec_str name, const char *se
 	return put;
 }
 
-/* Those of the options. libcurl sends an empty header if a semicolon takes the place of the colon. */
+/*
+ * Adds the headers of the options. libcurl sends a header without a value if it has a semicolon in place of the colon.
+ */
 static bool put_own_headers(struct transfer *t)
 {
 	const evrec_map *headers = &t->client->headers;
@@ -186,9 +188,9 @@ static bool put_own_headers(struct transfer *t)
 }
 
 /*
- * Makes the headers, unless they are there. The empty Expect keeps libcurl from sending its own, which costs a round
- * trip. The token is among them since libcurl formats that of CURLOPT_XOAUTH2_BEARER once more, byte by byte: with
- * 1,100 bytes, 23,000 of 238,000 instructions of a write.
+ * Makes the headers, unless they exist. The empty Expect keeps libcurl from sending its own, which costs a round trip.
+ * The token is a header here, as libcurl would format CURLOPT_XOAUTH2_BEARER for each request, byte by byte: with 1,100
+ * bytes, 23,000 of 238,000 instructions of a write.
  */
 static bool set_headers(struct transfer *t, const char *content_type)
 {
@@ -223,7 +225,10 @@ static int set_certificate(struct transfer *t, const struct credentials *c)
 	if (c->certificate != NULL) {
 		failed |= set_blob(t->easy, CURLOPT_SSLCERT_BLOB, c->certificate, CURL_BLOB_COPY);
 		failed |= set_blob(t->easy, CURLOPT_SSLKEY_BLOB, c->key, CURL_BLOB_COPY);
-		/* Without one, libcurl ends the process if OpenSSL asks for it; http_check_options may miss a case. */
+		/*
+		 * Always set: without a password, libcurl ends the process if OpenSSL asks for one, and
+		 * http_check_options may miss an encrypted key.
+		 */
 		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_KEYPASSWD, "");
 	}
 	t->version = failed == 0 ? c->version : 0;
@@ -249,7 +254,10 @@ static bool set_request(struct transfer *t, const struct http_request *request)
 		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->sent);
 		failed |= (int)curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
 	}
-	/* Each time: a handle gives them to the multi handle once, and there may be a new one of that. */
+	/*
+	 * Set for each request: an easy handle passes them to the multi handle once, and there may be a new multi
+	 * handle.
+	 */
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_RESOLVE, client->addresses);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	failed |= (int)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, milliseconds(t->timeout));
@@ -275,7 +283,7 @@ bool transfer_prepare(struct transfer *t, const struct http_request *request)
 	return (is_safe(t) || renew(t)) && set_request(t, request);
 }
 
-/* on_start is the one function of ours that ends a request so. */
+/* Only on_start ends a request with this result. */
 bool transfer_is_refused(const struct transfer *t)
 {
 	return t->result == CURLE_ABORTED_BY_CALLBACK;

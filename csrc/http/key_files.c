@@ -84,7 +84,7 @@ int key_files_refresh(struct key_files *f, int64_t now, struct key_pair *pair, e
 	}
 	f->reload = false;
 	f->look_at = time_after(now, LOOK_EVERY);
-	/* Before they are read: a later change is then seen by the next look. */
+	/* Before the files are read, so that the next check sees a later change. */
 	are_there = stat(f->certificate, &seen[0]) == 0 && stat(f->key, &seen[1]) == 0;
 	if (!reload && (!are_there || (is_same(&seen[0], &f->seen[0]) && is_same(&seen[1], &f->seen[1])))) {
 		return 0;

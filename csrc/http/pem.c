@@ -4,7 +4,7 @@
 
 #define ENCRYPTED_FAULT "is encrypted; a passphrase cannot be given, decrypt it first (openssl pkey)"
 
-/* The text behind the first `word` in `text`; its data is NULL if `word` is not there. */
+/* The text after the first `word` in `text`; its data is NULL if `word` is not there. */
 static evrec_str after(evrec_str text, evrec_str word)
 {
 	const char *found = text.len == 0 ? NULL : memmem(text.data, text.len, word.data, word.len);
@@ -44,7 +44,10 @@ static int digit_value(char c)
 	return found == NULL ? -1 : (int)(found - digits);
 }
 
-/* Decodes base64 with white space in it into at most `size` bytes of `out`; the length of it all, 0: it is not base64. */
+/*
+ * Decodes base64, which may have white space, into at most `size` bytes of `out`. Returns the whole decoded length; 0:
+ * it is not base64.
+ */
 static size_t decode(evrec_str text, unsigned char *out, size_t size)
 {
 	size_t len = 0;
@@ -73,7 +76,7 @@ static size_t decode(evrec_str text, unsigned char *out, size_t size)
 	return len;
 }
 
-/* In DER a key of any kind is one SEQUENCE, whose length is told in front of it. */
+/* In DER a key of any kind is one SEQUENCE, which begins with its length. */
 static bool is_sequence(evrec_str base64)
 {
 	unsigned char head[6];

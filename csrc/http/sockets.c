@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The inode tells it from another socket that has got its number. */
+/* The inode distinguishes it from another socket with the same number. */
 static bool is_ours(const struct open_socket *socket)
 {
 	struct stat st;
@@ -78,7 +78,7 @@ bool sockets_set_up(struct sockets *s, CURL *easy)
 	return failed == 0;
 }
 
-/* Drops what was received too (connect(2)), which shutdown would leave to be read. */
+/* Discards received data, too (connect(2) with AF_UNSPEC), which shutdown would leave to be read. */
 void sockets_break(const struct sockets *s)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };

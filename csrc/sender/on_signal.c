@@ -11,11 +11,11 @@
 
 #define TIMEOUT_MAX (86400 * EVREC_SECOND)
 
-/* Signals whose default action ends the process, and that others send to ask for that. */
+/* Signals by which a process is asked to end. */
 static const int known[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* One for the process, as signals are. */
+/* One for the process, as signals are process-wide. */
 static struct {
 	pthread_mutex_t lock; /* one call of evrec_on_signal at a time */
 	_Atomic pid_t owner;  /* the process whose thread waits for `arrived`; 0: none */
@@ -50,8 +50,8 @@ static _Noreturn void die(int signal)
 }
 
 /*
- * Runs on any thread of the embedder's, at any moment. In a child of vfork() or fork() the waiting thread does not exist.
- * A signal that comes again while the first one is acted on is from somebody who does not want to wait.
+ * Runs on any of the embedder's threads, at any moment. In a child of vfork() or fork() the waiting thread does not
+ * exist. A repeated signal, while the first one is acted on, asks for an immediate end.
  */
 static void on_signal(int signal)
 {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #define RELEASED_MAX (30 * EVREC_SECOND)
-#define LOOK_AGAIN (EVREC_SECOND / 1000) /* while somebody else steps the sender, or uses its state */
-#define LOOKS_MAX 100                    /* while somebody else uses its state */
+#define LOOK_AGAIN (EVREC_SECOND / 1000) /* while another thread steps the sender, or uses its state */
+#define LOOKS_MAX 100                    /* while another thread uses its state */
 
-/* A sender without a thread is carried on by exit() too, or, if it calls the embedder's functions, waited for. */
+/* exit() also steps a sender without a thread, or waits for one that calls the embedder's functions. */
 static void list_for_end(struct sender *s)
 {
 	if (s->listed) {
@@ -56,7 +56,7 @@ void sender_set_state(struct sender *s, struct state_file *state)
 	}
 }
 
-/* A write that waits for a batch is not late. */
+/* A write that waits for a batch is not delayed, so it needs no row. */
 static int64_t rows_after(const struct sender *s)
 {
 	return time_after(spooler_after(s->spooler), s->protocol->batch_delay);
@@ -86,7 +86,7 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 	s->loud = options->loud;
 	s->does_io = p->ops->does_io;
 	s->random = (uint64_t)sender_real_now() ^ (uintptr_t)s;
-	/* Without jitter a test with a fake clock meets the end of a pause to the nanosecond. */
+	/* Without jitter, for tests with a fake clock, which know the end of a pause to the nanosecond. */
 	throttle_init(&s->throttle, p->max_in_flight, !evrec_clock_is_fake(s->clock));
 	sender_publish_throttle(s);
 	atomic_init(&s->drive, options->drive == EVREC_DRIVE_POLL || !s->does_io ? DRIVE_STEPS : DRIVE_NONE);
@@ -113,7 +113,7 @@ void sender_begin(struct sender *s)
 	}
 }
 
-/* Waits for whoever steps it, or asks when it is to be stepped. False: it ends. */
+/* Waits while another thread steps it, or computes its delay (sender_step_delay). False: it ends. */
 static bool begin_step(struct sender *s)
 {
 	const struct timespec moment = { 0, LOOK_AGAIN };
@@ -178,7 +178,7 @@ bool sender_lacks_thread(const struct sender *s)
 	return s->does_io && sender_needs_step(s);
 }
 
-/* Unlists all senders that were released without a thread, with something to send; linked by `next`. */
+/* Unlists all senders that were released without a thread and have writes to send; linked by `next`. */
 static struct sender *take_orphans(void)
 {
 	struct sender *taken = NULL, *next;
@@ -197,7 +197,7 @@ static struct sender *take_orphans(void)
 	return taken;
 }
 
-/* Carries on the released senders that have no thread. Without the lock, which a recording call may want. */
+/* Steps the released senders that have no thread, without the lock, for which a recording call may wait. */
 static void step_orphans(void)
 {
 	struct sender *s, *next;
@@ -262,7 +262,7 @@ static void wait_for_end(const struct sender *s, int64_t deadline)
 
 enum joined { JOINED, JOINED_LATE, HANGS };
 
-/* HANGS: it is in a call that nothing ends, such as a write to a disk that is gone; all that is pending was dropped. */
+/* HANGS: it is in a call that does not end, such as a write to a disk that hangs; all pending entries were dropped. */
 static enum joined join_thread(struct sender *s, int64_t deadline)
 {
 	enum joined joined = JOINED;
@@ -279,7 +279,10 @@ static enum joined join_thread(struct sender *s, int64_t deadline)
 	if (is_finished(s)) {
 		sender_join_thread(s);
 	} else {
-		/* With the lock held: without it the thread might come back, and spool what is dropped here. */
+		/*
+		 * With the lock held: without it the thread might continue, and spool the entries that are dropped
+		 * here.
+		 */
 		joined = HANGS;
 		outbox_drop_all(s->outbox, EVREC_CAUSE_CLOSED);
 	}
@@ -315,7 +318,7 @@ bool sender_join(struct sender *s, int64_t deadline)
 	return joined == JOINED && stats.pending == 0 && stats.spooled == 0;
 }
 
-/* True: without its owner it is carried on by its thread, or by exit() and the polls of others. */
+/* True: without its owner, its thread drives it, or exit() and the polls of others do. */
 static bool can_go_on(const struct sender *s)
 {
 	if (atomic_load(&s->drive) == DRIVE_THREAD) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define EXIT_MAX (2 * EVREC_SECOND)
-#define TENTHS 10 /* of that time: the last one is for threads to let go, the one before for what still backs off */
+#define TENTHS 10 /* of the time: the last one is for threads to stop, the one before for writes that back off */
 #define LOOK (EVREC_SECOND / 100)
 
 /* How the process ends. */
@@ -14,7 +14,7 @@ struct ending_plan {
 	bool by_signal;                 /* the embedder's threads go on meanwhile, and may poll */
 };
 
-/* Does the end wait for it? exit() runs on a thread of the embedder's, which therefore polls no more. */
+/* Whether the end waits for the sender. exit() runs on a thread of the embedder, which therefore polls no more. */
 static bool is_concerned(const struct sender *s, const struct ending_plan *plan)
 {
 	return plan->by_signal || s->does_io;
@@ -64,8 +64,8 @@ static void wait_for_threads_to_let_go(void)
 }
 
 /*
- * There is something to write, and the server answered last time: it may take at the next try what it refused. A server
- * that is gone costs a process no time, unless creates wait for a listing (the option `resume`).
+ * Whether there are writes, and the server answered last time: it may accept the next try. If the server is away, the
+ * end does not wait, unless creates wait for a listing (the option `resume`).
  */
 static bool is_getting_on(struct sender *s)
 {
@@ -78,7 +78,7 @@ static bool is_getting_on(struct sender *s)
 	return stats.in_flight != 0 || atomic_load(&s->view.unanswered) == 0;
 }
 
-/* Steps it, unless it needs a poll. */
+/* Steps the sender, unless it needs a poll. */
 static void carry_on(struct sender *s)
 {
 	if (is_stepped(s) && s->does_io) {
@@ -112,7 +112,7 @@ static bool guests_get_on(void)
 	bool some = false;
 
 	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {
-		/* A poll that is busy with it, after a signal, will end. */
+		/* After a signal, a poll that is using the guest will end. */
 		some = guest->busy || senders_run_guest(guest) || some;
 	}
 	return some;
@@ -132,7 +132,7 @@ static void flush_all(const struct ending_plan *plan)
 	}
 }
 
-/* Lets a sender try once more what waits. One that needs a poll goes on as before. */
+/* Lets each sender try its waiting writes once more. A sender that needs polls goes on as before. */
 static bool some_are_ending(const struct ending_plan *plan)
 {
 	bool some = senders.away != 0;
@@ -159,8 +159,8 @@ static void try_once_more(const struct ending_plan *plan)
 }
 
 /*
- * Drops or spools what the sender has left, once its time is up. exit() may run inside of a step, which never ends then;
- * after a signal a poll ends its step soon.
+ * Drops or spools the sender's remaining writes, once its time is up. exit() may run inside of a step, which then never
+ * ends; after a signal a poll ends its step soon.
  */
 static void end_one(struct sender *s, const struct ending_plan *plan)
 {
@@ -177,8 +177,8 @@ static void end_one(struct sender *s, const struct ending_plan *plan)
 }
 
 /*
- * Of a sender that calls functions of the embedder, exit() writes nothing but the state file; and not that either if
- * exit() was called inside of a step of the sender.
+ * If the sender calls functions of the embedder, exit() writes only the state file; and not even that if exit() was
+ * called inside of a step of the sender.
  */
 static void save_state(struct sender *s)
 {
@@ -188,13 +188,15 @@ static void save_state(struct sender *s)
 	}
 }
 
-/* Its thread is past its last round: it tells the losses, and frees the outbox, without the lock. */
+/*
+ * Whether its thread is past its last round: then the thread prints the losses, and frees the outbox, without the lock.
+ */
 static bool is_told_by_thread(const struct sender *s)
 {
 	return s->released && atomic_load(&s->drive) == DRIVE_THREAD && sender_has_reached(s, SENDER_FINISHED);
 }
 
-/* With the lock held, which it gives back while it waits. */
+/* With the lock held, which it releases while it waits. */
 static void end_all(int64_t timeout, bool by_signal)
 {
 	int64_t start = sender_real_now();

@@ -144,7 +144,9 @@ bool senders_run_guest(struct sender_guest *guest)
 	return more;
 }
 
-/* With the lock held. The first one of which nothing is left; NULL: there is none. */
+/*
+ * With the lock held: runs the guests without an owner. Returns the first one with nothing left; NULL: there is none.
+ */
 static struct sender_guest *run_orphans(void)
 {
 	for (struct sender_guest *guest = senders.guests; guest != NULL; guest = guest->next) {

@@ -51,7 +51,7 @@ static int64_t waiting_time(const struct sender *s, int64_t expiry, int64_t max)
 		due = start;
 	}
 	if (s->held) {
-		due = INT64_MAX; /* until the protocol's step, or a write of the state, has done something about it */
+		due = INT64_MAX; /* until the protocol's step, or a write of the state, makes it sendable */
 	}
 	if (expiry < due) {
 		due = expiry;
@@ -85,7 +85,7 @@ static void step_spool(struct sender *s)
 	}
 }
 
-/* Not as `on_disk`: at the end nobody waits for a disk for the state's sake. */
+/* Does not set `on_disk`: the end does not wait for the state's disk. */
 static void step_state(struct sender *s)
 {
 	if (s->state != NULL) {
@@ -104,7 +104,7 @@ static size_t take_batch(struct sender *s, int64_t now)
 	return n;
 }
 
-/* Without batches outbox_take says whether there is something to send, with one lock less. */
+/* Without batches outbox_take checks it, which takes the lock once less. */
 static bool is_due(struct sender *s)
 {
 	const struct protocol *p = s->protocol;
@@ -119,7 +119,10 @@ static bool is_ready(const struct sender *s)
 	return ops->ready == NULL || ops->ready(s->protocol);
 }
 
-/* False: the batch is not to be sent yet, as its names may be missing in the state. The end of the sender waits for nobody. */
+/*
+ * False: the batch must not be sent yet, as its names may be missing in the state. At its end the sender does not wait
+ * for the state.
+ */
 static bool state_knows_batch(struct sender *s)
 {
 	return s->state == NULL ||
@@ -323,7 +326,7 @@ int64_t sender_step_delay(struct sender *s, int64_t max)
 	if (sender_is_parents(s) || sender_has_reached(s, SENDER_STOPPING)) {
 		return INT64_MAX;
 	}
-	/* If it is set, the end of the process steps the sender. */
+	/* If the flag is set, the end of the process steps the sender. */
 	if (!atomic_flag_test_and_set(&s->stepping)) {
 		(void)read_clock(s);
 		if (s->in_flight == 0 && !s->held) {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 /*
- * Says that it is on disk with the lock held: sender_join drops under that lock what a thread that hangs has left, and
- * this must not be spooled as well.
+ * Sets `on_disk` with the lock held: under that lock sender_join drops the entries of a hanging thread, which must not
+ * be spooled as well.
  */
 static void save_kept(struct sender *s)
 {

@@ -3,9 +3,12 @@
 #include "spool/journal_import.h"
 #include "spool/spool_folder.h"
 
-/* How many names a new file may try. A spooler that looks every 0.1 ms takes 2 of 1,000 new lock files. */
+/* The most names that a new file may try. A spooler that searches every 0.1 ms takes 2 of 1,000 new lock files. */
 #define NAMES_MAX 4
-/* Files that are open at once, each with some descriptors and up to half a MiB of SQLite's. Later looks find the others. */
+/*
+ * The most files that are open at once, each with some descriptors and up to half a MiB of SQLite's memory. Later
+ * searches find the others.
+ */
 #define AHEAD_MAX 32
 
 struct look {
@@ -32,7 +35,7 @@ static bool is_aside(const struct spooler *sp, const char *name)
 	return false;
 }
 
-/* True if it has the file now, and the notes of its journal are rows. */
+/* True: the file is open, and the notes of its journal are rows. */
 static bool open_file(struct look *look, struct spool *spool)
 {
 	enum spool_claim claim = spool_claim(spool, &look->err);
@@ -97,7 +100,7 @@ void spooler_look(struct spooler *sp, struct outbox *ob, int64_t now)
 	outbox_expect(ob, sp->found != NULL);
 }
 
-/* Files that this process reads no more. */
+/* Puts aside a file that this process does not read any more. */
 static void put_aside(struct spooler *sp, const struct spool *spool)
 {
 	char **names = mem_realloc(sp->aside, (sp->aside_len + 1) * sizeof(*names));
@@ -106,7 +109,7 @@ static void put_aside(struct spooler *sp, const struct spool *spool)
 	if (names != NULL) {
 		sp->aside = names;
 	}
-	/* Without memory it is read again, in vain. */
+	/* Without memory the file is read again, to no effect. */
 	if (names != NULL && name != NULL) {
 		names[sp->aside_len++] = name;
 	} else {
@@ -169,7 +172,7 @@ void spooler_leave_found(struct spooler *sp)
 
 	sp->found = NULL;
 	if (found == sp->own) {
-		/* The journal alone keeps its name. */
+		/* Without rows, only the journal needs the file's name. */
 		if (sp->journal != NULL && spool_is_empty(found)) {
 			spool_shed(found);
 		}
@@ -192,10 +195,10 @@ void spooler_give_up_own(struct spooler *sp)
 	sp->own = NULL;
 }
 
-/* If there is no own file yet, the one that was found becomes it, if it can. */
+/* If there is no own file yet, the found file becomes the own one, if possible. */
 static void adopt_found(struct spooler *sp)
 {
-	/* Entries keep the numbers of their rows in a file that was damaged: these are rows of others in `found`. */
+	/* Entries keep the row numbers of a damaged own file: in `found` these are numbers of other rows. */
 	if (sp->found != NULL && !spool_is_damaged(sp->found) && sp->next_number == 1 && sp->journal == NULL) {
 		spool_free(sp->own);
 		sp->own = sp->found;
@@ -204,9 +207,9 @@ static void adopt_found(struct spooler *sp)
 }
 
 /*
- * Another spooler, which looks for files without an owner, may come upon the new lock file before it is locked here. Then
- * that spooler locks and removes it, and the new file tries another name. After any other failure the file keeps its name,
- * so that each reason is reported once.
+ * Another spooler, which searches for files without an owner, may find the new lock file before it is locked here, and
+ * lock and remove it. Then the new file tries another name. After any other failure the file keeps its name, so that
+ * each reason is reported once.
  */
 static bool lock_own(struct spooler *sp, evrec_error *err)
 {

@@ -30,11 +30,11 @@ struct journal {
 	_Atomic int64_t offset; /* of the wall clock */
 	/* With the outbox's lock: */
 	struct area area;
-	struct area next;      /* that is larger, and not in use yet; blocks == NULL: none */
-	struct buf text;       /* of the item at work */
+	struct area next;      /* a larger mapping, not in use yet; blocks == NULL: none */
+	struct buf text;       /* of the item being noted */
 	_Atomic uint32_t left; /* free blocks; read without the lock */
-	bool full;             /* no new note is tried until there is more room */
-	atomic_bool lacks;     /* since `renew` a write was not noted, for want of room or memory */
+	bool full;             /* no new note is made until there is more room */
+	atomic_bool lacks;     /* since `renew`, a note failed for want of room or memory */
 };
 
 uint64_t journal_layout(void)
@@ -68,7 +68,7 @@ uint64_t journal_slot_sum(const struct journal_slot *slot)
 
 /* ---- notes: with the outbox's lock held ---- */
 
-/* Keeps the compiler from moving a store over this line: the process may be killed between two stores. */
+/* A compiler barrier for stores: the process may be killed between two of them. */
 static void order_stores(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -96,20 +96,20 @@ static void give_chain(struct journal *j, uint32_t block)
 	}
 }
 
-/* The item's text in j->text, and its checksum. */
+/* Serializes the item to j->text, and sets its checksum. */
 static bool serialize(struct journal *j, const void *item, const void *follow_up)
 {
 	buf_clear(&j->text);
 	return j->codec.pack(item, follow_up, &j->text) && j->text.len != 0;
 }
 
-/* Copies the text into blocks, of which there are enough. The first one. */
+/* Copies the text into free blocks, of which there are enough. Returns the first one. */
 static uint32_t store_text(struct journal *j)
 {
 	const size_t len = j->text.len;
 	uint32_t next = 0;
 
-	/* From its end on: each block knows the next. */
+	/* From its end on, as each block has the number of the next one. */
 	for (size_t from = (len - 1) / JOURNAL_TEXT * JOURNAL_TEXT;; from -= JOURNAL_TEXT) {
 		const uint32_t block = take_block(j);
 		struct journal_text *text = &j->area.blocks[block].text;
@@ -123,7 +123,7 @@ static uint32_t store_text(struct journal *j)
 	}
 }
 
-/* If a note finds no room while so few blocks are free, no new one is tried until more are. */
+/* Whether so few blocks are free that after a failed note no new one is tried until there are more. */
 static bool is_scarce(const struct journal *j)
 {
 	return j->area.free_len <= j->area.len / 2;
@@ -242,7 +242,7 @@ static void forget(struct outbox_journal *of_outbox, uint32_t note)
 	j->full = j->full && is_scarce(j);
 }
 
-/* The old mapping shows the same file, so nothing is copied but the list of free blocks. */
+/* Both mappings are of the same file, so only the list of free blocks is copied. */
 static void renew(struct outbox_journal *of_outbox)
 {
 	struct journal *j = (struct journal *)of_outbox;
@@ -271,7 +271,7 @@ static void drop_area(struct area *area)
 	*area = (struct area){ 0 };
 }
 
-/* File systems that overwrite a block where it is, once it is allocated. */
+/* Whether the file system overwrites allocated blocks in place. */
 static bool is_safe_file_system(int fd)
 {
 	static const unsigned safe[] = { 0xef53 /* ext2, 3 and 4 */, 0x58465342 /* XFS */, 0x01021994 /* tmpfs */,
@@ -390,7 +390,7 @@ bool journal_enlarge(struct journal *j, evrec_error *err)
 	const uint32_t left = atomic_load_explicit(&j->left, memory_order_relaxed);
 
 	err->message[0] = '\0';
-	/* `renew` has put this area out of use. */
+	/* `renew` has stopped the use of this area. */
 	drop_area(&j->next);
 	if (left > j->area.len / 2) {
 		return atomic_load_explicit(&j->lacks, memory_order_relaxed);

@@ -11,7 +11,7 @@
 
 #define WINDOW 256 /* blocks that are read at once */
 
-/* The file is read, not mapped: a disk that fails then is an error. */
+/* The file is read, not mapped, so that a failing disk is an error and not a signal. */
 struct reader {
 	const char *path;
 	int fd;
@@ -20,7 +20,7 @@ struct reader {
 	union journal_block *window;
 	const struct spool_codec *codec;
 	struct spool *spool;
-	struct outbox *ob; /* gets what the counts of a state may lack; NULL: there is none */
+	struct outbox *ob; /* gets the items whose counts a state may lack; NULL: none */
 	int64_t first;     /* of the notes without a row, note 0 would get this number */
 	struct buf text, row_text;
 	unsigned damaged;
@@ -100,7 +100,7 @@ static bool make_row_text(struct reader *r, const struct journal_slot *slot)
 		return true;
 	}
 	item = r->codec->unpack(buf_str(&r->text));
-	/* The checksum was right, so it is memory that is missing. */
+	/* The checksum was right, so this is a failure of memory. */
 	if (item == NULL) {
 		return fail_no_memory(r);
 	}
@@ -135,7 +135,7 @@ static bool import_note(struct reader *r, uint32_t note, const struct journal_sl
 	return spool_put(r->spool, &row, r->err);
 }
 
-/* Calls `func` for the slot that holds of each note. Slots that are damaged are counted. */
+/* Calls `func` for the valid slot of each note. Counts damaged notes. */
 static bool each_note(struct reader *r, bool (*func)(struct reader *r, uint32_t note, const struct journal_slot *slot))
 {
 	const union journal_block *block;
@@ -167,7 +167,7 @@ static bool find_last_row(struct reader *r, uint32_t note, const struct journal_
 	return true;
 }
 
-/* Numbers that no row has, neither one in the file nor one that was about to be written. */
+/* Chooses numbers that no row has, neither in the file nor about to be written. */
 static bool choose_numbers(struct reader *r)
 {
 	struct journal_start start;
@@ -187,7 +187,7 @@ static bool choose_numbers(struct reader *r)
 	return pwrite(r->fd, &start, sizeof(start), 0) == (ssize_t)sizeof(start) || fail_read(r);
 }
 
-/* True, with r->len == 0: its process died before there was a note. */
+/* True, with r->len == 0: the process died before it made a note. */
 static bool check_start(struct reader *r)
 {
 	struct journal_start start;
@@ -209,7 +209,7 @@ static bool check_start(struct reader *r)
 	return true;
 }
 
-/* Without memory the counts lack it. */
+/* Without memory the counts will lack this note. */
 static bool bring_note(struct reader *r, uint32_t note, const struct journal_slot *slot)
 {
 	void *item = NULL;
@@ -225,7 +225,7 @@ static bool bring_note(struct reader *r, uint32_t note, const struct journal_slo
 	return true;
 }
 
-/* Once all is in the file, as an import that fails is done again. */
+/* Called after the commit, as a failed import is repeated. */
 static void bring_all(struct reader *r)
 {
 	const unsigned damaged = r->damaged;
@@ -262,7 +262,7 @@ static bool import_all(struct reader *r)
 	return ok;
 }
 
-/* True also if the folder cannot be read: opening the file tells why. */
+/* True also if the folder cannot be read: then opening the file fails with the reason. */
 bool journal_is_there(const char *path)
 {
 	return access(path, F_OK) == 0 || errno != ENOENT;

@@ -61,7 +61,7 @@ int private_file_open(const char *path, evrec_error *err)
 	struct stat st;
 	int fd;
 
-	/* To open a device can have effects of its own. */
+	/* Checked first, as opening a device may have side effects. */
 	if (!private_file_check(path, err)) {
 		return -1;
 	}
@@ -70,7 +70,7 @@ int private_file_open(const char *path, evrec_error *err)
 		private_file_set_errno(err, path, errno);
 		return -1;
 	}
-	/* The name may have got another file since the check. */
+	/* The name may refer to another file since the check. */
 	if (fstat(fd, &st) != 0) {
 		private_file_set_errno(err, path, errno);
 	} else if (check(path, &st, err)) {
@@ -95,8 +95,8 @@ void private_file_protect(int fd)
 }
 
 /*
- * glibc before 2.39 changes the mode by way of /proc, which a chroot may lack. To open and close the file instead would
- * end the locks that SQLite holds by another descriptor of it.
+ * glibc before 2.39 changes the mode by way of /proc, which a chroot may lack. Opening and closing the file instead
+ * would release the locks that SQLite has by another descriptor of it.
  */
 bool private_file_protect_path(const char *path, evrec_error *err)
 {

@@ -68,13 +68,16 @@ static bool put_row(struct spooler *sp, const struct outbox_row *row, evrec_str 
 
 /* ---- rows that are due ---- */
 
-/* False: the state may lack the names in the rows that are about to be committed, and is in use. */
+/* Writes the state, so that it has the names in the rows about to be committed. False: it is in use. */
 static bool knows_names(struct spooler *sp, struct outbox *ob, const struct spool_moment *now)
 {
 	return sp->state == NULL || state_file_write_ahead(sp->state, ob, now->monotonic, sp->quick);
 }
 
-/* Up to `max` rows, in one transaction; *n: how many. False: none was written; *in_use: for now, as the state is in use. */
+/*
+ * Writes up to `max` rows in one transaction; *n: how many. False: none was written; *in_use: because the state is in
+ * use.
+ */
 static bool write_batch(struct spooler *sp, struct outbox *ob, size_t max, const struct spool_moment *now, size_t *n,
                         bool *in_use, evrec_error *err)
 {
@@ -112,7 +115,7 @@ static size_t batch_size(const struct spooler *sp)
 	return sp->batch != 0 && sp->batch < spooler_batch(sp) ? sp->batch : spooler_batch(sp);
 }
 
-/* A transaction that fails is tried again with half of its rows; if it has one row alone, after a while. */
+/* After a failed transaction, tries again with half of its rows; with a single row, after a pause. */
 static bool write_some(struct spooler *sp, struct outbox *ob, const struct spool_moment *now, evrec_error *err)
 {
 	const unsigned batches = sp->quick ? 1 : BATCHES_A_STEP;
@@ -191,7 +194,7 @@ static bool put(struct spooler *sp, const struct entry *entry, const struct spoo
 	return put_row(sp, &row, buf_str(text), now, err);
 }
 
-/* Puts the first `max` kept entries into the files, or none. The last one of them; NULL: none, see *err. */
+/* Writes the first `max` kept entries to the files, or none. Returns the last one of them; NULL: none, see *err. */
 static const struct entry *put_batch(struct spooler *sp, struct outbox *ob, size_t max, const struct spool_moment *now,
                                      evrec_error *err)
 {
@@ -214,8 +217,8 @@ static const struct entry *put_batch(struct spooler *sp, struct outbox *ob, size
 
 /*
  * In one transaction if all entries fit. Else a transaction that fails is tried again with half of its rows, and one
- * that succeeds is followed by one of twice as many. Single rows that do not fit make way for others, but only a few: on
- * a full disk no other fits either.
+ * that succeeds is followed by one of twice as many. A single row that does not fit is moved behind the others, but
+ * only a few times: on a full disk no other fits either.
  */
 void spooler_save_kept(struct spooler *sp, struct outbox *ob, size_t n, const evrec_clock *clock)
 {
@@ -224,7 +227,7 @@ void spooler_save_kept(struct spooler *sp, struct outbox *ob, size_t n, const ev
 	unsigned misfits = 0;
 	evrec_error err;
 
-	/* The end waits for no state that is in use. */
+	/* The end does not wait for a state that is in use. */
 	(void)knows_names(sp, ob, &now);
 	while (misfits < MISFITS_MAX && outbox_next_kept(ob, NULL) != NULL) {
 		const struct entry *last = put_batch(sp, ob, n, &now, &err);

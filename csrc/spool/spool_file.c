@@ -86,7 +86,7 @@ bool spool_is_open(const struct spool *spool)
 	return spool->db != NULL;
 }
 
-/* Makes the tables of a new file, and brings a file of version 1 to this version; refuses another file. */
+/* Makes the tables of a new file, converts a file of version 1, and refuses other files. */
 static bool check_contents(struct spool *spool, evrec_error *err)
 {
 	int64_t application, version, tables;
@@ -155,8 +155,8 @@ static enum spool_claim take_lock(struct spool *spool, evrec_error *err)
 }
 
 /*
- * NORMAL: in WAL a checkpoint alone waits for the disk. OFF: nothing does; the kernel has the bytes, whatever becomes of the
- * process. FULL, with a rollback journal: a commit is on the disk, and the file alone is left.
+ * NORMAL: in WAL only a checkpoint waits for the disk. OFF: nothing waits; the kernel has the bytes even if the process
+ * dies. FULL, with a rollback journal: a commit is on the disk, and no other file is left.
  */
 static const char *const modes[] = {
 	[SPOOL_MODE_WAL] = "PRAGMA synchronous = NORMAL; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 1000",
@@ -184,13 +184,13 @@ static bool connect(struct spool *spool, evrec_error *err)
 }
 
 /*
- * SQLite's own locks stay on: they keep out its shell, versions of evrec that had no lock file, and everybody if the
- * lock file was removed. In this mode the lock that BEGIN EXCLUSIVE takes is kept after COMMIT, and WAL needs no shared
+ * SQLite's own locks stay on: they exclude its shell, versions of evrec without a lock file, and all others if the lock
+ * file was removed. In this mode the lock that BEGIN EXCLUSIVE takes is kept after COMMIT, and WAL needs no shared
  * memory, so no third file. A file that is no spool keeps its journal mode.
  */
 static bool open_database(struct spool *spool, enum spool_mode mode, evrec_error *err)
 {
-	/* Before the first look at the file: other pragmas would map its shared memory. */
+	/* Before the first access to the file: other pragmas would map its shared memory. */
 	return connect(spool, err) && spool_run(spool, "PRAGMA locking_mode = EXCLUSIVE", err) &&
 	       spool_run(spool, mode == SPOOL_MODE_QUICK ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL",
 	                 err) &&
@@ -200,7 +200,7 @@ static bool open_database(struct spool *spool, enum spool_mode mode, evrec_error
 
 static bool check_files(const struct spool *spool, evrec_error *err)
 {
-	/* SQLite plays a journal back, whoever wrote it. */
+	/* SQLite plays back any journal, so its owner is checked, too. */
 	return private_file_check(spool->path, err) && private_file_check(spool->journal_path, err) &&
 	       private_file_check(spool->wal_path, err) && private_file_check(spool->pending_path, err);
 }
@@ -263,7 +263,7 @@ bool spool_open(struct spool *spool, enum spool_mode mode, evrec_error *err)
 		return true;
 	}
 	close_database(spool);
-	/* Whoever had it before still needs it: a journal may lie beside the file. */
+	/* If the lock was taken before, it is still needed: a journal may lie beside the file. */
 	if (!was_locked) {
 		spool_lock_release(&spool->lock);
 	}
@@ -331,7 +331,10 @@ void spool_shed(struct spool *spool)
 	(void)unlink(spool->journal_path);
 }
 
-/* The lock's file goes last: if the process dies before, whoever finds the lock without the file removes the rest. */
+/*
+ * The lock file is removed last: if the process dies before, the next process that finds the lock without the file
+ * removes the rest.
+ */
 void spool_remove(struct spool *spool)
 {
 	spool_shed(spool);

@@ -94,7 +94,7 @@ bool spool_folder_each(const char *path, bool (*func)(void *ctx, const char *nam
 	if (dir == NULL) {
 		return fail(path, errno, err);
 	}
-	/* Another thread has another DIR, and that is enough for glibc. */
+	/* Safe, as in glibc readdir needs only a DIR for each thread. */
 	while (more && (file = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
 		const size_t len = strlen(file->d_name);
 
@@ -147,7 +147,7 @@ static bool make(const char *path, evrec_error *err)
 
 /* ---- the single file of versions before ---- */
 
-/* The paths of the old file, while it becomes one of the folder. */
+/* The paths of the old file, while it is moved into the folder. */
 struct move {
 	const char *path;
 	char *aside, *lock, *journal, *into;

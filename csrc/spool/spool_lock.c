@@ -68,7 +68,7 @@ static void list(struct spool_lock *lock, int fd)
 	taken = lock;
 }
 
-/* From now on a forked child closes it. False: since there were `before` forks, a child got a copy that it keeps. */
+/* Makes forked children close it. False: a child was forked since there were `before` forks, and keeps a copy. */
 static bool add(struct spool_lock *lock, int fd, unsigned long before)
 {
 	bool ok;
@@ -102,7 +102,10 @@ static bool open_file(struct spool_lock *lock, const char *path, evrec_error *er
 	}
 }
 
-/* The last owner has removed the file since it was opened here: another process may have a new one under its name. */
+/*
+ * Whether the last owner has removed the file since it was opened here: another process may have a new file of this
+ * name.
+ */
 static bool is_removed(int fd)
 {
 	struct stat st;

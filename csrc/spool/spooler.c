@@ -3,7 +3,10 @@
 #include "base/clock.h"
 #include "spool/sqlite_guard.h"
 
-/* Answered rows that are worth a transaction; fewer are if no other row waits for its answer, or after a while. */
+/*
+ * The number of answered rows that are deleted in a transaction; fewer if no other row waits for its answer, or after a
+ * while.
+ */
 #define FORGET_AT 64
 #define FORGET_WAITS (EVREC_SECOND / 4)
 #define JOURNAL_LOOK (EVREC_SECOND / 4)

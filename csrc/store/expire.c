@@ -17,7 +17,7 @@ static bool get_pages(struct store *store, struct pages *pages, evrec_error *err
 	       store_db_ask(&store->db, "PRAGMA freelist_count", &pages->free, err);
 }
 
-/* Events are deleted from 15/16 of the bound on, so that the next ones find room below it. */
+/* Events are deleted from 15/16 of the bound on, so that there is room for the next ones. */
 static uint64_t bytes_over(const struct pages *pages, uint64_t keep_bytes)
 {
 	const uint64_t used = (uint64_t)(pages->count - pages->free) * (uint64_t)pages->size;
@@ -42,7 +42,7 @@ struct old {
 /* The oldest events are deleted as long as both bounds say so. */
 struct expiry {
 	int64_t before; /* the last occurrence was before it */
-	uint64_t bytes; /* of JSON, that the events deleted until then had less than */
+	uint64_t bytes; /* of JSON: events are deleted until they had so many */
 };
 
 /* -1 and *err, or how many there are. */
@@ -81,7 +81,7 @@ static bool delete_all(struct store *store, const struct old *old, int n, evrec_
 	return true;
 }
 
-/* About the bytes of a note in the file: it says how many notes are deleted if the file is full. */
+/* The estimated bytes of a note in the file, by which notes are deleted if the file is full. */
 #define NOTE_BYTES 256
 
 static int most_notes(const struct expiry *expiry)
@@ -91,7 +91,7 @@ static int most_notes(const struct expiry *expiry)
 	return n < STORE_EXPIRY_ROWS ? (int)n : STORE_EXPIRY_ROWS;
 }
 
-/* One transaction. -1 and *err, or how many rows it deleted of the table of which it deleted most. */
+/* Runs one transaction. Returns the largest number of rows that it deleted from one table, or -1 and *err. */
 static int delete_old(struct store *store, const struct expiry *expiry, evrec_error *err)
 {
 	struct old old[STORE_EXPIRY_ROWS];
@@ -124,7 +124,7 @@ static bool has_old(struct store *store, int64_t before)
 	return row != 0 || store_has_old_notes(store, before);
 }
 
-/* Gives some of the free pages back. A file that somebody has rebuilt without auto_vacuum keeps them. */
+/* Returns some free pages to the file system. A file that was rebuilt without auto_vacuum keeps them. */
 static bool shrink(struct store *store, const struct pages *before, bool *more, evrec_error *err)
 {
 	struct pages after;

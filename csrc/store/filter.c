@@ -23,7 +23,7 @@ void filter_close(struct filter *f)
 
 /* ---- the query's words ---- */
 
-/* Adds the numbers of a word, of which there are several if case does not count. */
+/* Adds the numbers of a word; there may be several if case is ignored. */
 static bool add_ids(struct filter *f, struct store_db *d, struct condition *c, evrec_str word, evrec_error *err)
 {
 	sqlite3_stmt *statement = f->statements[c->column == FACET_KIND ? FILTER_KIND : FILTER_WORD];
@@ -42,7 +42,7 @@ static bool add_ids(struct filter *f, struct store_db *d, struct condition *c, e
 	return row == 0;
 }
 
-/* A condition that one of `n` words be in the column; none if there are no words. */
+/* Adds the condition that the column has one of `n` words; no condition if there are no words. */
 static bool add_condition(struct filter *f, struct store_db *d, enum store_facet column, const evrec_str *words,
                           size_t n, evrec_error *err)
 {

@@ -4,15 +4,15 @@
 #include <time.h>
 
 /*
- * No store is open across a fork, and no reader stays open in a child: SQLite keeps what it has locked by file, for the
- * whole process, and a child would believe that it holds its parent's locks. Its connections would then lock nothing, and
- * another process could remove the log that they write to.
+ * No store is open across a fork, and no reader stays open in a child: SQLite records its locks by file, for the whole
+ * process, so a child's SQLite would assume that it has its parent's locks. Its connections would then lock nothing,
+ * and another process could remove the log that they write to.
  *
  * Each store has a lock, which is held during a transaction. fork() takes them all, and closes the stores; their next
  * transactions open them again. It does so before fork_lock keeps threads out of SQLite, as a transaction goes in and out.
  *
- * A reader may be amid a transaction, for long. So the parent keeps it open, and the child closes its copy before it opens
- * anything else: a child has none of its parent's locks, and so gives up none.
+ * A reader may be in a long transaction. So the parent keeps it open, and the child closes its copy before it opens
+ * anything else: a child has none of its parent's locks, and so releases none.
  */
 #define WAIT_SECONDS 1 /* for all transactions together: a disk may hang */
 

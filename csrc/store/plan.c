@@ -3,22 +3,22 @@
 #include <stdlib.h>
 
 /*
- * A plan is which streams are merged. It takes the first of these that is possible:
+ * A plan chooses the streams that are merged: the first possible one of these.
  *
  *   1. the events of the objects of a name or uid, if there are few such objects
  *   2. the events of the facets that pass, if there are very few such facets
  *   3. all events, by their times
  *
- * The events that do not pass are left out as they come. If too many of them come, the plan changes, from the place that
- * was reached: from 1 to 2, if there are few facets, as an object may have very many events; from 3 to 2 or 1, however many
- * streams these are, as events that pass may be very rare.
+ * Events that do not pass the filter are skipped. If too many are, the plan changes, from the present place on: from 1
+ * to 2, if there are few facets, as an object may have very many events; from 3 to 2 or 1, however many streams these
+ * are, as events that pass may be very rare.
  */
 #define VERY_FEW_STREAMS 64 /* that cost less than to look at some thousand events */
 #define FEW_STREAMS 2000
 #define FEW_FACETS 20000 /* rows of facets that are looked at before it is known how many pass */
 #define ALL INT64_MAX
 
-/* Numbers of facets or objects. */
+/* A list of numbers of facets or objects. */
 struct found {
 	int64_t *ids; /* mem_alloc */
 	size_t len, room;
@@ -177,7 +177,7 @@ static size_t rarest(const struct filter *f)
 
 /* ---- objects ---- */
 
-/* The conditions beside the first one are left to the test of each event. */
+/* The other conditions are tested for each event. */
 static const char *const objects_by_name[2] = { "SELECT id FROM objects WHERE name = ?2 LIMIT ?1",
 	                                        "SELECT id FROM objects WHERE name = ?2 AND ns = ?3 LIMIT ?1" };
 static const char objects_by_uid[] = "SELECT id FROM objects WHERE uid = ?2 LIMIT ?1";
@@ -232,7 +232,7 @@ static bool use(struct plan *p, struct store_db *d, const struct found *found, e
 		return fail_for_memory(err);
 	}
 	for (size_t i = 0; i < found->len; i++) {
-		/* A facet was found twice if both of its kinds are wanted. */
+		/* A facet is found twice if both of its kinds match. */
 		if (i != 0 && found->ids[i] == found->ids[i - 1]) {
 			continue;
 		}

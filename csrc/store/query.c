@@ -2,7 +2,7 @@
 
 #include "spool/sqlite_guard.h"
 
-#define LOOK_MAX 4000           /* events that one read looks at */
+#define LOOK_MAX 4000           /* the most events that one read examines */
 #define TEXT_MAX (1024U * 1024) /* bytes of JSON after which a read ends */
 
 enum cursor_statement { CURSOR_BODY, CURSOR_NEW, CURSOR_VERSION, CURSOR_STATEMENTS };
@@ -29,7 +29,7 @@ struct store_cursor {
 	bool reading;    /* of a query: its transaction is open */
 	size_t left;     /* of the limit; SIZE_MAX: there is none */
 	int64_t rv;      /* of a watch: the last that was seen */
-	int64_t version; /* of a watch: the data_version of the last look that found nothing; 0: none yet */
+	int64_t version; /* of a watch: the data_version at the last poll that found nothing; 0: none yet */
 	struct found_row page[STORE_PAGE];
 	size_t page_at, page_len;
 	struct buf text;
@@ -73,7 +73,7 @@ static bool add_to_page(struct store_cursor *c, int64_t rv, int64_t last, evrec_
 
 /* ---- a query ---- */
 
-/* Reads until the page is full, the events end, or many were looked at. */
+/* Reads until the page is full, the events end, or LOOK_MAX were examined. */
 static bool fill(struct store_cursor *c, evrec_error *err)
 {
 	struct plan *p = &c->plan;
@@ -132,7 +132,7 @@ static int read_new(struct store_cursor *c, struct place places[STORE_PAGE], evr
 	return row == 0 ? n : -1;
 }
 
-/* A word may have got a number, or another one, since the last look. */
+/* The number of a word may have changed since the last poll. */
 static bool fill_watch(struct store_cursor *c, evrec_error *err)
 {
 	struct filter *f = &c->plan.filter;
@@ -157,7 +157,7 @@ static bool fill_watch(struct store_cursor *c, evrec_error *err)
 
 /* ---- both ---- */
 
-/* Each look of a watch is a transaction of its own. */
+/* Each poll of a watch is a transaction of its own. */
 static bool look(struct store_cursor *c, evrec_error *err)
 {
 	const bool ok = store_db_run(&c->db, "BEGIN", err) && fill_watch(c, err);
@@ -167,7 +167,7 @@ static bool look(struct store_cursor *c, evrec_error *err)
 	return ok;
 }
 
-/* The transaction of a query is as old as its first read. */
+/* SQLite's transaction begins with the first read. */
 static bool begin_reading(struct store_cursor *c, evrec_error *err)
 {
 	c->reading = store_db_run(&c->db, "BEGIN; SELECT id FROM state WHERE id = 1", err);
@@ -198,7 +198,7 @@ static bool read_page(struct store_cursor *c, evrec_error *err)
 	return ok;
 }
 
-/* Sets c->ended to whether nothing was written since the last look that found nothing. */
+/* Sets c->ended to whether nothing was written since the last poll that found nothing. */
 static bool look_for_news(struct store_cursor *c, evrec_error *err)
 {
 	int64_t version;

@@ -3,8 +3,8 @@
 #include "spool/sqlite_guard.h"
 
 /*
- * Both queries give the place at which the next page goes on, and a row as JSON, and take: ?1 that place, ?2 the number of
- * rows, ?3 a name, ?4 a namespace.
+ * Both queries return the place from which the next page continues, and a row as JSON. Parameters: ?1 that place, ?2
+ * the number of rows, ?3 a name, ?4 a namespace.
  */
 #define OCCURRENCES                                                                                                    \
 	"SELECT time, json_object('namespace', ns, 'name', name, 'time', time, 'count', count) FROM occurrences "      \
@@ -19,7 +19,7 @@
 	"(?7 = '' OR uid = ?7) "
 #define NEWEST_FIRST "ORDER BY id DESC LIMIT ?2"
 
-/* An index finds the suppressions of an object's name, and those of no name, which tell of lost notes. */
+/* Uses an index to find the suppressions with an object's name, and those without a name: the numbers of lost notes. */
 #define OF_NAME(reporter)                                                                                              \
 	SUPPRESSIONS(reporter, "name = ?3 AND " OF_OBJECT)                                                             \
 	"UNION ALL " SUPPRESSIONS(reporter, "name = '' ") NEWEST_FIRST
