@@ -6,19 +6,19 @@
 #include <pthread.h>
 
 /*
- * A thread in between may wait for a lock that is held by the thread that forks, if it does so in a signal handler or in
- * an embedder's allocator. Then the fork goes on, as it would without this lock.
+ * The thread that forks, in a signal handler or in an embedder's allocator, may have a lock for which a thread between
+ * enter and leave waits. After this time the fork goes on, as it would without this lock.
  */
 #define FORK_WAITS_MAX EVREC_SECOND
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held by the thread that forks, from before to after */
 static pthread_cond_t changed;
-static unsigned entered; /* threads in between */
+static unsigned entered; /* threads between enter and leave */
 static unsigned forking; /* threads that fork, or wait to */
 static _Thread_local bool is_inside;
 
-/* Of a thread that ends: has other libraries' destructors run? */
+/* Of a thread that ends: whether other libraries' destructors have run. */
 static pthread_key_t ending;
 static bool has_key;
 static const bool not_yet = false, yes = true;
@@ -31,7 +31,7 @@ static void after_fork_in_child(void)
 	(void)pthread_mutex_unlock(&mutex);
 }
 
-/* New threads stay out from now on, so that busy ones cannot hold up the fork in turns. */
+/* From now on no thread enters, so that busy threads cannot delay the fork in turns. */
 static void before_fork(void)
 {
 	const int64_t deadline = clock_monotonic(evrec_clock_real()) + FORK_WAITS_MAX;

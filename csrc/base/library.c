@@ -19,7 +19,7 @@ static const char *reason(void)
 	return text != NULL ? text : "unknown";
 }
 
-/* If none can be opened, the reason is told for the first name, which is the usual one. */
+/* If none can be opened, the message has the reason for the first name, which is the usual one. */
 static void *open_one(const struct library *library, evrec_error *err)
 {
 	void *handle = dlopen(library->files[0], RTLD_NOW | RTLD_LOCAL);

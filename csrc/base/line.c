@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Fewer bytes are not taken for a secret, or for the beginning of one that was cut. */
+/* The least length of a secret that is hidden, and of the prefix of a cut one. */
 #define SECRET_MIN 4
 
-/* The last line that standard error took was not taken whole. */
+/* The last line was written to standard error only in part. */
 static atomic_bool fragment;
 
 void line_printf(struct line *line, const char *format, ...)

@@ -13,7 +13,7 @@
 
 #define TERMINAL_PIECE 256
 
-/* How much a terminal that has room at all has room for; but of a newline it may make two bytes. */
+/* The bytes for which a terminal has room if it has any; a newline may become two bytes. */
 static size_t terminal_piece(const char *data, size_t len)
 {
 	const char *newline = memchr(data, '\n', len);
@@ -24,7 +24,7 @@ static size_t terminal_piece(const char *data, size_t len)
 	return len < TERMINAL_PIECE ? len : TERMINAL_PIECE;
 }
 
-/* If the kernel can (Linux 6.4, for pipes), does not wait for room that others took a moment ago. */
+/* If the kernel supports it (Linux 6.4, for pipes), does not block even if other processes have just taken the room. */
 static ssize_t write_piece(int fd, const char *data, size_t len)
 {
 	const struct iovec piece = { (char *)data, len };

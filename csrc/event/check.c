@@ -65,7 +65,7 @@ int check_reference(const evrec_reference *r, const char *what, evrec_error *err
 int check_type(evrec_str type, evrec_error *err)
 {
 	if (!str_eq(type, EVREC_STR("Normal")) && !str_eq(type, EVREC_STR("Warning"))) {
-		/* Other text might be long, or no UTF-8. */
+		/* Only short plain text is shown: other text may be long, or not UTF-8. */
 		return type.len <= 32 && utf8_plain(type)
 		               ? error_set(err, EVREC_EINVALID,
 		                           "type: expected \"Normal\" or \"Warning\", got \"%.*s\"", (int)type.len,

@@ -74,7 +74,7 @@ static char *pack(char *block, void *in, const size_t *strings, size_t n)
 	return block;
 }
 
-/* A packed event has 32 bits for lengths. SIZE_MAX: no memory is as large. */
+/* A packed event has 32 bits for lengths. SIZE_MAX: it would not fit, so the allocation fails. */
 static size_t room_for(size_t head, const struct packing *packing)
 {
 	return packing->size > UINT32_MAX ? SIZE_MAX : head + packing->size;

@@ -84,7 +84,7 @@ static void fit_instance(struct buf *out, evrec_fields *event, evrec_str host_na
 	}
 	if (whole.len > FIT_FIELD_MAX) {
 		at = out->len;
-		/* Behind the whole, which may lie in the same buffer. */
+		/* Appended after the whole instance, which may lie in the same buffer. */
 		if (!buf_reserve(out, FIT_FIELD_MAX)) {
 			return;
 		}

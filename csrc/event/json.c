@@ -1,4 +1,4 @@
-/* The JSON of events and patches. It is written by hand: a tree of jansson's takes 4 times as long for a patch. */
+/* The JSON of events and patches, without jansson, whose tree takes 4 times as long for a patch. */
 #include "base/json_text.h"
 #include "event/event.h"
 #include "event/schema.h"
@@ -13,7 +13,7 @@ struct writer {
 	bool is_first; /* the next member is the first of its container */
 };
 
-/* The bytes between two members, and the longest value that is no string. */
+/* The most bytes around a member, with the longest value that is no string. */
 #define AROUND_MEMBER (4 + JSON_NUMBER_MAX)
 
 static void put(struct buf *out, evrec_str text)
@@ -195,7 +195,7 @@ char *evrec_fields_patch(const evrec_fields *event, size_t *len)
 	return give(&out, len);
 }
 
-/* The exact size decides; json_patch asks a buffer for the longest form of each value ahead. */
+/* For a small buffer: json_patch reserves room for the longest form of each value, but the exact size may fit. */
 static COLD size_t write_exactly(const evrec_fields *event, char *to, size_t size)
 {
 	struct buf out = { 0 };

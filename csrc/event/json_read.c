@@ -136,7 +136,7 @@ static enum evrec_api api_of(const json_t *root)
 
 static enum json_fault fault_of(const json_error_t *error)
 {
-	/* jansson says nothing of most allocations that fail. */
+	/* jansson sets no message for most failed allocations. */
 	if (error->text[0] == '\0') {
 		return JSON_NO_MEMORY;
 	}
@@ -150,7 +150,7 @@ static enum json_fault fault_of(const json_error_t *error)
 	}
 }
 
-/* Another event than one with a name and a namespace is none. */
+/* An event without a name and a namespace is refused. */
 static evrec_event *copy_named(const evrec_fields *fields, enum json_fault *fault)
 {
 	evrec_event *event;
@@ -254,7 +254,7 @@ static int append(const char *data, size_t len, void *ctx)
 
 void event_item_json(const struct event_item *item, enum evrec_api api, struct buf *out)
 {
-	/* The members of the item behind these two, in a new object: the item is the caller's. */
+	/* These two members, followed by the item's, in a new object: the item is the caller's. */
 	json_t *whole = json_object();
 	json_t *members = (json_t *)(uintptr_t)item;
 	bool ok = whole != NULL;

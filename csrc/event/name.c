@@ -59,7 +59,10 @@ static uint64_t unique_tick(evrec_str name, uint64_t now)
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS (ONES << 7)
 
-/* The high bit of each byte is set if that is within these bounds; all bytes are ASCII. The other bits say nothing. */
+/*
+ * The high bit of each byte is set if the byte is within these bounds; all bytes are ASCII. The other bits are
+ * undefined.
+ */
 static inline uint64_t bytes_within(uint64_t word, unsigned char least, unsigned char most)
 {
 	return (word + ONES * (0x80u - least)) & ~(word + ONES * (0x7fu - most));
@@ -72,8 +75,8 @@ static inline uint64_t may_be_in_label(uint64_t word)
 }
 
 /*
- * Eight bytes, the first one the lowest, behind one that `last` tells: 1 if it was a dot, 2 if it was a hyphen, 0 for
- * others. False: they are no part of a subdomain. A dot follows no dot and no hyphen; a hyphen follows no dot.
+ * Checks eight bytes, the first one the lowest. `last` is the byte before: 1: a dot, 2: a hyphen, 0: another one.
+ * False: they are no part of a subdomain. A dot follows no dot and no hyphen; a hyphen follows no dot.
  */
 static inline bool part_of_subdomain(uint64_t word, unsigned *last)
 {
@@ -124,7 +127,7 @@ static bool is_dotted(evrec_str s)
 		}
 	}
 	if (i != s.len) {
-		/* Letters behind the rest change nothing but the last byte. */
+		/* Padding with letters changes nothing but the last byte. */
 		uint64_t word = ONES * 'a';
 
 		memcpy(&word, s.data + i, s.len - i);

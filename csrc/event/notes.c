@@ -6,7 +6,7 @@
 #define LOST "lost"               /* the stage of a note that says how many were lost */
 #define BLOCK ((size_t)32 * 1024) /* bytes of a block */
 
-/* Lost notes of one kind that no note in the queue tells yet. */
+/* Lost notes of one kind that no note in the queue counts yet. */
 struct lost {
 	uint64_t count;
 	int64_t time; /* of the last one */
@@ -29,7 +29,7 @@ struct notes {
 	bool occurrences, suppressions;
 	size_t max;
 	atomic_bool waiting;
-	atomic_bool alarm;              /* some were lost, and nobody has told it */
+	atomic_bool alarm;              /* some were lost, which is not reported yet */
 	atomic_uint_fast64_t lost_ever; /* for want of room or memory */
 	atomic_uint_fast64_t given_up;
 	pthread_mutex_t lock;
@@ -198,7 +198,7 @@ bool notes_take_alarm(struct notes *notes)
 	return atomic_load(&notes->alarm) && atomic_exchange(&notes->alarm, false);
 }
 
-/* Without memory they are told with later notes. */
+/* Without memory they are counted with later notes. */
 static void put_lost(struct notes *notes, struct lost *lost, evrec_str kind)
 {
 	const struct note note = {
@@ -287,7 +287,7 @@ void notes_rewind(struct notes *notes)
 	notes->next = notes->written;
 }
 
-/* The number of notes from a place on, without those that say how many were lost before. */
+/* The number of notes from a place on, without notes about lost ones. */
 static uint64_t count_from(struct place place)
 {
 	uint64_t count = 0;

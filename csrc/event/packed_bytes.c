@@ -1,6 +1,6 @@
 #include "event/packed_inner.h"
 
-/* The packed event behind its address, as the strings of its arrays have addresses. */
+/* Writes the packed event's address before it, as the strings of its arrays are absolute pointers. */
 void packed_put_bytes(struct buf *out, const evrec_packed *packed)
 {
 	const uintptr_t address = (uintptr_t)packed;

@@ -113,7 +113,7 @@ struct cleaned {
 	size_t at;      /* in the map */
 };
 
-/* Not a hash: whoever made the event may know keys with equal hashes. */
+/* Compares keys, not hashes: an attacker may know keys with equal hashes. */
 static int compare(const void *a, const void *b)
 {
 	const struct cleaned *x = a, *y = b;
@@ -144,7 +144,7 @@ static void clean_keys(const evrec_map *map, size_t from, struct cleaned *keys, 
 			keys[i].text = (evrec_str){ NULL, texts->len - before };
 		}
 	}
-	/* The texts stay where they are by now. */
+	/* From here on the texts do not move. */
 	for (size_t i = 0; i < len; i++) {
 		if (keys[i].text.data == NULL && keys[i].text.len != 0) {
 			keys[i].text.data = texts->data + at;
@@ -156,7 +156,7 @@ static void clean_keys(const evrec_map *map, size_t from, struct cleaned *keys, 
 /* Pairs that are looked through at once. */
 #define AT_ONCE ((size_t)32768)
 
-/* A bit for each pair from `from` on, which is set if the pair does not count. False: no memory. */
+/* Sets a bit for each pair from `from` on that a later pair with an equal key hides. False: no memory. */
 static bool find_hidden(const evrec_map *map, size_t from, unsigned char hidden[AT_ONCE / CHAR_BIT])
 {
 	const size_t len = map->len - from;

@@ -89,8 +89,8 @@ static bool is_program(const char *path)
 }
 
 /*
- * Puts the path of the program `name` into `path`; false: $PATH has none. Relative folders in $PATH are passed over: the
- * command would depend on where this process happens to be.
+ * Puts the path of the program `name` into `path`; false: $PATH has none. Relative folders in $PATH are skipped: the
+ * command would depend on the current folder.
  */
 static bool look_up(evrec_str name, struct buf *path)
 {
@@ -113,7 +113,7 @@ static bool look_up(evrec_str name, struct buf *path)
 	return false;
 }
 
-/* Appends an absolute path: a later chdir shall not make it another program. */
+/* Appends an absolute path, so that a later chdir does not change the program. */
 static bool make_absolute(evrec_str command, struct buf *path)
 {
 	char folder[PATH_MAX];

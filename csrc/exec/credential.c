@@ -24,7 +24,7 @@ static bool is_absent(const json_t *object, const char *key)
 	return value == NULL || json_is_null(value);
 }
 
-/* For a credential without an end some plugins say the year 9999, which is beyond 64 bits of nanoseconds. */
+/* Some plugins use the year 9999 for a credential that does not expire, which is beyond 64 bits of nanoseconds. */
 static int read_expiry(const json_t *status, struct exec_credential *c, evrec_error *err)
 {
 	const char *text = member(status, "expirationTimestamp");
@@ -77,7 +77,7 @@ static json_t *parse(evrec_str json)
 	json_t *root;
 
 	fork_lock_init();
-	fork_lock_enter(); /* jansson may set itself up */
+	fork_lock_enter(); /* jansson may initialize itself */
 	root = json.len == 0 ? NULL : json_loadb(json.data, json.len, 0, NULL);
 	fork_lock_leave();
 	return root;

@@ -10,7 +10,10 @@
 #define BACKOFF_MAX (30 * EVREC_SECOND)
 /* A credential is fetched anew when a tenth of its life is left, but no earlier than that. */
 #define MARGIN_MAX (60 * EVREC_SECOND)
-/* The life of a credential that has run out as it comes: if this machine's clock is fast, the server still takes it. */
+/*
+ * The assumed lifetime of a credential that has expired on arrival: if this machine's clock is fast, the server still
+ * accepts it.
+ */
 #define LIFE_LATE (30 * EVREC_SECOND)
 #define LIFE_MIN EVREC_SECOND
 #define SECRET_MIN 32 /* a word of so many bytes on standard error may be a token */

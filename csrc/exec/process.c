@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #define CHUNK ((size_t)16384)
-/* Nothing tells of a command that ends while a process that it started keeps its pipes open. */
+/*
+ * The poll interval: if a command ends while a process that it started keeps the pipes open, no descriptor becomes
+ * ready.
+ */
 #define LOOK (EVREC_SECOND / 20)
 #define LOOK_AT_END (EVREC_SECOND / 500) /* it has closed its pipes */
 #define STOP_TURNS 50
@@ -195,7 +198,7 @@ static void read_ends(struct process *p)
 
 /* ---- the end ---- */
 
-/* A command that was killed may be in a call that nothing ends, such as a read from a disk that is gone. */
+/* Does not block: a killed command may be in an uninterruptible call, such as a read from a hanging disk. */
 static void reap_killed(struct process *p)
 {
 	pid_t pid = p->pid == 0 ? -1 : waitpid(p->pid, NULL, WNOHANG);

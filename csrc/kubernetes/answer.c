@@ -95,7 +95,7 @@ static void read_status(evrec_answer *answer, const json_t *status)
 
 /* ---- the Event that a server has stored ---- */
 
-/* The strings of it that count. Of a member that is missing, or no string, data is NULL. */
+/* The strings that are used. If a member is missing, or no string, its data is NULL. */
 struct stored {
 	evrec_str kind, name, resource_version;
 };
@@ -188,7 +188,7 @@ static void copy_if_fits(char *to, size_t size, evrec_str from)
 	}
 }
 
-/* An object that says of itself nothing else is as good: what stands in for an API server may say no more than {}. */
+/* An object without a kind is accepted, too: a mock of an API server may answer {}. */
 static bool take_event(evrec_answer *answer, const struct stored *stored)
 {
 	if (stored->kind.data != NULL && !str_eq(stored->kind, EVREC_STR("Event"))) {
@@ -237,7 +237,7 @@ void answer_read_body(evrec_answer *answer, evrec_str body)
 	json_decref(json);
 }
 
-/* The head of a refusal is an answer, although its body was cut: the server says to slow down. */
+/* The header of a refusal counts as an answer, even if its body was cut: the server is overloaded. */
 static int status_of(const struct http_response *response)
 {
 	const int cut = response->unauthorized ? 0 : response->cut_status;
@@ -245,19 +245,21 @@ static int status_of(const struct http_response *response)
 	return cut == 429 || cut == 503 ? cut : response->status;
 }
 
-/* A gateway, or an API server whose time ran out, answers so while the request may still be carried out behind it. */
+/*
+ * Whether a gateway, or an API server after its timeout, answers like this while the request may still be carried out.
+ */
 static bool may_go_on_behind(int status)
 {
 	return status > 500 && status != 503;
 }
 
-/* A request that was sent may be carried out after its failure is known: its server, or one behind it, may just hang. */
+/* Whether a failed request may still be carried out later: the server, or one behind a gateway, may only hang. */
 static bool may_be_late(const struct http_response *response, int status)
 {
 	return status == 0 ? !response->unsent : response->sent_again || may_go_on_behind(status);
 }
 
-/* The first of two sendings may have met with success, which these answers to the second say nothing of. */
+/* Whether the first of two sendings may have succeeded, given this answer to the second. */
 static bool leaves_doubt(const struct http_response *response, int status)
 {
 	return response->sent_again && (status == 409 || status == 429);
@@ -273,7 +275,7 @@ void answer_read(evrec_answer *answer, const struct http_response *response)
 	answer->retry_after = response->retry_after;
 	answer->maybe_late = may_be_late(response, status);
 	if (response->unauthorized) {
-		/* A server that does not know us closes the connection, so that is what became of this request too. */
+		/* After a 401 the server closes the connection, so this request counts as unauthorized, too. */
 		answer->status = 401;
 		answer_read_body(answer, body);
 	} else if (status == 0) {
@@ -282,7 +284,9 @@ void answer_read(evrec_answer *answer, const struct http_response *response)
 		answer->status = 0;
 		set_message(answer, EVREC_STR("the connection was lost while the request was under way"));
 	} else if (!kubernetes_is_success(status) || !response->body_cut || *body.data != '{') {
-		/* Else it is a stored Event, too long to be read whole: it is there, and that is all there is to know. */
+		/*
+		 * A longer body of a success is a stored Event that is too long to be read: only its success is known.
+		 */
 		answer_read_body(answer, body);
 	}
 	/* Its body may be lost with the connection. The API server says no more than this. */

@@ -14,7 +14,7 @@ static void drop(struct outcome *outcome, enum evrec_cause cause)
 	outcome->cause = cause;
 }
 
-/* A namespace that is being deleted takes no new objects; people deleted it, so nobody needs to hear of that. */
+/* A namespace that is being deleted takes no new objects. This is not reported, as people have deleted it. */
 static void drop_terminating(struct outcome *outcome)
 {
 	drop(outcome, EVREC_CAUSE_TERMINATING);
@@ -232,7 +232,7 @@ enum request_result kubernetes_result(const evrec_answer *answer)
 {
 	switch (answer->status) {
 	case 0:
-	case 401: /* a server that does not know us takes one request as well as many */
+	case 401: /* counts as unanswered: one request at a time suffices to see the end */
 		return REQUEST_UNANSWERED;
 	case 429:
 	case 503:

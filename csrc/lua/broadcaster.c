@@ -28,13 +28,13 @@ static void call_on_error(lua_State *L, void *arg)
 	lua_call(L, 2, 0);
 }
 
-/* No thread could be started, and none was asked for: a program that polls by itself starts so each time. */
+/* No thread could be started, and none was requested: normal in HAProxy's workers. */
 static bool is_harmless(const struct broadcaster *b, const char *name)
 {
 	return b->poller == POLLER_HOST && b->drive == EVREC_DRIVE_AUTO && strcmp(name, "thread") == 0;
 }
 
-/* An on_error that raises is counted like every callback, but is not called with its own error. */
+/* If on_error raises, that is counted like every failed callback, but on_error is not called with its own error. */
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	struct broadcaster *b = ctx;
@@ -152,7 +152,7 @@ static uint64_t unwritten(const evrec_broadcaster *core)
 	return sum;
 }
 
-/* Tells what is not told yet, and ends the broadcaster. No Lua runs, for the Lua state may be at its end. */
+/* Prints the remaining lines, and ends the broadcaster. No Lua runs, as the Lua state may be closing. */
 static void end(struct broadcaster *b)
 {
 	evrec_broadcaster *core = b->host.b;
@@ -167,7 +167,7 @@ static void end(struct broadcaster *b)
 	evrec_broadcaster_free(core);
 }
 
-/* Tells while the host has the outer call's place, so that a finalizer that runs meanwhile does not tell as well. */
+/* Prints lines before the host's call ends, so that a finalizer that runs meanwhile does not print them as well. */
 HOT void broadcaster_leave(struct broadcaster *b, lua_State *outer)
 {
 	if (b->loud && outer == NULL) {
@@ -293,7 +293,7 @@ static int broadcaster_poll(lua_State *L)
 	return 1;
 }
 
-/* Pushes the counters; those that __close kept if it ended the broadcaster. */
+/* Pushes the counters; the ones that __close kept if it ended the broadcaster. */
 static int push_stats(lua_State *L, const struct broadcaster *b)
 {
 	if (!stats_push(L, b)) {

@@ -150,7 +150,7 @@ struct question {
 	evrec_str *first, *second;
 };
 
-/* Places in the table of functions, behind those of the functions. */
+/* Indexes in the table of functions, after those of the functions. */
 enum answer { FIRST_ANSWER = CALLBACKS, SECOND_ANSWER };
 
 /* Keeps an answer alive in the table of functions until the next answer replaces it. */

@@ -106,8 +106,8 @@ static int push_core_failure(lua_State *L, int code)
 
 /*
  * Copies the event that the core lent. Must be called before each call of the core, which may change or free that
- * event: making its userdata may run a finalizer of the script, and the finalizer may use the correlator. So the core
- * lends one event at most.
+ * event: making the event's userdata may run a finalizer of the script, which may use the correlator. So the core lends
+ * one event at most.
  */
 static void end_loan(struct correlator *c)
 {

@@ -57,7 +57,7 @@ bool drive_ask(lua_State *L, const void *broadcaster)
 {
 	struct question question = { .broadcaster = broadcaster };
 
-	/* A function that the program does not allow in this place raises; then the next call asks again. */
+	/* In a context in which the program does not allow this the function raises; then the next call asks again. */
 	if (lua_checkstack(L, LUA_MINSTACK) && !compat_cpcall(L, ask, &question)) {
 		lua_pop(L, 1);
 	}

@@ -25,7 +25,7 @@ static void refuse_number(const struct reading *r, const struct option *o, const
 {
 	char expected[96];
 
-	/* A bound that nobody reaches is shown only to whoever exceeds it. */
+	/* A very large bound is shown only if the value exceeds it. */
 	if (o->max >= 1e9 && !(lua_type(r->L, -1) == LUA_TNUMBER && (double)lua_tonumber(r->L, -1) > o->max)) {
 		(void)snprintf(expected, sizeof(expected), "%s >= %.14g", kind, o->min);
 	} else {

@@ -41,8 +41,8 @@ static int recorder_eventf(lua_State *L)
 }
 
 /*
- * An argument that is easily forgotten is looked at first of all, and so the message names it: each argument after it is
- * in the place of the one before.
+ * The argument that is most easily forgotten is checked first, so that the message names it: if it is missing, each
+ * later argument is in the place of the one before.
  */
 static int recorder_annotated_eventf(lua_State *L)
 {

@@ -56,7 +56,7 @@ int recording_fail(lua_State *L, evrec_error *err)
 	return 3;
 }
 
-/* Tells what is due after a call that the core counted, but that was no call of recording_make. */
+/* Prints due lines after a call that the core counted without recording_make. */
 static void tell(lua_State *L, struct broadcaster *b)
 {
 	if (b->loud && b->host.b != NULL) {

@@ -57,7 +57,7 @@ static int ask_metatable(lua_State *L, int table, int key, const char *argument,
 	return FAILED;
 }
 
-/* A table, and whether it has a metatable, which is found out once for all fields. */
+/* A table, and whether it has a metatable, which is checked once for all fields. */
 struct id_table {
 	int index;
 	bool asks;
@@ -158,7 +158,7 @@ HOT bool reference_read(lua_State *L, int index, const char *argument, const evr
 	       (metadata.index != index || read_string(L, object, UP_FIELD_PATH, argument, &r->field_path, err));
 }
 
-/* The fields of a reference that is no whole object; those of an owner's reference are read by nobody. */
+/* The fields of a reference that is no whole object, and the unused ones of an owner's reference. */
 static const char *const reference_names[] = { "kind",       "apiVersion",         "name",      "namespace",
 	                                       "uid",        "resourceVersion",    "fieldPath", "metadata",
 	                                       "controller", "blockOwnerDeletion", NULL };

@@ -59,7 +59,7 @@ static void read_variant(lua_State *L, int i, evrec_replay_variant *variant)
 	variant->by_series = settings.correlate == EVREC_CORRELATE_SERIES;
 }
 
-/* Options beside the list would be ignored: those of a variant are in a table of the list. */
+/* Refuses options beside the list, which would be ignored: the options of a variant are in a table of the list. */
 static void check_list(lua_State *L, size_t len)
 {
 	size_t keys = 0;
@@ -223,7 +223,7 @@ struct pushing {
 	int n;
 };
 
-/* Runs inside of evrec_replay_each, which a Lua error may leave: that holds nothing. */
+/* Runs inside of evrec_replay_each, which a Lua error may leave, as it owns nothing meanwhile. */
 static bool push_group(void *ctx, const evrec_replayed_group *group)
 {
 	struct pushing *p = ctx;

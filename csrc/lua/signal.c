@@ -132,7 +132,7 @@ static bool has_interpreters_handler(int signal)
 	return dladdr(handler.address, &info) != 0 && info.dli_fname != NULL && is_interpreter(info.dli_fname);
 }
 
-/* Without the interpreter's handler, which comes back if the core refuses. */
+/* Removes the interpreter's handler first, and restores it if the core refuses. */
 static int watch(const struct request *request, evrec_error *err)
 {
 	const struct sigaction none = { .sa_handler = SIG_DFL };
@@ -175,7 +175,7 @@ int signal_watch(lua_State *L)
 
 #define MAX_WAIT (3600 * EVREC_SECOND)
 
-/* Linux keeps a blocked signal also if the process ignores it, as those do that a script starts in the background. */
+/* Linux keeps a blocked signal pending even if the process ignores it, as background processes of a script do. */
 static void add_unless_ignored(sigset_t *set, int signal)
 {
 	struct sigaction action;

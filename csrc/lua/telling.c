@@ -73,7 +73,10 @@ void telling_all(struct broadcaster *b, lua_State *L)
 	tell(b, L, true);
 }
 
-/* A recorder of evrec.testing calls the real one: its caller is who is looked for. */
+/*
+ * Whether the source is evrec's own: a recorder of evrec.testing calls the real one, and the caller of the former is
+ * wanted.
+ */
 static bool is_evrecs(const char *source)
 {
 	static const char own[] = "/evrec/testing.lua";

@@ -60,7 +60,7 @@ static void clear_and_end(int signal)
 	(void)raise(signal);
 }
 
-/* The programs lua and luajit turn SIGINT into an error of the script, which would be reported with a traceback. */
+/* Replaces the handler by which lua and luajit turn SIGINT into an error with a traceback. */
 int terminal_end_by_signals(lua_State *L)
 {
 	static const int signals[] = { SIGINT, SIGPIPE };
@@ -98,7 +98,7 @@ static int push_bytes(lua_State *L, size_t len, size_t taken)
 	return 1;
 }
 
-/* Pushes the next line of the buffer: 1; or 0 if it has none, and bytes may be read behind those that it has. */
+/* Pushes the next line of the buffer: 1; or 0 if there is none: then there is room to read more bytes. */
 static int push_buffered(lua_State *L)
 {
 	while (input.begin < input.end) {

@@ -21,7 +21,7 @@ static void list_anew(struct cluster_reader *r)
 	cluster_go_to(r, LISTING);
 }
 
-/* A failure that the same request would meet again. */
+/* Whether the same request would fail again. */
 static bool is_final(int status)
 {
 	return status >= 300 && status < 500 && status != 408 && status != 409 && status != 429;

@@ -9,8 +9,8 @@
  *            --410: the token of the next page has expired---> LISTING, from the first page on
  *   TELLING  --all are told, of a watch----------------------> WATCHING
  *
- * As a listing is told only once it is whole, no event is told twice if it begins anew. Resource versions are compared as
- * numbers: client-go's resourceversion.CompareResourceVersion does so.
+ * As a listing is returned only once it is complete, no event is returned twice if the listing begins anew. Resource
+ * versions are compared as numbers: client-go's resourceversion.CompareResourceVersion does so.
  */
 #include "read/cluster_inner.h"
 
@@ -52,7 +52,10 @@ static int ask(struct cluster_reader *r, evrec_error *err)
 	int code = event_list_path(&list, &path, err);
 
 	if (code == 0) {
-		/* A connection that lost its server is given up half a minute after the server should have ended it. */
+		/*
+		 * The timeout is half a minute longer than the server's own, for a connection whose server has
+		 * vanished.
+		 */
 		connection_get(r->connection, path, watch ? (WATCH_SECONDS + 30) * EVREC_SECOND : 0);
 		r->asked = true;
 		r->used = 0;
@@ -73,7 +76,7 @@ static int ended(struct cluster_reader *r, evrec_error *err)
 	if (r->phase != WATCHING) {
 		return cluster_read_page(r, err);
 	}
-	/* A server that ends streams at once is not asked again at once. */
+	/* If the server ends a stream at once, the next request waits. */
 	return cluster_retry(r, err);
 }
 

@@ -62,7 +62,7 @@ static bool is_success(int status)
 	return status / 100 == 2;
 }
 
-/* Other credentials are sought after a 401. */
+/* After a 401, other credentials are tried. */
 static void judge_credentials(struct connection_inner *in, const struct http_response *response)
 {
 	if (response->old_credentials || response->status == 0) {
@@ -90,7 +90,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 		return;
 	}
 	if (!is_success(response->status)) {
-		/* The first sending of a GET has changed nothing, so the answer to the second one leaves no doubt. */
+		/* A GET changes nothing, so only the answer to the second sending matters. */
 		last.sent_again = false;
 		answer_read(&answer, &last);
 		http_client_hide_secrets(in->client, answer.message);
@@ -106,7 +106,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	} else if (c->too_long) {
 		end(c, 0, "the answer is too long");
 	} else {
-		/* A request that another one's 401 has cut off is asked again. */
+		/* A request that was cut off by another one's 401 is sent again. */
 		end(c, response->unauthorized ? 0 : answer.status, answer.message);
 	}
 }

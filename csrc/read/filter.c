@@ -170,7 +170,7 @@ void filter_put_selector(const struct filter *filter, struct buf *out)
 {
 	const evrec_query *q = &filter->query;
 
-	/* Without the kind, which a server compares with case. The namespace is in the path. */
+	/* The kind is left out, as a server compares it with case. The namespace is in the path. */
 	put(out, "involvedObject.name", q->regarding.name);
 	put(out, "involvedObject.namespace", q->regarding.ns);
 	put(out, "involvedObject.uid", q->regarding.uid);

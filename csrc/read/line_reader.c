@@ -39,7 +39,7 @@ static int too_long(uint64_t number, evrec_error *err)
 	return error_set(err, EVREC_EINVALID, "line %llu is longer than 8 MiB", (unsigned long long)number);
 }
 
-/* Whether there is something to read, or an end, before the deadline. */
+/* Waits until there are bytes or the end of the file. False: the deadline has passed. */
 static bool wait_readable(int fd, int64_t deadline)
 {
 	struct pollfd waits = { .fd = fd, .events = POLLIN };

@@ -50,7 +50,10 @@ int lines_failed(const char *path, int code, evrec_error *err)
 	return code;
 }
 
-/* Every SQLite database begins so (https://www.sqlite.org/fileformat2.html, 1.3), and an event store is one. */
+/*
+ * Every SQLite database, such as an event store, begins with this header (https://www.sqlite.org/fileformat2.html,
+ * 1.3).
+ */
 static bool is_database(int fd, const struct stat *st)
 {
 	static const char magic[16] = "SQLite format 3";

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX ((size_t)1 << 30)
-#define LINES_A_LOOK 256 /* at the clock */
+#define LINES_A_LOOK 256 /* lines between two looks at the clock */
 #define COPY_BYTES 65536
 
 enum phase { COPYING, SCANNING, TELLING };
@@ -86,7 +86,7 @@ static int note(struct lines_query *q, const evrec_fields *event, evrec_error *e
 	struct key key;
 	bool fresh;
 
-	/* With its length before it, no namespace and name look like another pair. */
+	/* The length makes the key of each pair of namespace and name unique. */
 	buf_printf(&text, "%zu/", event->ns.len);
 	buf_put_str(&text, event->ns);
 	buf_put_str(&text, event->name);
@@ -241,7 +241,7 @@ evrec_reader *lines_query_open(const char *path, const struct filter *filter, ev
 		return NULL;
 	}
 	q->phase = S_ISREG(st.st_mode) ? SCANNING : COPYING;
-	/* Standard input may stand in the middle of a file. */
+	/* Standard input may be positioned in the middle of a file. */
 	at = q->phase == SCANNING ? lseek(q->fd, 0, SEEK_CUR) : 0;
 	line_reader_restart(&q->lines, q->fd, (uint64_t)at, q->phase == COPYING);
 	if (q->phase == COPYING && (q->copy = tmpfile()) == NULL) {

@@ -1,6 +1,6 @@
 /*
- * A watch of a file tells each whole line that is written from now on. A file that another one has taken the place of is
- * read to its end first; a file that was cut short is read from its beginning.
+ * A watch of a file returns each complete line that is written from now on. If the file was replaced, the old one is
+ * first read to its end; if it was truncated, it is read from its beginning.
  */
 #define _GNU_SOURCE /* memrchr */
 
@@ -22,7 +22,7 @@ struct lines_watch {
 	char *path;
 	int fd;
 	bool regular, by_path; /* by_path: another file may take its place */
-	bool ended;            /* of a pipe: its last line was told */
+	bool ended;            /* of a pipe: its last line was returned */
 	struct line_reader lines;
 };
 
@@ -33,7 +33,7 @@ static struct lines_watch *watch_of(evrec_reader *reader)
 
 /* ---- the place in the file ---- */
 
-/* The offset behind the last newline: a line that is being written is told when it is whole. -1: errno says why. */
+/* The offset after the last newline: a line that is being written is returned once it is complete. -1: see errno. */
 static off_t after_last_line(int fd, off_t size)
 {
 	char tail[TAIL];
@@ -64,7 +64,10 @@ static bool move_to(struct lines_watch *w, off_t offset)
 /* True: there is a new file to read, or the old one begins anew. */
 static bool look_again(struct lines_watch *w)
 {
-	/* First the name: a line that was written to the old file before the new one took its place is seen by its size. */
+	/*
+	 * First the name, then the size: so a line that was written to the old file before it was replaced is not
+	 * missed.
+	 */
 	struct stat mine, named, st;
 	const bool there = w->by_path && stat(w->path, &named) == 0;
 	const off_t end = lseek(w->fd, 0, SEEK_CUR);
@@ -111,7 +114,10 @@ static int tell_line(struct lines_watch *w, evrec_str line, evrec_found *found, 
 	return reader_show(&w->base, event, false, found, err);
 }
 
-/* A pipe has ended, and `line` is what came behind its last newline. Others than a file sink may leave the newline out. */
+/*
+ * A pipe has ended; `line` is the rest after its last newline. Programs other than a file sink may leave the newline
+ * out.
+ */
 static int tell_end(struct lines_watch *w, evrec_str line, evrec_found *found, evrec_error *err)
 {
 	int result;
@@ -166,7 +172,7 @@ static void watch_free(evrec_reader *reader)
 
 static const struct reader_ops ops = { .next = watch_next, .free = watch_free };
 
-/* The place in standard input is that of a query, too, which may begin after the watch: the watch gets one of its own. */
+/* Opens standard input again, so that the watch has an offset of its own: a query may begin after it. */
 static void reopen_stdin(struct lines_watch *w)
 {
 	const int fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);

@@ -6,8 +6,8 @@
 #include "read/source.h"
 #include "store/query.h"
 
-#define SKIPS 64                 /* events that are not wanted between two looks at the clock */
-#define LOOK (EVREC_SECOND / 20) /* between two looks at a store that nobody has written to */
+#define SKIPS 64                 /* skipped events between two looks at the clock */
+#define LOOK (EVREC_SECOND / 20) /* between two polls of an unchanged store */
 
 struct store_reader {
 	evrec_reader base;

@@ -28,7 +28,7 @@ struct file {
 	/* Under way: */
 	struct entry *entry; /* or NULL */
 	char *line;          /* after a newline, which only a fragment needs */
-	size_t len, at;      /* what of it is written, or left out */
+	size_t len, at;      /* its bytes, and how many of them were written or skipped */
 };
 
 static struct file *file_of(struct protocol *t)
@@ -44,7 +44,7 @@ static bool is_stdout(const struct file *file)
 enum file_end { WHOLE_LINE, FRAGMENT, UNKNOWN };
 
 /*
- * How the open file of a disk ends: in the middle of a line, as an earlier process leaves it if the disk is full? UNKNOWN
+ * Whether the open file ends in the middle of a line, which an earlier process may have left on a full disk. UNKNOWN
  * for a pipe, and for a file that may not be read.
  */
 static enum file_end end_of(const struct file *file)
@@ -82,7 +82,7 @@ static bool was_moved(const struct file *file)
 	return fstat(file->fd, &open) == 0 && (named.st_dev != open.st_dev || named.st_ino != open.st_ino);
 }
 
-/* True if no path names the open file: what is written there is nowhere. */
+/* True if no path names the open file, so that lines written to it are lost. */
 static bool was_removed(const struct file *file)
 {
 	struct stat open;
@@ -93,7 +93,7 @@ static bool was_removed(const struct file *file)
 /* 0 or an errno. A file that was renamed stays open if its path cannot be opened, as after chroot. */
 static int open_path(struct file *file)
 {
-	/* Non-blocking: opening a pipe that nobody reads would hang. */
+	/* Non-blocking: opening a pipe without a reader would hang. */
 	const int fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
 	enum file_end end;
 
@@ -125,17 +125,17 @@ static int open_file(struct file *file)
 	return file->fd >= 0 && !was_moved(file) ? 0 : open_path(file);
 }
 
-/* So that the next write opens it anew: a pipe may have a reader again, a file its disk. */
+/* Closes the file, so that the next write opens it again: a pipe may have a reader then, or the disk may work. */
 static void close_file(struct file *file, int error)
 {
-	/* A number that is not open may be somebody else's by now. */
+	/* After EBADF the number may belong to another file by now. */
 	if (file->fd >= 0 && !is_stdout(file) && error != EBADF) {
 		(void)close(file->fd);
 	}
 	file->fd = -1;
 }
 
-/* 0: it is whole; EAGAIN; or another errno. */
+/* Writes the rest of the line. 0: it is complete; EAGAIN; or another errno. */
 static int write_rest(struct file *file)
 {
 	while (file->at < file->len) {
@@ -168,7 +168,7 @@ static bool make_line(struct file *file)
 	return file->line != NULL;
 }
 
-/* The line is whole, or was given up for `error`. */
+/* Ends the line, which is complete, or was given up for `error`. */
 static void end(struct file *file, struct sender *s, int error)
 {
 	struct entry *entry = file->entry;
@@ -192,7 +192,7 @@ static void end(struct file *file, struct sender *s, int error)
 	sender_request_ended(s, error == 0 ? REQUEST_SUCCEEDED : REQUEST_UNANSWERED, 0);
 }
 
-/* Writes the rest of the lines. If the file takes no more for the moment, a step goes on with it. */
+/* Writes the rest of the lines. If the file has no room at the moment, a step continues. */
 static void carry_on(struct file *file, struct sender *s)
 {
 	int error = write_rest(file);

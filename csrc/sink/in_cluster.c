@@ -10,7 +10,7 @@
 #define FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 #define CA_MAX 1048576
 
-/* The address and the files by which a pod knows its API server. */
+/* The address of a pod's API server, and the files of its service account. */
 struct account {
 	struct buf server, token_file, ca_file, ca;
 };

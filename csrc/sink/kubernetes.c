@@ -53,7 +53,7 @@ static void add_fingerprint(const evrec_sink *sink, struct fingerprint *f)
 
 	fingerprint_add(f, "server", o->server);
 	fingerprint_add(f, "token_file", o->token_file);
-	/* A token that was read from the file may have changed there since. */
+	/* A token that was read from a file may have changed since, so only the file's path is compared. */
 	fingerprint_add(f, "token", o->token_file.len != 0 ? (evrec_str){ NULL, 0 } : o->token);
 	fingerprint_add(f, "ca_file", o->ca);
 	fingerprint_add(f, "client_certificate_file", o->client_certificate_file);

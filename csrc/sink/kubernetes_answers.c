@@ -5,11 +5,11 @@
 #include "sink/kubernetes_inner.h"
 
 #define JUST_STARTED (10 * EVREC_SECOND)
-#define KEPT_ANSWERS 2 /* a connection that has given so many was kept */
+#define KEPT_ANSWERS 2 /* a connection with so many answers counts as kept */
 
 /*
- * For some tenths of a second after its port opens, kube-apiserver has not read its roles yet. So after a request without
- * an answer, and after a new connection took the place of one that had been kept, a 403 is doubted for a while.
+ * For some tenths of a second after its port opens, kube-apiserver has not read its roles yet, and answers 403. So
+ * after a request without an answer, and after a new connection replaced a kept one, a 403 is retried for a while.
  */
 static bool has_just_started(struct kubernetes *k, const evrec_answer *answer)
 {
@@ -106,7 +106,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 		judge_certificate(k, response);
 	}
 	http_client_hide_secrets(k->client, answer.message);
-	/* A connection that could not be made in time says nothing of the server's load; the head of a refusal says more. */
+	/* A timeout of connecting does not count as one of the server's load, nor does the header of a refusal. */
 	kubernetes_answered(k, ctx, &answer, answer_lacks_api(response),
 	                    response->timed_out && !response->unsent && answer.status == 0);
 }

@@ -7,7 +7,7 @@ enum evrec_api fallback_api(const struct fallback *f, const struct sent *sent)
 	return sent->refusal == API_NO_NEWS ? f->choice.api : EVREC_CORE_V1;
 }
 
-/* The write is sent once more, by core/v1. Not now: the client takes no request inside on_done. */
+/* Queues the write to be sent once more, by core/v1: the client takes no request inside on_done. */
 static void ask_core(struct fallback *f, struct sent *sent, enum api_news refusal, const evrec_answer *answer)
 {
 	sent->refusal = refusal;
@@ -24,7 +24,8 @@ static void hear_core(struct fallback *f, struct outbox *ob, const struct sent *
 		outbox_report(ob, sent->refusal == API_MISSING ? "not_found" : "forbidden",
 		              api_choice_message(sent->refusal, sent->entry->verb));
 	} else if (news == API_FORBIDDEN && sent->refusal == API_FORBIDDEN) {
-		memcpy(answer->message, sent->refused, sizeof(answer->message)); /* better to permit that one */
+		/* The message of events.k8s.io/v1, the API that should be permitted. */
+		memcpy(answer->message, sent->refused, sizeof(answer->message));
 	}
 }
 

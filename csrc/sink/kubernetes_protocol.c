@@ -128,7 +128,7 @@ static bool kubernetes_ready(struct protocol *p)
 	return has_credentials(k) && http_client_has_room(k->client);
 }
 
-/* True: there are new credentials, or there is no hope for some. */
+/* True: there are new credentials, or the plugin has failed. */
 static bool step_plugin(struct kubernetes *k)
 {
 	struct exec_credential new;
@@ -155,7 +155,7 @@ static bool step_plugin(struct kubernetes *k)
 	return news != PLUGIN_NO_NEWS;
 }
 
-/* True: what was held waits to be sent. */
+/* True: held entries wait to be sent. */
 static bool step_resume(struct kubernetes *k)
 {
 	const struct outcome again = { .verdict = VERDICT_AGAIN };

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* All that the client takes: of an answer that was cut nobody knows how many records were rejected. */
+/* The client's maximum: a cut answer does not show how many records were rejected. */
 #define ANSWER_MAX ((size_t)4 * 1024 * 1024)
 
 /* A batch under way. */
@@ -16,7 +16,7 @@ struct sent {
 	struct sent *next;      /* in `free` or `going_on` */
 	struct entry **entries; /* room for max_batch */
 	struct otlp_parts parts;
-	size_t whole; /* so many parts wait behind the pieces of one that was too large; SIZE_MAX: there is none */
+	size_t whole;          /* parts after the pieces of one that was too large; SIZE_MAX: there are no pieces */
 	struct otlp_part part; /* that was sent */
 };
 
@@ -46,7 +46,7 @@ static struct otlp *otlp_of(struct protocol *p)
 
 /* ---- what an answer means ---- */
 
-/* The records of the part: the last ones are `affected`, and the first of these tells people why. */
+/* Answers the records of the part: the last ones are `affected`, and the first of these has the message. */
 static void give_outcomes(struct otlp *o, const struct sent *sent, struct otlp_verdict *verdict)
 {
 	const struct outcome written = { .verdict = VERDICT_WRITTEN };
@@ -63,7 +63,7 @@ static void give_outcomes(struct otlp *o, const struct sent *sent, struct otlp_v
 	}
 }
 
-/* Gives back the records of the parts that were not sent. */
+/* Returns the records of parts that were not sent to the outbox. */
 static void give_back(struct otlp *o, struct sent *sent)
 {
 	const struct outcome again = { .verdict = VERDICT_AGAIN };
@@ -115,7 +115,7 @@ static void add_hint(struct otlp_answer *answer, const char *hint)
 	(void)snprintf(answer->message + at, sizeof(answer->message) - at, "%s%s", at == 0 ? "" : " ", hint);
 }
 
-/* Two usual mistakes in an endpoint, of which the receiver knows nothing. */
+/* Adds hints about two common mistakes in an endpoint, which the receiver cannot detect. */
 static void add_hints(const struct otlp *o, struct otlp_answer *answer)
 {
 	if (answer->status == 404 && strcmp(o->path, "/") == 0) {
@@ -125,7 +125,10 @@ static void add_hints(const struct otlp *o, struct otlp_answer *answer)
 	}
 }
 
-/* Of an answer that was cut: the head of a refusal is enough, and so is a text that says that the body is too large. */
+/*
+ * Whether an incomplete answer suffices: the header of a refusal does, and so does a text about a body that is too
+ * large.
+ */
 static bool says_enough(const struct otlp_answer *cut)
 {
 	return cut->status == 429 || cut->status == 503 || otlp_says_too_large(cut);
@@ -157,7 +160,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 	struct sent *sent = ctx;
 	struct otlp_answer answer = {
 		.status = response->status,
-		/* A connection that could not be made in time says nothing of the receiver's load. */
+		/* A timeout of connecting does not count as one of the receiver's load. */
 		.timed_out = response->timed_out && !response->unsent,
 		.retry_after = response->retry_after,
 	};
@@ -178,7 +181,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 
 /* ---- sending ---- */
 
-/* Encodes the next part, as much of it as a body may have, or as there is memory for. False: there is none. */
+/* Encodes the next part, cut to the size of a body, or to the memory that there is. False: no memory. */
 static bool fill(struct otlp *o, struct sent *sent)
 {
 	const size_t n = otlp_parts_next(&sent->parts);
@@ -221,7 +224,7 @@ static bool begin(struct otlp *o, struct sent *sent, struct http_response *respo
 	return request.body != NULL && http_client_send(o->client, &request, response);
 }
 
-/* Sends the next part. One for which there is no memory is answered as by nobody, and with it goes the rest. */
+/* Sends the next part. If there is no memory, ends the part as unanswered, and the remaining parts too. */
 static void send_part(struct otlp *o, struct sent *sent)
 {
 	struct http_response response = { .message = "no memory for the request" };

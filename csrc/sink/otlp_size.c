@@ -2,7 +2,7 @@
 
 #define BYTES_MIN ((size_t)1024) /* `bytes` is not lowered below */
 #define PATIENCE_MIN 4u
-#define PATIENCE_MAX 512u /* then the probes that are refused are 0.4 % of all bytes */
+#define PATIENCE_MAX 512u /* then refused probes are 0.4 % of all bytes */
 
 void otlp_size_begin(struct otlp_size *size, size_t max)
 {
@@ -56,7 +56,7 @@ void otlp_size_answered(struct otlp_size *size, const struct otlp_part *part, bo
 {
 	size->probing = size->probing && !part->probe;
 	if (part->piece) {
-		return; /* small enough pieces are always taken: they show nothing of the size */
+		return; /* pieces that are small enough are always taken: they do not show the limit */
 	}
 	if (taken) {
 		count_taken(size, part);

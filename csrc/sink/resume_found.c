@@ -129,7 +129,7 @@ bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, i
 		return false;
 	}
 	old = evrec_event_fields(f->event);
-	/* Of the same name it is the event that is to be created, whose count may be counted again here. */
+	/* If the names are equal, it is the event to be created itself, whose count may already be included here. */
 	adopted = now < f->valid_until && old->name.len < sizeof(outcome->name) && !str_eq(old->name, event->name);
 	if (adopted) {
 		outcome->verdict = VERDICT_ADOPT;

@@ -53,7 +53,7 @@ static void give_up(struct listing *l, const char *why)
 	over(l);
 }
 
-/* It is the same for all controllers: the rest of them is not asked about. */
+/* A 403 holds for all controllers: no further listing is made. */
 static void forbid(struct listing *l)
 {
 	if (!l->resume->forbidden) {
@@ -104,7 +104,7 @@ static void describe(struct listing *l, const evrec_answer *answer)
 	}
 }
 
-/* A failure that the same request would meet again. */
+/* Whether the same request would fail again. */
 static bool is_final(int status)
 {
 	return status >= 300 && status < 500 && status != 401 && status != 403 && status != 408 && status != 409 &&
@@ -125,7 +125,7 @@ static void read_page(struct listing *l, const struct http_response *response, i
 	}
 }
 
-/* The page was longer than the client takes: the same request would meet that again, one for fewer events may not. */
+/* The page was longer than the client accepts: asks again for fewer events. */
 static void shorten_page(struct listing *l, int64_t now)
 {
 	if (l->limit == 1) {
@@ -225,7 +225,7 @@ static void ask(struct listing *l, struct http_client *client, int64_t now)
 	}
 }
 
-/* Why the time of a listing was not enough. */
+/* Why a listing has timed out. */
 static const char *delay_of(const struct listing *l)
 {
 	if (l->problem[0] != '\0') {

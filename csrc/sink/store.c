@@ -12,11 +12,11 @@
 #include <stdio.h>
 
 #define BATCH 256                       /* events in one transaction */
-#define EXPIRY_BATCHES 16               /* looks for events to delete at least this often, */
-#define EXPIRY_TIME (60 * EVREC_SECOND) /* and this often */
+#define EXPIRY_BATCHES 16               /* looks for events to delete after so many batches, */
+#define EXPIRY_TIME (60 * EVREC_SECOND) /* and after this time */
 #define NOTES_AT_ONCE 2000              /* in one transaction */
-#define NOTES_TIME EVREC_SECOND         /* they are written at least this often, and with each batch of events */
-#define NOTES_SHARE 4                   /* notes that wait take at most this part of the sink's bytes, beside these */
+#define NOTES_TIME EVREC_SECOND /* the longest time until notes are written; each batch of events writes them, too */
+#define NOTES_SHARE 4           /* notes that wait take at most this part of the sink's bytes, beside these */
 #define KEEP_BYTES_MIN (1U << 20)
 
 struct store_protocol {
@@ -92,7 +92,7 @@ static bool has_notes(const struct store_protocol *p)
 	return p->notes != NULL && notes_wait(p->notes);
 }
 
-/* Writes some notes, if it is time. Tells no failure: they wait, and the next write of an event tells it. */
+/* Writes some notes, if they are due. Reports no failure: the notes wait, and the next write of an event reports it. */
 static void write_notes(struct store_protocol *p, int64_t now)
 {
 	evrec_error err;
@@ -108,7 +108,7 @@ static void write_notes(struct store_protocol *p, int64_t now)
 	}
 }
 
-/* Deletes some events, if it is time. Tells no failure: the next write fails likewise, and tells it. */
+/* Deletes some events, if it is due. Reports no failure: the next write fails likewise, and reports it. */
 static void expire(struct store_protocol *p, struct sender *s)
 {
 	const evrec_clock *clock = sender_clock(s);
@@ -141,7 +141,7 @@ static void store_send(struct protocol *t, struct sender *s, struct entry *const
 		outcome.unanswered = true;
 		outcome.problem = "store";
 		(void)snprintf(outcome.message, sizeof(outcome.message), "%s", err.message);
-		/* The next try opens it anew: a file that was damaged may be another one by then. */
+		/* The next try opens it again: a damaged file may have been replaced by then. */
 		store_close(p->store);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -201,7 +201,7 @@ static void store_finish(struct protocol *t, struct sender *s)
 			outbox_report(sender_outbox(s), "notes",
 			              "the last notes of occurrences or suppressions could not be written; notes_lost "
 			              "counts them");
-			/* The last error is the one that flush and shutdown tell. */
+			/* Reported last, as flush and shutdown return the last error. */
 			outbox_report(sender_outbox(s), "store", err.message);
 			return;
 		}

@@ -42,7 +42,7 @@ static bool is_trace(int fd)
 	return n == 0 || (n == (ssize_t)sizeof(start) && memcmp(start, TRACE_START, sizeof(start)) == 0);
 }
 
-/* An earlier trace of that name is replaced, but no other file, and none that is still written. */
+/* Checks that the file may be replaced: an earlier trace may, but no other file, and no trace that is still written. */
 static bool claim(int fd, const char *path, evrec_error *err)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -165,7 +165,7 @@ static void drop_all(struct sender *s, struct entry *const *entries, size_t n, c
 	}
 }
 
-/* The events of a write that failed are a gap, and their ids are defined anew. */
+/* Counts the events of a failed write as a gap; their ids will be defined again. */
 static void lose(struct trace_file *file, struct sender *s, struct entry *const *entries, size_t n, int error)
 {
 	evrec_error err;
@@ -196,7 +196,7 @@ struct batch {
 	size_t n;
 };
 
-/* Makes lines of the entries as far as they fit, and drops those without memory. Returns how many it has dealt with. */
+/* Makes lines of the entries as far as they fit, and drops entries without memory. Returns how many it has handled. */
 static size_t put_lines(struct trace_file *file, struct sender *s, struct entry *const *entries, size_t n,
                         struct batch *batch)
 {
@@ -347,7 +347,7 @@ static bool write_gap(struct trace_file *file, evrec_error *err)
 static void close_trace(struct trace_file *file)
 {
 	if (file->fd >= 0) {
-		/* A child that was forked meanwhile holds the file open, and would keep its lock. */
+		/* Unlocks explicitly: a child that was forked meanwhile has the file open, and would keep the lock. */
 		(void)flock(file->fd, LOCK_UN);
 		(void)close(file->fd);
 		file->fd = -1;

@@ -26,7 +26,7 @@ static void set_new_style(const struct write *w, evrec_fields *fields)
 	}
 	set_series(w, fields);
 	if (fields->series_count == 0) {
-		fields->event_time = w->last; /* the same, but for a fraction that a spool's text lacks */
+		fields->event_time = w->last; /* the same time, with the fraction that a spool's text lacks */
 	}
 	fields->component = fields->host = (evrec_str){ NULL, 0 };
 	fields->first = fields->last = EVREC_UNSET;
@@ -43,7 +43,7 @@ static bool has_new_note(const struct write *w)
 	return w->changed != NULL && w->changed->has_note;
 }
 
-/* A create has no resource version, whatever the server once answered (client-go's recordEvent). */
+/* A create has no resource version, even if the server has once answered one (client-go's recordEvent). */
 static void get_fields(const struct write *w, enum body body, evrec_fields *fields)
 {
 	evrec_packed_read(write_packed(w), fields);
@@ -272,7 +272,7 @@ static bool write_rename(void *item, char name[OUTBOX_NAME_SIZE])
 	struct buf made = { 0 };
 	bool ok;
 
-	/* Another process holds the old name, perhaps by the same arithmetic: the real time is the better number. */
+	/* Another process has the old name, perhaps from the same fake time: uses the real time. */
 	name_make(&made, write_fields(w, BODY_WHOLE).regarding.name, evrec_clock_now(evrec_clock_real()));
 	ok = !made.failed && made.len < OUTBOX_NAME_SIZE && write_set_new_name(w, buf_str(&made));
 	if (ok) {

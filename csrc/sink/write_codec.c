@@ -103,7 +103,7 @@ static bool write_serialize(const void *item, struct buf *out)
 	return !out->failed;
 }
 
-/* Parsed again, the base is part of the count. */
+/* When parsed again, the count includes the base. */
 static void write_get_changes(const void *item, const void *follow_up, struct spool_changes *changes)
 {
 	const struct write *w = item, *latest = follow_up == NULL ? w : follow_up;

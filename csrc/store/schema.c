@@ -103,7 +103,7 @@ static const char version_2[] = "CREATE TABLE occurrences ("
 				"CREATE INDEX suppressions_last ON suppressions (last);"
 				"PRAGMA user_version = 2";
 
-/* Version 3 adds the reporter of what was suppressed. SQLite changes no UNIQUE, so that the table is made anew. */
+/* Version 3 adds the reporter of suppressed occurrences. SQLite cannot change UNIQUE, so the table is made anew. */
 static const char version_3[] =
 	"ALTER TABLE suppressions RENAME TO suppressions_2;"
 	"CREATE TABLE suppressions ("

@@ -74,7 +74,7 @@ static bool check_readable(const struct store_db *d, const char *suffix, evrec_e
 	return error == 0 || error == ENOENT;
 }
 
-/* Whoever reads may be another user than the owner. */
+/* A reader may be another user than the owner. */
 static bool check_file(struct store_db *d, enum store_access access, evrec_error *err)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ static bool make_file(const struct store_db *d, evrec_error *err)
 	return true;
 }
 
-/* trusted_schema: the file may be a stranger's. */
+/* trusted_schema is off, as the file may be untrusted. */
 static const char *const settings[] = {
 	[STORE_READ] = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cache_size = -4096",
 	[STORE_WRITE] = "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192; PRAGMA synchronous = NORMAL; "

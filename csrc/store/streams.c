@@ -226,7 +226,7 @@ int streams_next(struct streams *s, struct store_db *d, struct place *place, evr
 		if (!take(s, d, place, err)) {
 			return -1;
 		}
-		/* An event comes from two streams if both of its objects are wanted. */
+		/* An event is in two streams if both of its objects match. */
 	} while (place->rv == previous);
 	s->position = *place;
 	return 1;
