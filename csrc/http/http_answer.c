@@ -81,7 +81,7 @@ static void read_failure(const struct transfer *t, struct http_response *respons
 	if (response->too_long) {
 		set_message(response, "the answer is longer than 4 MiB");
 	} else if (t->breaks != client->guard.breaks) {
-		set_message(response, "the server sends frames without end that have nothing in them");
+		set_message(response, "the server sends an endless stream of empty frames");
 	} else if (response->timed_out) {
 		(void)snprintf(response->message, sizeof(response->message), "no %s within %.3g s",
 		               response->unsent ? "connection" : "answer",

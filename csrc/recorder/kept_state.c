@@ -169,8 +169,8 @@ static void report_loaded(evrec_str path, evrec_str records, const struct state_
 		(void)snprintf(reason, sizeof(reason), "no memory for all of %.*s", shown, path.data);
 	} else if (loaded->valid_len < records.len) {
 		(void)snprintf(reason, sizeof(reason),
-		               "%.*s is damaged, or its last write was cut off: what is before that is used", shown,
-		               path.data);
+		               "%.*s is damaged, or its last write was cut off: the part before the damage is used",
+		               shown, path.data);
 	} else if (loaded->records == 0 && loaded->old != 0) {
 		(void)snprintf(reason, sizeof(reason), "%.*s is too old: nothing in it was used in the last 12 h",
 		               shown, path.data);

@@ -381,8 +381,7 @@ static void give_up(struct hub *hub)
 {
 	share_drop_all(hub->sharing->share);
 	hub_lock(hub);
-	hub_tell_error(hub, "a step of the share was not over in time: what it waits for, such as a disk, may hang",
-	               "share", NULL);
+	hub_tell_error(hub, "a step of the share did not end in time: a disk may hang", "share", NULL);
 	hub_unlock(hub);
 }
 

@@ -220,7 +220,8 @@ static bool is_due(const struct trouble *kind, int64_t now, bool all)
 
 static void put_untold(const struct troubles *t, struct line *line)
 {
-	line_printf(line, "refused calls, lost events and errors that could not be told earlier: %" PRIu64, t->untold);
+	line_printf(line, "refused calls, lost events and errors that could not be printed earlier: %" PRIu64,
+	            t->untold);
 }
 
 static void put_line(struct troubles *t, const struct trouble *kind, int64_t now, struct line *line)

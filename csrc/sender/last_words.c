@@ -29,7 +29,7 @@ void last_words_tell(void)
 	check_fork();
 	n = atomic_exchange(&untold, 0);
 	if (n > 0) {
-		line_printf(&line, "evrec: refused calls, lost events and errors that were not told: %" PRId64, n);
+		line_printf(&line, "evrec: refused calls, lost events and errors that were not printed: %" PRId64, n);
 		(void)evrec_line_to_stderr(line.text);
 	}
 }

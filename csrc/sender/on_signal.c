@@ -134,7 +134,8 @@ static int check(const int *signals, size_t n, int64_t timeout, evrec_error *err
 		struct sigaction action;
 
 		if (!is_known(signals[i])) {
-			return error_set(err, EVREC_EINVALID, "signals: %d is none that can be watched", signals[i]);
+			return error_set(err, EVREC_EINVALID, "signals: %d is not one of the allowed signals",
+			                 signals[i]);
 		}
 		(void)sigaction(signals[i], NULL, &action);
 		if (is_ours(&action)) {

@@ -48,7 +48,7 @@ static bool claim(int fd, const char *path, evrec_error *err)
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		private_file_set_error(err, path, ": another process, or another trace of this one, writes to it");
 	} else if (!is_trace(fd)) {
-		private_file_set_error(err, path, ": holds something that is no trace");
+		private_file_set_error(err, path, " is not a trace");
 	} else if (ftruncate(fd, 0) != 0) {
 		private_file_set_errno(err, path, errno);
 	} else {
@@ -370,8 +370,8 @@ static void trace_finish(struct protocol *p, struct sender *s)
 		file->finished = true;
 	}
 	if (!over && atomic_load(&file->sink->lost) != 0 && !write_gap(file, &err)) {
-		(void)snprintf(message, sizeof(message),
-		               "%s (the trace does not tell that its last events are missing)", err.message);
+		(void)snprintf(message, sizeof(message), "%s (the last events and their gap are missing in the trace)",
+		               err.message);
 		outbox_report(sender_outbox(s), "trace", message);
 		return;
 	}

@@ -286,7 +286,7 @@ local function apply_cluster(options, entry)
 		expect(entry.fields["insecure-skip-tls-verify"], "boolean", entry.path, entry.place .. ": insecure-skip-tls-verify")
 end
 
-local elsewhere = "; give what it would yield as the option 'token', or keep it in a file and name that as 'token_file'"
+local elsewhere = "; give a token as the option 'token', or the path of a file with it as 'token_file'"
 
 -- The credentials of a plugin are not used beside a token, as in client-go.
 local function apply_exec(options, entry, cluster, allow_exec)

@@ -19,7 +19,7 @@ local totals = {
 	{ "rate_limited", "counter", "Events suppressed by the rate limits of the sinks." },
 	{ "watch_dropped", "counter", "Events dropped by full queues." },
 	{ "callback_errors", "counter", "Callbacks that raised or returned a wrong type." },
-	{ "untold", "counter", "Refused calls, lost events and errors that could not be told." },
+	{ "untold", "counter", "Refused calls, lost events and errors that could not be printed." },
 }
 local per_sink = {
 	{ "api", "gauge", "Always 1; the label api is the API by which events are written." },

@@ -101,7 +101,7 @@ describe("an object that fell silent", function()
 		local output, told, lost = explain_beside { suppressions = true }
 		assert.truthy(output:find(("The store lacks %d notes, perhaps some of this object."):format(lost), 1, true))
 		assert.equal(("evrec: %s has 1 event of pod/quiet, and no note that one was combined or held back. Such a note "
-			.. "may be among those that the store lacks\n"):format(store), told)
+			.. "may be among the lost ones\n"):format(store), told)
 	end)
 
 	it("is not explained by a damaged store, which is told without names of Lua", function()

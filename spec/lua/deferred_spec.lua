@@ -50,7 +50,7 @@ describe("an event that a callback records", function()
 	]]
 
 	it("and that still waits when the process ends, is told as lost", function()
-		local told = "evrec: refused calls, lost events and errors that were not told: 1\n"
+		local told = "evrec: refused calls, lost events and errors that were not printed: 1\n"
 		assert.equal(told, run(chain .. "os.exit(0)"))
 	end)
 

@@ -382,7 +382,7 @@ describe("at the end of a loud broadcaster", function()
 		local first = REFUSED .. "(script.lua:4)\n"
 		assert.equal(first .. "evrec: 4 recording calls were refused: invalid; e.g. " .. WRONG_TYPE
 			.. "(script.lua:4)\n", (run(refusals)))
-		assert.equal(first .. "evrec: refused calls, lost events and errors that were not told: 4\n",
+		assert.equal(first .. "evrec: refused calls, lost events and errors that were not printed: 4\n",
 			(run(refusals .. "os.exit(1)")))
 		assert.equal(first .. "evrec: 4 recording calls were refused: invalid; e.g. " .. WRONG_TYPE
 			.. "(script.lua:4)\nend\n", (run(refusals .. "b:shutdown(0) tell 'end' os.exit(1)")))
@@ -399,7 +399,7 @@ describe("at the end of a loud broadcaster", function()
 			]])
 			text = text:gsub("Terminated\n", "") -- the shell's
 			assert.equal(lines(REFUSED .. "(script.lua:6)", (unpolled:gsub("\n", "")),
-				"evrec: refused calls, lost events and errors that were not told: 1"), text)
+				"evrec: refused calls, lost events and errors that were not printed: 1"), text)
 			assert.equal(128 + 15, code)
 		end)
 	end

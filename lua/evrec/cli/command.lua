@@ -13,9 +13,9 @@ local command = {}
 local SUBCOMMANDS = {
 	{ name = "events", summary = "List events, and watch them." },
 	{ name = "record", summary = "Record an event from a shell script." },
-	{ name = "replay", summary = "Run recorded events through other options, and tell what each loses." },
-	{ name = "explain", summary = "Tell why an object fell silent." },
-	{ name = "lint", summary = "Check recorded events for what makes them useless." },
+	{ name = "replay", summary = "Replay recorded events with other options, and list the events that each loses." },
+	{ name = "explain", summary = "Say why an object has no new events." },
+	{ name = "lint", summary = "Find problems in recorded events." },
 	{ name = "serve", summary = "Write the events of all processes that share a recorder." },
 }
 

@@ -129,7 +129,7 @@ local function define_output(parser)
 			:argname "FORM":convert(one_of("-o", event_output.FORMATS)),
 		parser:option("--sort-by", "Ascending by lastTimestamp (the last occurrence), firstTimestamp, count, reason, "
 			.. "object, type, or a path such as .metadata.name."):argname "FIELD":convert(sort_field),
-		parser:option("--group", "One line for each object, or each reason, with sums: events, what they count, and "
+		parser:option("--group", "One line for each object, or each reason, with sums: events, occurrences, and "
 			.. "warnings. BY is object, the default, or reason."):argname "BY":args "?"
 			:convert(one_of("--group", { "object", "reason" })),
 		parser:flag("-w --watch", "After the sorted list, print each event as it is written."),

@@ -21,10 +21,10 @@ local ANSWER = 5 -- seconds in which the owner of a share is to be found, and to
 local BY_REASON = "source.component,source.host,involvedObject.kind,involvedObject.namespace,involvedObject.name,"
 	.. "involvedObject.uid,involvedObject.apiVersion,type,reason"
 
-local DESCRIPTION = "Tell which events of an object were combined, limited in rate or lost, and why: as a trace of "
-	.. "recorded events has it, or as the process that writes the events of a share remembers it, or as an event store "
-	.. "has it that evrec record or a sink with the option suppressions wrote. Exits with 0; 1 if nothing is known of the "
-	.. "object, or reading failed; 2 on misuse."
+local DESCRIPTION = "Say which events of an object were combined, limited in rate or lost, and why: from a trace of "
+	.. "recorded events, from the process that writes the events of a share, or from an event store that evrec record "
+	.. "or a sink with the option suppressions wrote. Exits with 0; 1 if nothing is known of the object, or reading "
+	.. "failed; 2 on misuse."
 
 local EPILOG = [[
 Examples:

@@ -94,7 +94,7 @@ end
 
 local NONE_WAS = "If evrec record wrote them, or sinks with the option suppressions = true, none was. Other writers "
 	.. "leave no notes"
-local LACKS_NOTES = "Such a note may be among those that the store lacks"
+local LACKS_NOTES = "Such a note may be among the lost ones"
 
 -- Says why there is nothing to explain: the store has no event of the object, or no suppression. With `lacks_notes` it
 -- may have lost a note.

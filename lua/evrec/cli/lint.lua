@@ -25,8 +25,8 @@ function lint.define(parser)
 	parser:help_max_width(100)
 	parser:mutex(
 		parser:argument("file", "The recorded events."):argname "FILE":args "?",
-		parser:option("--trace", "The same: what broadcaster:start_trace wrote."):argname "FILE",
-		parser:option("--lines", "The same: what evrec.sink.file wrote."):argname "FILE")
+		parser:option("--trace", "The same: a file of broadcaster:start_trace."):argname "FILE",
+		parser:option("--lines", "The same: a file of evrec.sink.file."):argname "FILE")
 end
 
 local MESSAGE = 1024 -- bytes that events.k8s.io/v1 takes, and evrec's max_message_bytes

@@ -17,11 +17,11 @@ local ADVICE = "evrec events --store PATH -A -o json | evrec replay -" -- of an 
 
 local DESCRIPTION = "Run recorded events through the correlator again, under other options: how many requests each "
 	.. "variant makes, which events it suppresses, and which variant shows the events that were lost. The first variant "
-	.. "is as recorded; the options before the first --against make the second, those behind it the third, and so on. "
+	.. "is as recorded; the options before the first --against make the second, those after it the third, and so on. "
 	.. "Exits with 0; 1 if reading failed; 2 on misuse."
 
 local EPILOG = [[
-TRACE is what broadcaster:start_trace wrote, which is exact; or what the API server saw, which says less:
+TRACE is a file of broadcaster:start_trace, which is exact; or events as the API server has them, which are not:
    kubectl get events -A -w -o json --output-watch-events, or kubectl get events -A -o json,
    lines of an audit log, or lines of evrec.sink.file. A dash is standard input.
 

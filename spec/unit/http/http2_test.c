@@ -134,7 +134,7 @@ static void check_endless_empty_frames_are_cut_off(void)
 	http_fixture_exchange(&f.http);
 	assert_int_equal(f.http.response.status, 0);
 	assert_false(f.http.response.unsent);
-	http_fixture_check_message(&f.http, "frames without end");
+	http_fixture_check_message(&f.http, "endless stream of empty frames");
 	http_fixture_exchange(&f.http);
 	assert_int_equal(f.http.response.status, 200);
 	close_http2(&f);

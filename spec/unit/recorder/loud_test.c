@@ -105,7 +105,7 @@ static void test_lines_that_were_not_told_are_counted(void **state)
 	assert_int_equal(stats.untold, 2);
 	evrec_clock_set(f->clock, T0 + 10 * EVREC_SECOND);
 	assert_string_equal(next_line(f, false),
-	                    "evrec: refused calls, lost events and errors that could not be told earlier: 2");
+	                    "evrec: refused calls, lost events and errors that could not be printed earlier: 2");
 	evrec_broadcaster_get_stats(f->b, &stats);
 	assert_int_equal(stats.untold, 2);
 }

@@ -105,7 +105,7 @@ static void test_shutdown_is_bounded_and_tells(void **state)
 	assert_int_equal(side_stats(side).dropped[EVREC_CAUSE_CLOSED], 1);
 	assert_int_equal(side->errors, 1);
 	assert_string_equal(side->error_name, "share");
-	unit_check_contains(side->error, "was not over in time");
+	unit_check_contains(side->error, "did not end in time");
 	side_close(side);
 	let_go(&f);
 }

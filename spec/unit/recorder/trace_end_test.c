@@ -94,7 +94,7 @@ static void test_file_that_may_not_grow_harms_nobody(void **state)
 	check_trace(path, 3, 0);
 }
 
-#define NOT_TOLD "File too large (the trace does not tell that its last events are missing)"
+#define NOT_TOLD "File too large (the last events and their gap are missing in the trace)"
 
 static void test_gap_that_cannot_be_written_at_the_end_is_told(void **state)
 {

@@ -131,14 +131,14 @@ static void test_what_could_not_be_told_is_told_as_a_number(void **state)
 	assert_int_equal(t.untold, 31);
 	troubles_add_lost(&t, "expired", 1, "b");
 	assert_string_equal(next(10 * S),
-	                    "evrec: (refused calls, lost events and errors that could not be told earlier: "
+	                    "evrec: (refused calls, lost events and errors that could not be printed earlier: "
 	                    "31) 1 event was not written in 10 s: expired; e.g. b; the last error was "
 	                    "server: POST: 500");
 	troubles_not_told(&t);
 	/* Also if nothing else happens. */
 	assert_string_equal(next(19 * S), "");
 	assert_string_equal(next(20 * S),
-	                    "evrec: refused calls, lost events and errors that could not be told earlier: 32");
+	                    "evrec: refused calls, lost events and errors that could not be printed earlier: 32");
 	assert_string_equal(next(1000 * S), "");
 }
 
