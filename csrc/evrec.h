@@ -645,8 +645,8 @@ evrec_sink *evrec_sink_new(const evrec_sink_ops *ops, void *ctx, const evrec_sin
 /* ---- broadcaster, watches, recorder ------------------------------------------------------------------------------ */
 
 /*
- * A broadcaster gives every recorded event to all of its watches: sinks, functions and queues. Every function of this
- * part and of the next is for the broadcaster's thread alone; with a `name`, for the handle's.
+ * A broadcaster gives every recorded event to all of its watches: sinks, functions and queues. The functions of this part and
+ * of `stats` belong to the broadcaster's thread, or with a `name` the handle's, unless they say otherwise.
  */
 typedef struct evrec_broadcaster evrec_broadcaster;
 typedef struct evrec_recorder evrec_recorder;

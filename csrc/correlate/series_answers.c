@@ -1,4 +1,4 @@
-/* A series learns from others: the results of its writes, and the events that a server has of earlier processes. */
+/* The input of a series from elsewhere: the results of its writes, and events of earlier processes on a server. */
 #include "correlate/series_inner.h"
 
 #include "event/event.h"
@@ -70,8 +70,8 @@ void series_released(struct series *s, uint64_t handle)
 /* ---- events of earlier processes ---- */
 
 /*
- * A server has an event that a state has, too, and that was not observed since: the larger count holds, unless the state's
- * leaves out what other processes record again.
+ * The server has an event that the state has, too, and that was not observed since: takes the larger count, unless the
+ * state's lacks the occurrences that other processes record again.
  */
 static void catch_up(struct series *s, struct series_entry *e, const evrec_fields *event, int32_t known)
 {

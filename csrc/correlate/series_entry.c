@@ -192,7 +192,7 @@ bool series_entry_reserve_note(struct series_entry *e, evrec_str note)
 	return true;
 }
 
-/* True if the note was not among those that are told apart, and there is room for one more. */
+/* True if the note differs from all counted notes, and there is room for one more. */
 static bool add_note_hash(struct series_entry *e, evrec_str note)
 {
 	const uint32_t hash = (uint32_t)lru_hash(note);

@@ -6,7 +6,7 @@
 /* The numbers of an entry as they are saved. Hashes of notes, the last note and the first event's JSON follow. */
 struct saved {
 	int64_t seen, last;
-	uint32_t count; /* without what other processes keep */
+	uint32_t count; /* without the occurrences that other processes keep */
 	uint32_t notes_len, note_len;
 	uint32_t flags;
 };
@@ -90,7 +90,7 @@ static void forget(struct series *s, const struct key *key)
 	}
 }
 
-/* The server has forgotten an event that is older than this. */
+/* Whether the server still has the event: it deletes older ones. */
 static bool is_worth_writing(const struct series *s, const struct saved *saved)
 {
 	const int64_t age = time_since(s->now, saved->seen), refresh = s->options.refresh_interval;

@@ -212,7 +212,7 @@ static void begin_record(struct buf *out, const struct record *record, evrec_str
 	buf_put_str(out, key);
 }
 
-/* The record that begins at `start` is whole. */
+/* Completes the record that begins at `start`. */
 static void end_record(struct buf *out, size_t start)
 {
 	struct record_head head;

@@ -1,7 +1,7 @@
 /*
  * The protobuf of opentelemetry-proto 1.x. Each length is exact and as short as can be. A LogRecord is encoded before its
- * length is written. A ResourceLogs grows: its length is changed where it stands, and the bytes behind are moved if the length
- * takes one byte more, which is rare.
+ * length is written. A ResourceLogs grows: its length is changed in place, and the bytes after it are moved if the
+ * length takes one byte more, which is rare.
  */
 #include "base/short_bytes.h"
 #include "base/utf8.h"
@@ -238,7 +238,7 @@ static void begin_group(struct otlp_body *body, evrec_str attributes, evrec_str 
 	end_at(out, put_bytes(out->data + out->len, SCOPE_LOGS_LOG_RECORDS, log));
 }
 
-/* Makes the length at `at` another one, and moves what is behind it if that takes another number of bytes. */
+/* Replaces the length at `at`, and moves the bytes after it if the new one has another number of bytes. */
 static void change_length(struct buf *out, size_t at, size_t old, size_t new)
 {
 	const size_t old_size = varint_size(old), new_size = varint_size(new);
@@ -258,7 +258,7 @@ static void join_group(struct otlp_body *body, evrec_str log)
 	const size_t moved = varint_size(resource + field_size(new)) - varint_size(resource + field_size(old));
 
 	end_at(out, put_bytes(out->data + out->len, SCOPE_LOGS_LOG_RECORDS, log));
-	/* The inner one first: its place is where it was. */
+	/* The inner length first, while its offset is still valid. */
 	change_length(out, body->attributes + body->attributes_len + 1, old, new);
 	change_length(out, body->group + 1, resource + field_size(old), resource + field_size(new));
 	body->scope_len = new;

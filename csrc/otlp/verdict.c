@@ -10,7 +10,10 @@ static bool is_success(int status)
 	return status >= 200 && status <= 299;
 }
 
-/* The name that on_error gets: if the batch is dropped its cause, as evrec's lines say of other names that it is retried. */
+/*
+ * The name that on_error gets. If the batch is dropped, it is the cause: evrec's lines say of other names that it is
+ * retried.
+ */
 static const char *problem_of(int status)
 {
 	switch (status) {
@@ -69,7 +72,7 @@ static void rejected(struct otlp_verdict *verdict, const struct otlp_answer *ans
 	               verdict->affected, n, between, answer->message);
 }
 
-/* OTLP: a receiver that rejects nothing may still say something. One record takes the message along. */
+/* A partial success without rejected records may have a warning (OTLP). The outcome of one record carries it. */
 static void warned(struct otlp_verdict *verdict, const struct otlp_answer *answer)
 {
 	struct outcome *outcome = &verdict->outcome;
@@ -85,7 +88,7 @@ static void warned(struct otlp_verdict *verdict, const struct otlp_answer *answe
 	}
 }
 
-/* A receiver that reads no more than so many bytes of a body may say so by a 400, as Go's MaxBytesReader does. */
+/* A receiver that limits the bytes of a body may answer 400, as with Go's MaxBytesReader. */
 bool otlp_says_too_large(const struct otlp_answer *answer)
 {
 	if (answer->status == 400 && (answer->cut_early || answer->too_large)) {

@@ -4,7 +4,7 @@
 
 /*
  * Sinks get the borrowed fields, so that an event which ends as a count is never copied. Functions and queues share one
- * copy. The event needs its name before anyone sees it, and if two sinks have to agree on it.
+ * copy. The event needs its name before a watch shows it, and if two sinks have to use the same.
  */
 static void update_needs(struct hub *hub)
 {

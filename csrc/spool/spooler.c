@@ -78,7 +78,7 @@ static bool forget_row(struct spooler *sp, int64_t row, evrec_error *err)
 	return spool == NULL || !spool_is_open(spool) || spool_is_damaged(spool) || spool_forget(spool, seq, err);
 }
 
-/* In one transaction. False: all of them stay, and stay in the outbox's list. */
+/* Deletes rows in one transaction. False: all of them stay, also in the outbox's list. */
 static bool forget_batch(struct spooler *sp, struct outbox *ob, bool all, evrec_error *err)
 {
 	int64_t rows[SPOOL_BATCH];
@@ -101,7 +101,7 @@ static bool forget_batch(struct spooler *sp, struct outbox *ob, bool all, evrec_
 	return ok;
 }
 
-/* A row that stays would be written again by the next process, perhaps after a later count of its event. */
+/* The next process would send a remaining row again, perhaps after a later count of its event. */
 static void forget_answered(struct spooler *sp, struct outbox *ob, int64_t now, bool all)
 {
 	evrec_error err;
@@ -112,7 +112,7 @@ static void forget_answered(struct spooler *sp, struct outbox *ob, int64_t now, 
 	}
 	sp->forget_at = spool_ask_again_at(now);
 	spooler_report_once(ob, "written events stay in the spool, to be written again", &err, &sp->forget_failure);
-	/* No flush waits for a disk that is full. */
+	/* A flush does not wait for a full disk. */
 	outbox_expect(ob, false);
 	if (sp->found != NULL && !sp->read) {
 		sp->restore_at = sp->forget_at;
@@ -140,7 +140,10 @@ static bool may_take_up(const struct spooler *sp, const struct outbox_rows *rows
 	return !sp->read && rows->room != 0 && (now >= sp->restore_at || rows->room_bytes > sp->refused_room);
 }
 
-/* False: it looked, and there was no other file, or the one that there is needs answers or room first. */
+/*
+ * Restores rows, and looks for the next file. False: there is no other file, or the present one needs answers or room
+ * first.
+ */
 static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *clock, int64_t now)
 {
 	struct outbox_rows rows;
@@ -158,7 +161,10 @@ static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *cl
 	if (sp->found == NULL) {
 		return false;
 	}
-	/* Of a file that no row was read of, nothing is known: a process that ends at once writes its own events. */
+	/*
+	 * If no row of the file was read yet, nothing is known of it: a process that ends at once writes its own
+	 * events.
+	 */
 	if (rows.closed && !sp->read && sp->cursor != 0) {
 		outbox_leave_rows(ob);
 	}
@@ -174,7 +180,7 @@ static bool take_up(struct spooler *sp, struct outbox *ob, const evrec_clock *cl
 	return true;
 }
 
-/* If the own file is damaged, the next row makes another one, which gets all rows anew. */
+/* If the own file is damaged, the next row makes a new file, and all rows are written again. */
 static void replace_own(struct spooler *sp, struct outbox *ob)
 {
 	if (sp->own != NULL && spool_is_damaged(sp->own)) {
@@ -225,7 +231,7 @@ int64_t spooler_next_due(const struct spooler *sp, struct outbox *ob, int64_t no
 	if (rows.answered != 0) {
 		due = earlier(due, later(time_after(rows.answered_at, FORGET_WAITS), sp->forget_at));
 	}
-	/* Without room the driver need not wake: an answer makes room. A refused row may wait for memory alone. */
+	/* Without room the driver need not wake, as an answer makes room. A refused row may only wait for memory. */
 	if (sp->found == NULL) {
 		due = earlier(due, sp->look_at);
 	} else if (!sp->read && sp->restore_at > now) {
@@ -275,7 +281,7 @@ static void save_kept(struct spooler *sp, struct outbox *ob, const evrec_clock *
 		spooler_report_lost(ob, &err);
 		return;
 	}
-	/* If the disk is too full for that, the old mode may do. */
+	/* If the disk is too full for that, the old mode stays. */
 	(void)spool_set_mode(sp->own, SPOOL_MODE_LAST, NULL);
 	spooler_save_kept(sp, ob, rows.kept, clock);
 }

@@ -124,7 +124,7 @@ static enum state_opened check_head(const struct state_file *f, const struct buf
 	if (contents->len == 0) {
 		return STATE_OPENED;
 	}
-	/* A path that was given by mistake changes no other file. */
+	/* Leaves other files alone, as the path may be a mistake. */
 	if (memcmp(contents->data, MAGIC, contents->len < MAGIC_LEN ? contents->len : MAGIC_LEN) != 0) {
 		return refuse(f, " is not a state file of evrec", err);
 	}

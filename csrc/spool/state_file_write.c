@@ -27,7 +27,7 @@ void state_file_on_change(struct state_file *f, void (*wake)(void *ctx), void *c
 
 void state_file_changed(struct state_file *f)
 {
-	/* The change comes before its number, so that a write that begins with the number has the change. */
+	/* Changes the state before its number, so that a write that begins with the number has the change. */
 	atomic_store_explicit(&f->changes, state_file_changes(f) + 1, memory_order_release);
 	if (!atomic_load_explicit(&f->changed, memory_order_relaxed) && !atomic_exchange(&f->changed, true)) {
 		f->wake(f->wake_ctx);
@@ -107,7 +107,7 @@ static bool begin_new(struct state_file *f, evrec_error *err)
 	return write_to(f, f->new_fd, &head, sizeof(head), err);
 }
 
-/* The new file has the whole state: it takes the place of the old one. */
+/* The new file has the whole state: renames it to the old one's name. */
 static bool finish_new(struct state_file *f, bool quick, evrec_error *err)
 {
 	if (!quick && fdatasync(f->new_fd) != 0) {
@@ -123,7 +123,7 @@ static bool finish_new(struct state_file *f, bool quick, evrec_error *err)
 	return true;
 }
 
-/* Appends what is in f->out. */
+/* Appends f->out to the file. */
 static bool append(struct state_file *f, bool to_old, bool to_new, evrec_error *err)
 {
 	if (f->out.failed) {
@@ -137,7 +137,7 @@ static bool append(struct state_file *f, bool to_old, bool to_new, evrec_error *
 
 enum progress { FAILED, BUSY, SOME, DONE };
 
-/* Appends the next portion of what has changed. A new file that is still empty will have it anyway. */
+/* Appends the next portion of changes. A new file that is still empty will have them anyway. */
 static enum progress write_changes(struct state_file *f, size_t portion, evrec_error *err)
 {
 	buf_clear(&f->out);
@@ -194,11 +194,11 @@ static bool begin_write(struct state_file *f, evrec_error *err)
 	if (f->awaits_lock && !ask_for_lock(f, err)) {
 		return false;
 	}
-	/* Before any is taken: a change that comes now is taken, or is one more write. */
+	/* Before any change is taken: a later one is taken, too, or causes one more write. */
 	atomic_store(&f->changed, false);
 	f->begun = atomic_load(&f->changes);
 	f->begins = true;
-	f->due = INT64_MIN; /* it goes on at once */
+	f->due = INT64_MIN; /* the write continues at once */
 	f->writing = true;
 	return (f->fd >= 0 && f->len <= 2 * f->whole + SMALL) || begin_new(f, err);
 }
@@ -301,7 +301,7 @@ bool state_file_write_ahead(struct state_file *f, struct outbox *ob, int64_t now
 {
 	const uint64_t changes = atomic_load(&f->changes);
 
-	/* A write that fails makes the file useless, and then it has all. */
+	/* A failed write sets `useless`, and then state_file_has is true. */
 	while (f->leads && is_open(f) && !f->awaits_lock && !state_file_has(f, changes)) {
 		if (write_due(f, ob, now, quick) == BUSY) {
 			return false;
@@ -315,7 +315,7 @@ void state_file_save(struct state_file *f, struct outbox *ob)
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
 	unsigned writes = 0, busy = 0;
 
-	/* The file that its owner wrote last is as good as one that would take its place now. */
+	/* If another owner has the file, it is not written: the owner's last write is as good. */
 	while (!f->awaits_lock && writes < 2 && busy < SAVE_TRIES && state_file_next_due(f) != INT64_MAX) {
 		if (write_due(f, ob, 0, false) != BUSY) {
 			writes++;

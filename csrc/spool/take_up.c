@@ -12,7 +12,7 @@ struct batch {
 	int64_t last;   /* the number of the last one */
 	bool damaged;   /* a row could not be parsed, for the first time */
 	bool too_large; /* a row is larger than the whole outbox may be, likewise */
-	bool full;      /* the next row finds no room now */
+	bool full;      /* there is no room for the next row now */
 };
 
 /* Of the item, which its text has in whole seconds. */
@@ -29,7 +29,7 @@ static void parse(struct batch *batch, const struct spool_row *row, struct outbo
 {
 	const struct spool_moment *now = &batch->now;
 
-	/* A wall clock that was set back makes nothing older. */
+	/* If the wall clock was set back, the age is 0. */
 	*saved = (struct outbox_saved){
 		.row = row->seq,
 		.verb = row->verb,
@@ -37,7 +37,7 @@ static void parse(struct batch *batch, const struct spool_row *row, struct outbo
 		.maybe_received = row->maybe_received,
 		.last = spool_moment_before(now->monotonic, time_since(now->wall, row->last)),
 	};
-	/* The outbox counts by these two, so a file with other numbers in it is not believed. */
+	/* The outbox counts by these two, so they are checked. */
 	if (row->count != 0 && row->maybe_received <= row->count) {
 		saved->item = batch->sp->codec.parse(row->item, &saved->important);
 	}
@@ -118,7 +118,7 @@ static void unmark(struct spooler *sp, const struct batch *batch, size_t from)
 	for (size_t i = from; ok && i < batch->len; i++) {
 		ok = batch->saved[i].maybe_received != 0 || spool_unmark(sp->found, batch->saved[i].row, NULL);
 	}
-	/* A mark that stays does less harm than one that is missing. */
+	/* A superfluous mark does less harm than a missing one. */
 	if (!ok || !spool_commit(sp->found, NULL)) {
 		spool_rollback(sp->found);
 	}
@@ -177,7 +177,7 @@ bool spooler_take_up(struct spooler *sp, struct outbox *ob, const struct outbox_
 	}
 	mem_free(batch);
 	if (!ok) {
-		/* No flush waits for a disk that is full, or for memory. */
+		/* A flush does not wait for a full disk, or for memory. */
 		outbox_expect(ob, false);
 		sp->read = spool_is_damaged(sp->found);
 		return sp->read;
