@@ -36,7 +36,7 @@ static uint32_t add(uint32_t a, uint32_t b)
 }
 
 /* The process has a new connection: it records the occurrences of its earlier ones again. */
-static void come_by(struct mark *mark, uint64_t connection)
+static void reconnect(struct mark *mark, uint64_t connection)
 {
 	if (mark->connection == connection) {
 		return;
@@ -55,7 +55,7 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 	if (mark == NULL) {
 		return false;
 	}
-	come_by(mark, from->connection);
+	reconnect(mark, from->connection);
 	/* Occurrences that were not limited come first, so that the event is written with its count. */
 	for (int kind = 0; kind < KINDS; kind++) {
 		if (mark->before[kind] != 0) {
@@ -129,7 +129,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 		}
 		*mark = (struct mark){ .process = from->process, .connection = from->connection };
 	}
-	come_by(mark, from->connection);
+	reconnect(mark, from->connection);
 	if (!from->again) {
 		/* A process first records all old occurrences again, and only then new ones. */
 		memset(mark->before, 0, sizeof(mark->before));

@@ -57,7 +57,7 @@ int64_t series_due(const struct series *s, int64_t seen, bool *finishes)
 	return *finishes ? end : heartbeat;
 }
 
-static bool unsee(void *ctx, evrec_str key, void *value)
+static bool clamp_seen(void *ctx, evrec_str key, void *value)
 {
 	const struct series *s = ctx;
 	struct series_entry *e = value;
@@ -74,7 +74,7 @@ void series_set_now(struct series *s, int64_t now)
 
 	s->now = now;
 	if (set_back) {
-		lru_each(s->cache, unsee, s);
+		lru_each(s->cache, clamp_seen, s);
 	}
 }
 

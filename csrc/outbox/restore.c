@@ -40,7 +40,7 @@ bool outbox_sends_rows_first(struct outbox *ob)
 }
 
 /* The entry waits to be taken, or queues behind an earlier row of its event. */
-static void line_up(struct outbox *ob, struct entry *entry)
+static void enqueue_row(struct outbox *ob, struct entry *entry)
 {
 	struct entry *first = id_table_find(&ob->table, entry->id);
 
@@ -128,7 +128,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	entry->row = saved->row;
 	entry->bytes = bytes;
 	pending_add_restored(ob, entry, &occurrence);
-	line_up(ob, entry);
+	enqueue_row(ob, entry);
 	ob->rows_waiting++;
 	ob->stats.submitted += entry->count;
 	ob->stats.restored += entry->count;

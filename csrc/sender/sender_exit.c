@@ -67,7 +67,7 @@ static void wait_for_threads_to_let_go(void)
  * Whether there are writes, and the server answered last time: it may accept the next try. If the server is away, the
  * end does not wait, unless creates wait for a listing (the option `resume`).
  */
-static bool is_getting_on(struct sender *s)
+static bool makes_progress(struct sender *s)
 {
 	struct outbox_stats stats;
 
@@ -92,7 +92,7 @@ static bool some_get_on(const struct ending_plan *plan)
 
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		carry_on(s);
-		some = (is_concerned(s, plan) && is_getting_on(s)) || some;
+		some = (is_concerned(s, plan) && makes_progress(s)) || some;
 	}
 	return some;
 }
@@ -139,7 +139,7 @@ static bool some_are_ending(const struct ending_plan *plan)
 
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
 		if (!s->does_io) {
-			some = (is_concerned(s, plan) && is_getting_on(s)) || some;
+			some = (is_concerned(s, plan) && makes_progress(s)) || some;
 			continue;
 		}
 		if (!sender_has_reached(s, SENDER_ENDING)) {

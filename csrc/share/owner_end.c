@@ -64,7 +64,7 @@ static bool can_hand_over(struct share *s, size_t sink, const struct buf *state)
 }
 
 /* Sends the state to the heir. False: the peer got none of it, or only a part, and is no heir. */
-static bool bequeath(struct share *s, struct peer *heir, int64_t deadline)
+static bool send_states(struct share *s, struct peer *heir, int64_t deadline)
 {
 	struct buf state = { 0 };
 
@@ -189,7 +189,7 @@ static bool hand_over(struct share *s, int64_t deadline)
 	struct peer *heir;
 
 	while ((heir = await_answer(s, deadline)) != NULL) {
-		if (bequeath(s, heir, deadline) && make_goodbye(heir, FRAME_HEIR) && send_bound(s, heir, deadline)) {
+		if (send_states(s, heir, deadline) && make_goodbye(heir, FRAME_HEIR) && send_bound(s, heir, deadline)) {
 			endpoint_leave(&s->endpoint);
 			heir->dead = true;
 			return true;
@@ -202,7 +202,7 @@ static bool hand_over(struct share *s, int64_t deadline)
 static struct peer *leave_state(struct share *s, bool closing, int64_t deadline)
 {
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		if (!peer->dead && peer->closing == closing && bequeath(s, peer, deadline)) {
+		if (!peer->dead && peer->closing == closing && send_states(s, peer, deadline)) {
 			return peer;
 		}
 	}
