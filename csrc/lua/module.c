@@ -140,6 +140,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "suggest", suggest_call);
 	set_function(L, "is_terminal", terminal_is);
 	set_function(L, "show_progress", terminal_show_progress);
+	set_function(L, "hold_streams", terminal_hold_streams);
 	set_function(L, "end_by_signals", terminal_end_by_signals);
 	set_function(L, "next_line", terminal_next_line);
 	set_function(L, "file_at", terminal_file_at);

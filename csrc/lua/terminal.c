@@ -4,6 +4,7 @@
 #include "lua/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <poll.h>
@@ -50,6 +51,21 @@ int terminal_show_progress(lua_State *L)
 	line = lua_pushfstring(L, "\r%s\033[K", luaL_checkstring(L, 1));
 	progress_shown = 1;
 	(void)!write(STDERR_FILENO, line, strlen(line));
+	return 0;
+}
+
+int terminal_hold_streams(lua_State *L)
+{
+	static const int modes[] = {
+		[STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_RDONLY
+	};
+
+	(void)L;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0) {
+			(void)open("/dev/null", modes[fd]); /* the least free number, which is fd */
+		}
+	}
 	return 0;
 }
 

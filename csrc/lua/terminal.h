@@ -19,6 +19,12 @@ int terminal_is(lua_State *L);
 int terminal_show_progress(lua_State *L);
 
 /*
+ * Lua: core.hold_streams(). If standard input, output or error is closed, no file of the command gets its number: else a
+ * message would be written into that file. It still fails to read or write such a stream.
+ */
+int terminal_hold_streams(lua_State *L);
+
+/*
  * Lua: core.end_by_signals(). From now on SIGINT and SIGPIPE clear the line of progress and end the process at once, without
  * a message; a signal that the process ignores stays ignored.
  */

@@ -120,6 +120,15 @@ sqlite3.connect(sys.argv[1]).execute("create table t (a)")' "$2"]], fixtures.pyt
 			{ record("--lines", lines) })
 	end)
 
+	it("writes no message into a file if standard error is closed", function()
+		local path = prefix .. ".json"
+		assert.equal(0, (command.shell([["$@" >&- 2>&-]], command.interpreter, "lua/bin/evrec", "record", "--lines", path,
+			"jbo/a", "Normal", "R", "m")))
+		assert.equal("", tmpfiles.read(path .. ".state.lock"))
+		local _, _, told = command.shell([["$@" >&-]], command.interpreter, "lua/bin/evrec", "events", "--lines", path)
+		assert.equal("evrec: standard output: Bad file descriptor\n", told)
+	end)
+
 	it("makes no state file beside a file that is not a regular one", function()
 		local in_folder = [[cd "$1" && ln -s /dev/null "$2.null" && mkfifo "$2.pipe" && cat "$2.pipe" >"$2.read" &
 			sleep 0.1; wait_for() { while ! [ -e "$1" ]; do sleep 0.02; done; }; wait_for "$2.read"]]

@@ -148,6 +148,7 @@ end
 ---@param arguments string[]
 ---@return integer status 0, 1 or 2, as the subcommand says; 2 if the arguments are wrong
 function command.run(arguments)
+	core.hold_streams()
 	core.end_by_signals()
 	arguments = with_joined_numbers(arguments)
 	local ok, result = make_parser(arguments):pparse(arguments)
