@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,15 +41,27 @@ static void clear_progress(void)
 	}
 }
 
+/* A longer line would go on in the next one, and only that would be cleared. */
+static size_t line_max(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? (size_t)size.ws_col - 1 : SIZE_MAX;
+}
+
 int terminal_show_progress(lua_State *L)
 {
 	const char *line;
+	size_t len, max;
 
 	if (lua_isnoneornil(L, 1)) {
 		clear_progress();
 		return 0;
 	}
-	line = lua_pushfstring(L, "\r%s\033[K", luaL_checkstring(L, 1));
+	line = luaL_checklstring(L, 1, &len);
+	max = line_max();
+	lua_pushlstring(L, line, len < max ? len : max);
+	line = lua_pushfstring(L, "\r%s\033[K", lua_tostring(L, -1));
 	progress_shown = 1;
 	(void)!write(STDERR_FILENO, line, strlen(line));
 	return 0;

@@ -13,8 +13,8 @@
 int terminal_is(lua_State *L);
 
 /*
- * Lua: core.show_progress([line]). Writes a line without its end to standard error, in place of the one before; without a
- * line clears that.
+ * Lua: core.show_progress([line]). Writes a line of ASCII without its end to standard error, in place of the one before, cut
+ * at the terminal's width; without a line clears that.
  */
 int terminal_show_progress(lua_State *L);
 

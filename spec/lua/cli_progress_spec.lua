@@ -120,6 +120,14 @@ describe("progress on a terminal", function()
 		assert.matches("^#+!event/a\r\n$", text)
 	end)
 
+	it("has no more bytes than a line of the terminal has columns", function()
+		command.need_terminal(pending)
+		local script = [[stty cols 20; exec "$1" -e 'require "evrec.core".show_progress(("x"):rep(30))']]
+		local _, seen = command.shell([[timeout 60 script -qefc "bash -c '$2' bash $1" /dev/null]], command.interpreter,
+			(script:gsub("'", [['\'']])))
+		assert.equal("\r" .. ("x"):rep(19) .. "\27[K", seen)
+	end)
+
 	it("is cleared before a message", function()
 		local text, status = on_terminal "{ until_seen found; echo no JSON; } | $evrec events --lines -"
 		assert.equal(1, status)
