@@ -98,6 +98,15 @@ sqlite3.connect(sys.argv[1]).execute("create table t (a)")' "$2"]], fixtures.pyt
 			{ record("--store", other, "--state-file", counts) })
 	end)
 
+	it("converts a store of version 1 that has no state file", function()
+		local store = prefix .. ".db"
+		assert.equal(0, (record("--store", store)))
+		assert.equal(0, (command.shell([[rm "$2".state* && $1 -c 'import sqlite3, sys
+sqlite3.connect(sys.argv[1]).executescript("""drop table occurrences; drop table suppressions;
+pragma user_version = 1""")' "$2"]], fixtures.python, store)))
+		assert.same({ 0, "" }, { record("--store", store) })
+	end)
+
 	it("starts no shell to look at its files", function()
 		local script = ([[
 			local evrec_command = require "evrec.cli.command"

@@ -8,10 +8,12 @@ local terminal = require "evrec.cli.terminal"
 local fixtures = require "fixtures"
 local tmpfiles = require "tmpfiles"
 
--- Locks a store, and lets it go once the file `.end` beside it is there.
+-- Locks a store, and lets it go once the file `.end` beside it is there. The second argument is SQLite's locking_mode:
+-- if it is exclusive, nobody can read the store either.
 local LOCKED = [[
 import os, sqlite3, sys, time
 store = sqlite3.connect(sys.argv[1], isolation_level=None)
+store.execute("pragma locking_mode = " + sys.argv[2])
 store.execute("begin immediate")
 open(sys.argv[1] + ".locked", "w").close()
 deadline = time.time() + 30
@@ -59,15 +61,15 @@ describe("evrec record in trouble", function()
 	end)
 
 	-- Runs a script while the store is locked. `release` in it lets the store go.
-	local function with_lock(script, ...)
+	local function with_lock(script, locking_mode)
 		local lock = write("lock.py", LOCKED)
-		return command.shell([[store=$1 python=$2 lua=$3 lock=$4; shift 4
+		return command.shell([[store=$1 python=$2 lua=$3 lock=$4 mode=$5
 			record() { timeout 60 "$lua" lua/bin/evrec record --store "$store" "$@"; }
 			release() { touch "$store.end"; }
 			until_said() { i=0; while ! grep -q "$1" "$2" && [ $i -lt 400 ]; do sleep 0.05; i=$((i+1)); done; }
-			$python "$lock" "$store" & locker=$!
+			$python "$lock" "$store" "$mode" & locker=$!
 			while ! [ -e "$store.locked" ]; do sleep 0.02; done
-			]] .. script, store, fixtures.python, command.interpreter, lock, ...)
+			]] .. script, store, fixtures.python, command.interpreter, lock, locking_mode or "normal")
 	end
 
 	local function count()
@@ -86,6 +88,12 @@ describe("evrec record in trouble", function()
 		os.remove(store .. ".end")
 		assert.same({ 0, "", "" }, { with_lock([[(sleep 1.5; release) & printf 'm\nm\n' | record Pod/a Normal R -]]) })
 		assert.equal(4, count())
+	end)
+
+	it("waits for a store without a state file that could not be read for a while", function()
+		os.execute(("rm %s.state*"):format(store))
+		assert.same({ 0, "", "" }, { with_lock([[(sleep 0.5; release) & record Pod/a Normal R m]], "exclusive") })
+		assert.equal(2, count())
 	end)
 
 	it("prints no failure if a server was away for a while", function()

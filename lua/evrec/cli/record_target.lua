@@ -111,6 +111,12 @@ local function exists(path)
 	return file ~= nil and file:close()
 end
 
+-- Whether a store that cannot be read may be written all the same: the sink waits for another process, and converts a
+-- store of an earlier version.
+local function may_be_written(message)
+	return message:find " is in use: another process is writing$" or message:find ": a store of an older version;"
+end
+
 -- Ends the command if a file of SQLite is no store. It is checked once: a state file beside it says that it is a store,
 -- but a state file that the user has named may be that of another store.
 local function check_store(path, arguments, state_file)
@@ -118,7 +124,7 @@ local function check_store(path, arguments, state_file)
 		return
 	end
 	local iterate, message = evrec.store({ path = path }):query { limit = 1 }
-	if not iterate then
+	if not iterate and not may_be_written(message) then
 		terminal.fail(2, message)
 	end
 end
