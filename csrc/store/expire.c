@@ -35,7 +35,7 @@ static bool is_to_shrink(const struct pages *pages, uint64_t keep_bytes)
 }
 
 struct old {
-	int64_t rv;
+	int64_t rv, last;
 	struct store_keys keys;
 };
 
@@ -57,6 +57,7 @@ static int find_old(struct store *store, const struct expiry *expiry, struct old
 	while (bytes < expiry->bytes && (row = store_db_step(&store->db, statement, err)) == 1) {
 		old[n++] = (struct old){
 			.rv = sqlite3_column_int64(statement, 0),
+			.last = sqlite3_column_int64(statement, 6),
 			.keys = { sqlite3_column_int64(statement, 1), sqlite3_column_int64(statement, 2),
 			          sqlite3_column_int64(statement, 3), sqlite3_column_int64(statement, 4) },
 		};
@@ -91,6 +92,12 @@ static int most_notes(const struct expiry *expiry)
 	return n < STORE_EXPIRY_ROWS ? (int)n : STORE_EXPIRY_ROWS;
 }
 
+/* In a full file notes up to the last deleted event are deleted, as they are much smaller; all if no event is left. */
+static int64_t notes_before(const struct expiry *expiry, const struct old *old, int n)
+{
+	return expiry->before == INT64_MAX && n > 0 ? time_after(old[n - 1].last, 1) : expiry->before;
+}
+
 /* Runs one transaction. Returns the largest number of rows that it deleted from one table, or -1 and *err. */
 static int delete_old(struct store *store, const struct expiry *expiry, evrec_error *err)
 {
@@ -102,7 +109,7 @@ static int delete_old(struct store *store, const struct expiry *expiry, evrec_er
 	}
 	n = find_old(store, expiry, old, err);
 	if (n >= 0 && delete_all(store, old, n, err)) {
-		notes = store_expire_notes(store, expiry->before, most_notes(expiry), err);
+		notes = store_expire_notes(store, notes_before(expiry, old, n), most_notes(expiry), err);
 	}
 	if (notes < 0 || !store_commit_inside(store, err)) {
 		store_rollback_inside(store);

@@ -6,7 +6,7 @@ const char *const store_sources[STORE_STATEMENTS] = {
 	[STORE_INSERT] = "INSERT INTO events (ns, key, facet, regarding, related, first, last, body) "
 			 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[STORE_DELETE] = "DELETE FROM events WHERE rv = ?1",
-	[STORE_OLDEST] = "SELECT rv, ns, facet, regarding, related, length(CAST(body AS BLOB)) FROM events "
+	[STORE_OLDEST] = "SELECT rv, ns, facet, regarding, related, length(CAST(body AS BLOB)), last FROM events "
 			 "WHERE last < ?1 ORDER BY last, facet, rv LIMIT ?2",
 	[STORE_BEGIN] = "BEGIN IMMEDIATE",
 	[STORE_COMMIT] = "COMMIT",

@@ -135,6 +135,44 @@ static void test_notes_expire_some_at_a_time(void **state)
 	store_free(store);
 }
 
+/* The notes of the events that stay are not deleted, though they are many small rows. */
+static void test_notes_of_a_full_file_expire_as_events_do(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	struct store *store = store_fixture_open(path);
+	char *json = mem_alloc(3000);
+	char name[16];
+	evrec_error err;
+	bool more = true;
+
+	memset(json, 'x', 3000);
+	for (int i = 0; i < 700; i++) {
+		const int64_t time = T0 + i * 60 * EVREC_SECOND;
+		struct note when, why = note_of_suppression("web-0", "Failed", time, 1);
+		evrec_fields event;
+
+		(void)snprintf(name, sizeof(name), "a.%d", i);
+		when = note_of_occurrence(name, time);
+		event = store_event(name, "web-0", time);
+		assert_true(store_begin(store, &err) && store_put(store, &event, (evrec_str){ json, 3000 }, &err) &&
+		            store_commit(store, &err));
+		put(store, &when);
+		put(store, &why);
+	}
+	while (more) {
+		assert_true(store_expire(store, INT64_MIN, 1U << 20, &more, &err));
+	}
+	assert_in_range(store_fixture_ask(path, "SELECT count(*) FROM events"), 100, 400);
+	assert_int_equal(store_fixture_ask(path, "SELECT (SELECT count(*) FROM occurrences) - count(*) FROM events"),
+	                 0);
+	assert_int_equal(store_fixture_ask(path, "SELECT (SELECT min(time) FROM occurrences) - min(last) FROM events"),
+	                 0);
+	assert_int_equal(store_fixture_ask(path, "SELECT (SELECT min(last) FROM suppressions) - min(last) FROM events"),
+	                 0);
+	mem_free(json);
+	store_free(store);
+}
+
 static void test_suppressions_of_each_reporter_are_a_row(void **state)
 {
 	const char *path = tmpdir_path(*state, "events.db");
@@ -237,6 +275,7 @@ int main(void)
 		TMPDIR_TEST(test_occurrences_are_read_page_by_page_in_order),
 		TMPDIR_TEST(test_notes_are_found_without_a_scan),
 		TMPDIR_TEST(test_notes_expire_some_at_a_time),
+		TMPDIR_TEST(test_notes_of_a_full_file_expire_as_events_do),
 		TMPDIR_TEST(test_suppressions_of_each_reporter_are_a_row),
 		TMPDIR_TEST(test_a_store_of_version_1_is_converted),
 		TMPDIR_TEST(test_a_store_of_version_2_is_read_and_converted),
