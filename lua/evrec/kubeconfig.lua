@@ -179,6 +179,20 @@ local function merge(config, document, path)
 	end
 end
 
+-- The texts that pipes had, by the path of their descriptor.
+local from_pipes = {}
+
+-- Reads a kubeconfig. `--kubeconfig <(command)` of a shell names a pipe, which is empty after the first reading, and a
+-- command reads its kubeconfig for the server, and again for the namespace.
+local function read_config(path)
+	local text, why, code = kubeconfig.read_file(path, max_bytes + 1)
+	if text and (path:find "^/dev/fd/%d+$" or path:find "^/proc/self/fd/%d+$" or path == "/dev/stdin") then
+		from_pipes[path] = text ~= "" and text or from_pipes[path]
+		text = from_pipes[path] or ""
+	end
+	return text, why, code
+end
+
 --- Reads and merges kubeconfigs. If two files define the same entry, the first file wins. Skips files that do not
 --- exist, and empty ones, as kubectl does. Raises if there is no other, and if a file cannot be read, is malformed, too
 --- large or too deep.
@@ -188,7 +202,7 @@ function kubeconfig.load(paths)
 	local config = { contexts = {}, clusters = {}, users = {}, paths = table.concat(paths, ":") }
 	local found, missing, empty = false, nil, nil
 	for _, path in ipairs(paths) do
-		local text, why, code = kubeconfig.read_file(path, max_bytes + 1)
+		local text, why, code = read_config(path)
 		if text then
 			if #text > max_bytes then
 				fail("%s: larger than %d bytes, too large for a kubeconfig", path, max_bytes)
