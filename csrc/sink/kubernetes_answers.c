@@ -9,15 +9,21 @@
 
 /*
  * For some tenths of a second after its port opens, kube-apiserver has not read its roles yet, and answers 403. So
- * after a request without an answer, and after a new connection replaced a kept one, a 403 is retried for a while.
+ * after a request without an answer, and after a new connection replaced a kept one, a 403 is retried for a while, but
+ * not after the server has taken a write that was begun since then: without its roles it would have forbidden that
+ * write, too. Servers and gateways may close connections every few seconds, at random (--goaway-chance) or after some
+ * number of requests.
  */
-static bool has_just_started(struct kubernetes *k, const evrec_answer *answer)
+static bool has_just_started(struct kubernetes *k, int64_t begun, const evrec_answer *answer)
 {
 	int64_t now = clock_monotonic(evrec_clock_real());
 	unsigned connections = http_client_connections(k->client);
 
 	if (answer->status == 0 || (connections != k->connections && k->answers >= KEPT_ANSWERS)) {
+		k->started = now;
 		k->started_until = now + JUST_STARTED;
+	} else if (kubernetes_is_success(answer->status) && begun > k->started) {
+		k->started_until = now;
 	}
 	if (connections != k->connections) {
 		k->connections = connections;
@@ -67,7 +73,7 @@ void kubernetes_answered(struct kubernetes *k, struct sent *sent, evrec_answer *
 {
 	const struct entry *entry = sent->entry;
 	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
-		                            has_just_started(k, answer) };
+		                            has_just_started(k, sent->begun, answer) };
 	const enum api_news news = kubernetes_api_news(&try, answer, lacks_api);
 
 	if (!fallback_takes(&k->fallback, sender_outbox(k->sender), sent, news, answer)) {
@@ -88,7 +94,7 @@ static void listed(struct kubernetes *k, void *ctx, const struct http_response *
 		judge_credentials(k, answer.status);
 		judge_certificate(k, response);
 	}
-	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, &answer));
+	resume_answered(k->resume, ctx, response, &answer, has_just_started(k, 0, &answer));
 }
 
 static void on_done(void *owner, void *ctx, const struct http_response *response)

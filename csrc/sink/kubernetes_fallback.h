@@ -14,6 +14,7 @@
 struct sent {
 	struct sent *next; /* in the list of the free ones, or of those to be sent once more */
 	struct entry *entry;
+	int64_t begun;                                      /* when the request was begun; monotonic ns */
 	enum evrec_api api;                                 /* by which it was sent */
 	enum api_news refusal;                              /* by events.k8s.io/v1: _MISSING or _FORBIDDEN; else 0 */
 	char refused[sizeof(((evrec_answer *)0)->message)]; /* the message of this refusal */

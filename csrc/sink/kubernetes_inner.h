@@ -23,6 +23,7 @@ struct kubernetes {
 	struct sender *sender; /* the argument of the present send or step */
 	unsigned connections;  /* of the client, at the last answer */
 	unsigned answers;      /* since `connections` changed */
+	int64_t started;       /* when the server may have started last; monotonic ns */
 	int64_t started_until; /* until then the server may have just started; monotonic ns, 0: it has not */
 	struct fallback fallback;
 	struct sent *requests;  /* max_in_flight of them */

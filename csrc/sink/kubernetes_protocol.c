@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "kubernetes/answer.h"
 #include "kubernetes/request.h"
 #include "sender/sender.h"
@@ -53,6 +54,7 @@ static bool begin(struct kubernetes *k, struct sent *sent, evrec_answer *answer)
 			                         .body_len = encoded.body_len,
 			                         .ctx = sent };
 		encoded.body = NULL;
+		sent->begun = clock_monotonic(evrec_clock_real());
 		begun = http_client_send(k->client, &request, &response);
 		if (!begun) {
 			answer_read(answer, &response);

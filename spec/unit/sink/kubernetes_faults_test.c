@@ -175,6 +175,35 @@ static void test_doubt_outlasts_a_refusal(void **state)
 	}
 }
 
+/* After a fault the server may have just started, and forbids all that it is asked: until it takes a write. */
+static void test_a_403_is_doubted_until_a_write_is_taken(void **state)
+{
+	static const char forbidden[] =
+		HTTP_REPLY("403 Forbidden", "", "{\"kind\":\"Status\",\"message\":\"events is forbidden: User\"}");
+	const struct http_turn turns[] = {
+		{ TURN_REPLY, NULL },
+		{ TURN_REPLY, forbidden },
+		{ TURN_REPLY, CREATED(EVENT) },
+		{ TURN_REPLY, forbidden },
+	};
+	struct kubernetes_fixture f;
+
+	(void)state;
+	kubernetes_fixture_open(&f, turns, 4);
+	fake_write_submit(f.ob, 1, 1);
+	kubernetes_fixture_exchange(&f, 0);
+	kubernetes_fixture_exchange(&f, EVREC_SECOND);
+	assert_int_equal(http_server_requests(&f.server), 2);
+	assert_int_equal(kubernetes_fixture_stats(&f).pending, 1);
+	kubernetes_fixture_exchange(&f, 10 * EVREC_SECOND);
+	assert_int_equal(kubernetes_fixture_stats(&f).created, 1);
+	fake_write_submit(f.ob, 2, 1);
+	kubernetes_fixture_exchange(&f, 10 * EVREC_SECOND);
+	assert_int_equal(http_server_requests(&f.server), 4);
+	assert_int_equal(kubernetes_fixture_stats(&f).dropped[EVREC_CAUSE_FORBIDDEN], 1);
+	kubernetes_fixture_close(&f);
+}
+
 /* A PATCH fails, then succeeds. It is repeated once more if the server may still carry out the first one. */
 static bool fail_then_patch(enum turn_kind kind, const char *reply, int64_t timeout, bool maybe_late)
 {
@@ -356,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_conflict_with_a_second_sending_is_in_doubt),
 		cmocka_unit_test(test_folded_first_header_is_harmless),
 		cmocka_unit_test(test_doubt_outlasts_a_refusal),
+		cmocka_unit_test(test_a_403_is_doubted_until_a_write_is_taken),
 		cmocka_unit_test(test_patch_is_repeated_if_it_may_be_late),
 		cmocka_unit_test(test_patch_is_not_repeated_if_it_was_not_sent),
 		cmocka_unit_test(test_second_sending_of_a_patch_is_repeated),
