@@ -37,7 +37,11 @@ static struct watch *push_watch(lua_State *L, struct broadcaster *b, enum kind k
 	return watch;
 }
 
-/* Lets the broadcaster at stack index 1 keep the userdata at `index` alive. */
+/*
+ * Lets the broadcaster at stack index 1 keep the userdata at `index` alive. Runs no finalizer: one that polls would drop
+ * hooks whose sink is not started yet (broadcaster_forget_hooks). So nothing that makes a Lua value is between keeping the
+ * hooks and starting the sink.
+ */
 static void keep(lua_State *L, int index)
 {
 	index = lua_absindex(L, index);
@@ -126,12 +130,11 @@ int watch_new_trace(lua_State *L)
 	options_read(L, 3, function, trace_rows, &settings, 4);
 	hooks = hooks_push(L, &b->host);
 	hooks_set(L, 4, hooks, &settings.correlator);
-	keep(L, -1);
 	watch = push_watch(L, b, SINK);
 	if (!broadcaster_is_open(b)) {
-		forget(L, 1, hooks);
 		return broadcaster_closed(L);
 	}
+	keep(L, -2);
 	watch->watch = evrec_broadcaster_start_trace(b->host.b, path, settings.max_bytes, &settings.correlator, &err);
 	return started(L, b, watch, hooks, function, &err);
 }
@@ -161,12 +164,11 @@ int watch_new_sink(lua_State *L)
 		return broadcaster_failure(L, function, &err);
 	}
 	hooks_set(L, 4, hooks, &options);
-	keep(L, -1);
 	watch = push_watch(L, b, SINK);
 	if (!broadcaster_is_open(b)) {
-		forget(L, 1, hooks);
 		return broadcaster_closed(L);
 	}
+	keep(L, -2);
 	watch->watch = evrec_broadcaster_start_recording_to_sink(b->host.b, sink, &options, &err);
 	return started(L, b, watch, hooks, function, &err);
 }

@@ -231,6 +231,25 @@ describe("a finalizer", function()
 		end)
 	end)
 
+	it("that polls does not take the functions of a sink that is being started", function()
+		at_each(function(n)
+			local s, called = fixtures.setup(), 0
+			local start = s.broadcaster.start_recording_to_sink
+			local function choose()
+				called = called + 1
+				return "key"
+			end
+			s.watch:stop()
+			local ran = with_finalizers(function() s.broadcaster:poll() end, n, start, s.broadcaster, s.server.sink,
+				{ correlator = { spam_key_func = choose } })
+			collectgarbage()
+			collectgarbage()
+			s.recorder:event(pod, "Normal", "R", "m")
+			equal(1, called)
+			return ran
+		end)
+	end)
+
 	it("that removes an option does not change the copy of the constructor", function()
 		at_each(function(n)
 			local b = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now), on_error = false }
