@@ -719,21 +719,22 @@ typedef struct evrec_broadcaster_options {
 	 * received: they count as `forwarded`, and the result is EVREC_ETIMEOUT. evrec_explanation_new asks the owner. A
 	 * broadcaster without a name has the share's. Sinks of evrec_sink_new and message_func are refused.
 	 *
-	 * All must start the same sinks, at most 8, with the same options, in the same order: if a process differs, its
-	 * on_error gets "share_refused" and the option, and its events wait until the owner ends; if the process or the
-	 * broadcaster ends first, it writes them itself, without the state_file. Only processes of this user, of root and of
-	 * `share_users` are accepted: on_error of the process that refuses, and of a worker that is refused, gets
-	 * "share_refused" with the user that is not listed, once, and the worker's events wait. A worker of root lists the
-	 * owner's user, if that is another one. If a worker's events wait and the owner sends nothing for 10 s, not even an
-	 * answer to a ping, on_error gets "share_silent", once, with the owner's process id; and "share_answers", once the
-	 * owner answers or another process is the owner. No other process becomes the owner while this one hangs.
+	 * All must start the same sinks, at most 8 with the stopped ones, with the same options, in the same order: if
+	 * a process differs, its on_error gets "share_refused" and the option, and its events wait until the owner
+	 * ends; if the process or the broadcaster ends first, it writes them itself, without the state_file. Only
+	 * processes of this user, of root and of `share_users` are accepted: on_error of the process that refuses, and
+	 * of a worker that is refused, gets "share_refused" with the user that is not listed, once, and the worker's
+	 * events wait. A worker of root lists the owner's user, if that is another one. If a worker's events wait and
+	 * the owner sends nothing for 10 s, not even an answer to a ping, on_error gets "share_silent", once, with the
+	 * owner's process id; and "share_answers", once the owner answers or another process is the owner. No other
+	 * process becomes the owner while this one hangs.
 	 *
 	 * A worker keeps at most as many different events as the smallest max_pending of the sinks, in at most the smallest
 	 * max_pending_bytes. Then it drops by `full` of the sinks, if that is the same for all, else as EVREC_DROP_NEWEST:
 	 * but only an event that was not sent at all, as the owner may have written the others; if there is none, the new
 	 * one. max_age and max_tries count from when an owner has the event. A worker that ends by exit() or a signal of
-	 * evrec_on_signal first waits for its acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, it
-	 * tells how many are missing.
+	 * evrec_on_signal first waits for its acknowledgements, for up to 1.6 s or 80 % of the timeout; if it is `loud`, or
+	 * has an on_error, it tells on standard error how many are missing.
 	 */
 	evrec_str share;
 	/*

@@ -155,7 +155,7 @@ bool sharing_check_sink(const struct hub *hub, const evrec_sink *sink, const evr
 	} else if (options->message_func != NULL) {
 		reason = "a sink with message_func cannot be shared";
 	} else if (hub->last_number >= FRAME_SINKS) {
-		reason = "more than 8 sinks";
+		reason = "at most 8 sinks can be started, and those that were stopped count";
 	}
 	if (reason != NULL) {
 		error_set(err, EVREC_EINVALID, "share: %s", reason);

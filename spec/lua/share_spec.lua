@@ -59,6 +59,17 @@ describe("share", function()
 		b:close(0)
 	end)
 
+	it("refuses a ninth sink, also after others were stopped", function()
+		local b, sink = evrec.broadcaster { share = unique() }, evrec.sink.file { path = "/dev/null" }
+		for _ = 1, 8 do
+			b:start_recording_to_sink(sink):stop()
+		end
+		local ok, message = pcall(b.start_recording_to_sink, b, sink)
+		assert.is_false(ok)
+		assert.matches("option 'share': at most 8 sinks can be started, and those that were stopped count", message)
+		b:close(0)
+	end)
+
 	it("gives the events of one broadcaster to another one, with the keys that its functions chose", function()
 		local path, share = os.tmpname(), unique()
 		local b, r = {}, {}
