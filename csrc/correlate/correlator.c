@@ -115,11 +115,6 @@ void correlator_refused(evrec_correlator *c, uint64_t handle)
 	event_log_refused(&c->event_log, handle);
 }
 
-void correlator_acknowledged(evrec_correlator *c)
-{
-	event_log_acknowledged(&c->event_log);
-}
-
 static void begin_change(const evrec_correlator *c)
 {
 	if (c->watch != NULL) {
@@ -135,7 +130,7 @@ static void end_change(const evrec_correlator *c, uint64_t handle)
 	}
 }
 
-void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t sure, int64_t now)
+void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t own, int64_t now)
 {
 	uint64_t handle = 0;
 
@@ -143,7 +138,7 @@ void correlator_recover(evrec_correlator *c, const evrec_fields *event, int32_t 
 		return;
 	}
 	begin_change(c);
-	(void)event_log_recover(&c->event_log, keys_event(&c->keys), event, sure, &handle);
+	(void)event_log_recover(&c->event_log, keys_event(&c->keys), event, own, &handle);
 	if (c->watch != NULL) {
 		c->watch->recovered(c->watch->ctx, handle, now);
 	}
@@ -164,6 +159,14 @@ void evrec_correlator_answered(evrec_correlator *c, uint64_t handle, evrec_str n
 	correlator_answered(c, handle, name, resource_version);
 }
 
+void correlator_tell(evrec_correlator *c, uint64_t handle, uint64_t connection, bool limited, uint32_t n,
+                     uint64_t batch)
+{
+	begin_change(c);
+	event_log_tell(&c->event_log, handle, connection, limited, n, batch);
+	end_change(c, handle);
+}
+
 void correlator_acknowledge(evrec_correlator *c, uint64_t handle, uint64_t connection, bool limited, uint32_t n)
 {
 	begin_change(c);
@@ -179,6 +182,18 @@ void correlator_leave(evrec_correlator *c, uint64_t connection)
 	while ((handle = event_log_next_of(&c->event_log, connection, &place)) != 0) {
 		begin_change(c);
 		event_log_leave(&c->event_log, handle, connection);
+		end_change(c, handle);
+	}
+}
+
+void correlator_meet(evrec_correlator *c, const struct origin *from)
+{
+	uint64_t handle;
+	uint32_t place = 0;
+
+	while ((handle = event_log_next_to_meet(&c->event_log, from, &place)) != 0) {
+		begin_change(c);
+		event_log_meet(&c->event_log, handle, from);
 		end_change(c, handle);
 	}
 }

@@ -20,24 +20,24 @@
 int correlator_observe(evrec_correlator *correlator, const evrec_fields *event, struct keys *keys, int64_t now,
                        const struct origin *origin, struct observed *observed);
 /*
- * `n` occurrences of the entry with this handle, which came over this connection (struct origin), are acknowledged: they
- * will not be recorded again. `limited`: they needed a token, and had none.
+ * `n` occurrences of the entry with this handle, which came over this connection (struct origin), are to be acknowledged in
+ * a batch, as origins_tell has it; and the process has got that, and will not record them again. `limited`: they needed a
+ * token, and had none.
  */
+void correlator_tell(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited, uint32_t n,
+                     uint64_t batch);
 void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint64_t connection, bool limited,
                             uint32_t n);
 /* The process of this connection records none of its occurrences again. */
 void correlator_leave(evrec_correlator *correlator, uint64_t connection);
 
+/* As origins_meet, for all events. */
+void correlator_meet(evrec_correlator *correlator, const struct origin *from);
 /*
- * The processes that recorded the occurrences of correlator_acknowledge have been told, or are about to be: they record
- * none of them again.
- */
-void correlator_acknowledged(evrec_correlator *correlator);
-/*
- * After a state was loaded whose process was killed: that process had counted `sure` occurrences of this event, see
+ * After a state was loaded whose process was killed: that process had counted `own` occurrences of this event, see
  * event_log_recover. Without memory they are lost.
  */
-void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t sure, int64_t now);
+void correlator_recover(evrec_correlator *correlator, const evrec_fields *event, int32_t own, int64_t now);
 
 /*
  * From now on the writes of an event are at least `ns` apart: correlator_observe sets observed->due, as event_log_schedule
@@ -65,7 +65,8 @@ struct correlator_watch {
 	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
 	/* correlator_recover; the handle of the entry, which may be a new one; 0: there is none. */
 	void (*recovered)(void *ctx, uint64_t handle, int64_t now);
-	/* correlator_answered, correlator_acknowledge, and correlator_leave for each entry: the handle of the entry. */
+	/* correlator_answered, correlator_tell, correlator_acknowledge; and correlator_leave and correlator_meet for each entry: the
+	 * handle of the entry. */
 	void (*answered)(void *ctx, uint64_t handle);
 	void *ctx;
 };

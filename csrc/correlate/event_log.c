@@ -11,7 +11,7 @@ static void recycle(void *value)
 	o->name_len = 0;
 	o->count = 0;
 	o->known = 0;
-	o->settled = o->missing = 0;
+	o->own = 0;
 	o->scheduled = 0;
 	mem_free(o->origins);
 	o->origins = NULL;
@@ -32,7 +32,6 @@ static const struct lru_type cache_type = { .value_size = sizeof(struct observat
 bool event_log_create(struct event_log *l, size_t cache_size)
 {
 	l->name = l->text = (struct buf){ 0 };
-	l->turn = 1;
 	l->last_due = INT64_MIN;
 	l->cache = lru_new(&cache_type, cache_size);
 	return l->cache != NULL;
@@ -93,6 +92,7 @@ static bool observe_new(struct event_log *l, struct observation *o, struct obser
 HOT bool event_log_observe(struct event_log *l, struct key *key, const struct origin *origin, struct observed *observed,
                            int64_t now, bool *known)
 {
+	const bool own = origin == NULL || origin->connection == 0;
 	bool fresh;
 	struct observation *o = lru_put(l->cache, key, &fresh);
 
@@ -104,20 +104,19 @@ HOT bool event_log_observe(struct event_log *l, struct key *key, const struct or
 	if (!*known) {
 		const bool ok = observe_new(l, o, observed, now);
 
-		observed->sure = o->count - (origin != NULL && origin->connection != 0);
+		o->own = observed->sure = o->count - !own;
 		return ok;
 	}
 	observed->repeated = origin != NULL && origins_take(o->origins, origin, &observed->skip);
-	if ((!observed->repeated || o->missing != 0) && o->count < INT32_MAX) {
+	if (!observed->repeated && o->count < INT32_MAX) {
 		o->count++;
+		o->own += own;
 	}
-	o->missing -= observed->repeated && o->missing != 0;
 	observed->name = name_of(o);
 	observed->resource_version = resource_version_of(o);
 	observed->first = o->first;
 	observed->count = o->count;
-	/* event_log_note comes later. */
-	observed->sure = count_sure(l, o) - (origin != NULL && origin->connection != 0);
+	observed->sure = o->own;
 	return true;
 }
 
@@ -171,14 +170,21 @@ void event_log_note(struct event_log *l, uint64_t handle, const struct origin *o
 	}
 }
 
+void event_log_tell(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n, uint64_t batch)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		origins_tell(o->origins, connection, limited, n, batch);
+	}
+}
+
 void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n)
 {
 	struct observation *o = lru_at(l->cache, handle);
 
 	if (o != NULL) {
-		o->settled = (o->turn == l->turn ? o->settled : 0) +
-		             origins_acknowledge(&o->origins, connection, limited, n);
-		o->turn = l->turn;
+		origins_acknowledge(&o->origins, connection, limited, n);
 	}
 }
 
@@ -195,6 +201,28 @@ uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint3
 	return 0;
 }
 
+uint64_t event_log_next_to_meet(const struct event_log *l, const struct origin *from, uint32_t *place)
+{
+	const struct observation *o;
+
+	while ((o = lru_in_place(l->cache, *place)) != NULL) {
+		(*place)++;
+		if (origins_is_to_meet(o->origins, from)) {
+			return lru_handle(o);
+		}
+	}
+	return 0;
+}
+
+void event_log_meet(struct event_log *l, uint64_t handle, const struct origin *from)
+{
+	struct observation *o = lru_at(l->cache, handle);
+
+	if (o != NULL) {
+		origins_meet(&o->origins, from);
+	}
+}
+
 void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection)
 {
 	struct observation *o = lru_at(l->cache, handle);
@@ -202,11 +230,6 @@ void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection)
 	if (o != NULL) {
 		origins_leave(&o->origins, connection);
 	}
-}
-
-void event_log_acknowledged(struct event_log *l)
-{
-	l->turn++;
 }
 
 /* An answer without a name does not change the entry's name. */
@@ -274,6 +297,7 @@ bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fi
 		return false;
 	}
 	if (event->count > o->count) {
+		o->own += event->count - o->count;
 		o->count = event->count;
 	}
 	return true;

@@ -14,7 +14,6 @@ struct event_log {
 	struct lru *cache; /* event key or aggregate key -> struct observation */
 	struct buf name;   /* the name of a new event, until its entry holds it */
 	struct buf text;   /* the next text of an entry, while it is built */
-	uint32_t turn;     /* the number of event_log_acknowledged */
 	int64_t last_due;  /* the latest time that event_log_schedule has returned */
 };
 
@@ -44,23 +43,22 @@ void event_log_released(struct event_log *l, uint64_t handle, int64_t now);
 void event_log_refused(struct event_log *l, uint64_t handle);
 /* Notes the origin of an occurrence that was observed just now. */
 void event_log_note(struct event_log *l, uint64_t handle, const struct origin *origin, bool limited);
-/* As origins_acknowledge. Does nothing if the entry was evicted. */
+/* As origins_tell and origins_acknowledge. Both do nothing if the entry was evicted. */
+void event_log_tell(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n,
+                    uint64_t batch);
 void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connection, bool limited, uint32_t n);
 /*
  * The handle of the next entry, from *place on (first 0), with occurrences that came over this connection and may be
  * recorded again. 0: there is none.
  */
 uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint32_t *place);
+/* The same for origins_is_to_meet; and origins_meet, which does nothing if the entry was evicted. */
+uint64_t event_log_next_to_meet(const struct event_log *l, const struct origin *from, uint32_t *place);
+void event_log_meet(struct event_log *l, uint64_t handle, const struct origin *from);
 /*
  * The process of this connection does not record the entry's occurrences again. Does nothing if the entry was evicted.
  */
 void event_log_leave(struct event_log *l, uint64_t handle, uint64_t connection);
-/*
- * The state has every occurrence of event_log_acknowledge until now, and the processes that recorded them have been
- * told: they record none of them again.
- */
-void event_log_acknowledged(struct event_log *l);
-
 /*
  * Takes the server's answer about an entry, at any later time: sets the name, unless that is empty, and the resource
  * version. Both may be strings that event_log_observe returned. Does nothing if the entry was evicted.
@@ -75,11 +73,11 @@ void event_log_answered(struct event_log *l, uint64_t handle, evrec_str name, ev
 bool event_log_update(struct event_log *l, struct key *event_key, const evrec_fields *event);
 
 /*
- * A process that was killed had counted `sure` occurrences of this event, before or after its last state, that no other
- * process may record again. Adds those that are missing to the entry with the event's name; if no entry has that name
- * or the event key, makes one. *handle is the entry's, 0 if nothing was done. False: no memory.
+ * A process that was killed had counted `own` occurrences of this event, before or after its last state, that it or an
+ * owner before it had recorded itself. Adds those that are missing to the entry with the event's name; if no entry has
+ * that name or the event key, makes one. *handle is the entry's, 0 if nothing was done. False: no memory.
  */
-bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
+bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t own,
                        uint64_t *handle);
 
 /*

@@ -18,35 +18,14 @@ struct observation {
 	int64_t scheduled; /* when the last write was made, or is due; 0: none was */
 	struct origins *origins;
 	uint32_t name_len;
-	int32_t count;    /* 0: the entry was just made, and has no name yet */
-	uint32_t known;   /* 1 + the `sure` that a killed process has left in this entry; 0: none */
-	uint32_t missing; /* of `origins`: they are not in the count until they are recorded again */
-	uint32_t settled; /* occurrences that left `origins` in `turn`, and may be recorded again until it ends */
-	uint32_t turn;
+	int32_t count;  /* 0: the entry was just made, and has no name yet */
+	int32_t own;    /* of the count: occurrences that no other process may record again */
+	uint32_t known; /* 1 + the `own` that a killed process has left in this entry; 0: none */
 };
 
 static inline evrec_str name_of(const struct observation *o)
 {
 	return (evrec_str){ o->text.data, o->name_len };
-}
-
-/* The count, with the occurrences that are to be recorded again. */
-static inline int32_t whole_count(const struct observation *o)
-{
-	const uint32_t expected = o->missing == 0 ? 0 : origins_expected(o->origins);
-	const uint32_t missing = o->missing < expected ? o->missing : expected;
-
-	return missing < (uint32_t)(INT32_MAX - o->count) ? o->count + (int32_t)missing : INT32_MAX;
-}
-
-/* Occurrences that no other process may record again. */
-static inline int32_t count_sure(const struct event_log *l, const struct observation *o)
-{
-	const uint32_t open = o->origins == NULL ? 0 : origins_sum(o->origins);
-	const uint32_t settled = o->turn == l->turn ? o->settled : 0;
-	const int64_t sure = (int64_t)whole_count(o) - open - settled;
-
-	return sure > 0 ? (int32_t)sure : 0;
 }
 
 /* ---- event_log.c ---- */

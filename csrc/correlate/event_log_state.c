@@ -1,9 +1,9 @@
 /* The state of an event log, saved and restored, and the counts that a killed process has left in its journal. */
 #include "correlate/event_log_inner.h"
 
-static void set_known(struct observation *o, int32_t sure)
+static void set_known(struct observation *o, int32_t own)
 {
-	o->known = (uint32_t)sure + 1;
+	o->known = (uint32_t)own + 1;
 }
 
 static int32_t known_of(const struct observation *o)
@@ -11,7 +11,7 @@ static int32_t known_of(const struct observation *o)
 	return (int32_t)(o->known - 1);
 }
 
-bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t sure,
+bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_fields *event, int32_t own,
                        uint64_t *handle)
 {
 	struct observation *o = event_log_find(l, event_key, event->name);
@@ -24,18 +24,17 @@ bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_f
 			return false;
 		}
 		o->first = event->first;
-		o->count = sure;
-		set_known(o, sure);
+		o->count = o->own = own;
+		set_known(o, own);
 	} else if (!str_eq(name_of(o), event->name)) {
 		return true;
-	} else if (o->known != 0 && known_of(o) < sure && o->missing == 0) {
-		const uint32_t missing = origins_expected(o->origins);
-		const int64_t count = (int64_t)o->count - missing + (sure - known_of(o));
+	} else if (o->known != 0 && known_of(o) < own) {
+		const int32_t missing = own - known_of(o);
+		const int32_t room = INT32_MAX - o->count;
 
-		/* A count is at least the number of sure occurrences. */
-		o->count = count < sure ? sure : count < INT32_MAX ? (int32_t)count : INT32_MAX;
-		o->missing = missing;
-		set_known(o, sure);
+		o->count += missing < room ? missing : room;
+		o->own += missing < room ? missing : room;
+		set_known(o, own);
 	}
 	*handle = lru_handle(o);
 	return true;
@@ -45,13 +44,14 @@ bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_f
 struct saved {
 	int64_t first;
 	uint32_t name_len;
-	int32_t count;
+	int32_t count, own;
+	uint32_t unused;
 };
 
 bool event_log_save(const void *value, struct buf *out)
 {
 	const struct observation *o = value;
-	const struct saved saved = { o->first, o->name_len, whole_count(o) };
+	const struct saved saved = { o->first, o->name_len, o->count, o->own, 0 };
 
 	if (o->count > 0) {
 		buf_put(out, &saved, sizeof(saved));
@@ -69,7 +69,8 @@ enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str 
 	struct saved saved;
 	bool fresh;
 
-	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1) {
+	if (!restored_take(&value, &saved, sizeof(saved)) || saved.count < 1 || saved.own < 0 ||
+	    saved.own > saved.count) {
 		return RESTORED_INVALID;
 	}
 	restored = origins_restore(&origins, &value);
@@ -89,6 +90,7 @@ enum restored event_log_restore(struct event_log *l, struct key *key, evrec_str 
 	}
 	o->first = saved.first;
 	o->count = saved.count;
-	set_known(o, count_sure(l, o));
+	o->own = saved.own;
+	set_known(o, o->own);
 	return RESTORED;
 }

@@ -15,7 +15,7 @@ struct observed {
 	evrec_str name, resource_version, note;
 	int64_t first, last;
 	int32_t count;
-	int32_t sure; /* of these, occurrences that no other process may record again; 0 of a series */
+	int32_t sure; /* of these, what this process or an earlier owner has recorded itself; 0 of a series */
 	/* Handles of the event's entries: */
 	uint64_t handle;    /* in the event log */
 	uint64_t aggregate; /* in the aggregator */

@@ -1,12 +1,15 @@
 #include "correlate/origins.h"
 
-#define ORIGINS_MAX 64 /* processes of one event; if there are more, the one that was noted first is removed */
+#define EARLIER UINT64_MAX /* connection: to an earlier owner */
+#define ORIGINS_MAX 64     /* processes of one event; if there are more, the one that was noted first is removed */
 
 enum { UNLIMITED, LIMITED, KINDS };
 
 struct mark {
 	uint64_t process, connection;
+	uint64_t batch;         /* of `told` */
 	uint32_t n[KINDS];      /* over this connection */
+	uint32_t told[KINDS];   /* over this connection, and acknowledged in that batch */
 	uint32_t before[KINDS]; /* over an earlier one: expected again */
 };
 
@@ -16,8 +19,8 @@ struct origins {
 };
 
 struct saved {
-	uint64_t process;
-	uint32_t n[KINDS];
+	uint64_t process, batch;
+	uint32_t n[KINDS], told[KINDS];
 };
 
 static struct mark *find(struct origins *origins, uint64_t process)
@@ -35,27 +38,41 @@ static uint32_t add(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
-/* The process has a new connection: it records the occurrences of its earlier ones again. */
-static void reconnect(struct mark *mark, uint64_t connection)
+/*
+ * The process has a new connection: it records the occurrences of its earlier ones again, unless it was told that they
+ * are acknowledged.
+ */
+static void reconnect(struct mark *mark, const struct origin *from)
 {
-	if (mark->connection == connection) {
+	if (mark->connection == from->connection) {
 		return;
 	}
 	for (int kind = 0; kind < KINDS; kind++) {
-		mark->before[kind] = add(mark->before[kind], mark->n[kind]);
-		mark->n[kind] = 0;
+		const uint32_t told = mark->batch == from->batch ? 0 : mark->told[kind];
+
+		mark->before[kind] = add(mark->before[kind], add(mark->n[kind], told));
+		mark->n[kind] = mark->told[kind] = 0;
 	}
-	mark->connection = connection;
+	mark->connection = from->connection;
+}
+
+static void record(struct mark *mark, const struct origin *from)
+{
+	reconnect(mark, from);
+	if (!from->again) {
+		/* A process records all occurrences again that it has to, and new ones only then. */
+		memset(mark->before, 0, sizeof(mark->before));
+	}
 }
 
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited)
 {
-	struct mark *mark = from->again ? find(origins, from->process) : NULL;
+	struct mark *mark = find(origins, from->process);
 
 	if (mark == NULL) {
 		return false;
 	}
-	reconnect(mark, from->connection);
+	record(mark, from);
 	/* Occurrences that were not limited come first, so that the event is written with its count. */
 	for (int kind = 0; kind < KINDS; kind++) {
 		if (mark->before[kind] != 0) {
@@ -67,26 +84,16 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 	return false;
 }
 
-uint32_t origins_sum(const struct origins *origins)
+bool origins_is_to_meet(struct origins *origins, const struct origin *from)
 {
-	uint32_t sum = 0;
+	const struct mark *mark = find(origins, from->process);
 
-	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
-		for (int kind = 0; kind < KINDS; kind++) {
-			sum = add(sum, add(origins->marks[i].n[kind], origins->marks[i].before[kind]));
-		}
-	}
-	return sum;
+	return mark != NULL && mark->connection != from->connection;
 }
 
-uint32_t origins_expected(const struct origins *origins)
+static uint32_t sum_of(const uint32_t n[KINDS])
 {
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; origins != NULL && i < origins->len; i++) {
-		sum = add(sum, add(origins->marks[i].before[UNLIMITED], origins->marks[i].before[LIMITED]));
-	}
-	return sum;
+	return add(n[UNLIMITED], n[LIMITED]);
 }
 
 /* A place for the marks of one more process. NULL: no memory. */
@@ -129,17 +136,13 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 		}
 		*mark = (struct mark){ .process = from->process, .connection = from->connection };
 	}
-	reconnect(mark, from->connection);
-	if (!from->again) {
-		/* A process first records all old occurrences again, and only then new ones. */
-		memset(mark->before, 0, sizeof(mark->before));
-	}
+	record(mark, from);
 	mark->n[limited] = add(mark->n[limited], 1);
 }
 
 static bool is_empty(const struct mark *mark)
 {
-	return (mark->n[UNLIMITED] | mark->n[LIMITED] | mark->before[UNLIMITED] | mark->before[LIMITED]) == 0;
+	return sum_of(mark->n) == 0 && sum_of(mark->told) == 0 && sum_of(mark->before) == 0;
 }
 
 static struct mark *find_connection(struct origins *origins, uint64_t connection)
@@ -163,19 +166,44 @@ static void remove_mark(struct origins **origins, struct mark *mark)
 	}
 }
 
-uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+void origins_meet(struct origins **origins, const struct origin *from)
 {
-	struct mark *mark = find_connection(*origins, connection);
-	uint32_t found = 0;
+	struct mark *mark = find(*origins, from->process);
 
 	if (mark != NULL) {
-		found = n < mark->n[limited] ? n : mark->n[limited];
-		mark->n[limited] -= found;
+		reconnect(mark, from);
 		if (is_empty(mark)) {
 			remove_mark(origins, mark);
 		}
 	}
-	return found;
+}
+
+void origins_tell(struct origins *origins, uint64_t connection, bool limited, uint32_t n, uint64_t batch)
+{
+	struct mark *mark = find_connection(origins, connection);
+
+	if (mark == NULL) {
+		return;
+	}
+	if (mark->batch != batch) {
+		memset(mark->told, 0, sizeof(mark->told));
+		mark->batch = batch;
+	}
+	n = n < mark->n[limited] ? n : mark->n[limited];
+	mark->n[limited] -= n;
+	mark->told[limited] = add(mark->told[limited], n);
+}
+
+void origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+{
+	struct mark *mark = find_connection(*origins, connection);
+
+	if (mark != NULL) {
+		mark->told[limited] -= n < mark->told[limited] ? n : mark->told[limited];
+		if (is_empty(mark)) {
+			remove_mark(origins, mark);
+		}
+	}
 }
 
 bool origins_have(struct origins *origins, uint64_t connection)
@@ -202,8 +230,10 @@ void origins_save(const struct origins *origins, struct buf *out)
 	for (uint32_t i = 0; i < len; i++) {
 		const struct mark *mark = &origins->marks[i];
 		const struct saved saved = { mark->process,
+			                     mark->batch,
 			                     { add(mark->n[UNLIMITED], mark->before[UNLIMITED]),
-			                       add(mark->n[LIMITED], mark->before[LIMITED]) } };
+			                       add(mark->n[LIMITED], mark->before[LIMITED]) },
+			                     { mark->told[UNLIMITED], mark->told[LIMITED] } };
 
 		buf_put(out, &saved, sizeof(saved));
 	}
@@ -227,8 +257,9 @@ enum restored origins_restore(struct origins **origins, evrec_str *bytes)
 		if (mark == NULL) {
 			return RESTORED_NO_MEMORY;
 		}
-		*mark = (struct mark){ .process = saved.process };
+		*mark = (struct mark){ .process = saved.process, .connection = EARLIER, .batch = saved.batch };
 		memcpy(mark->before, saved.n, sizeof(saved.n));
+		memcpy(mark->told, saved.told, sizeof(saved.told));
 	}
 	return RESTORED;
 }

@@ -14,6 +14,7 @@
 struct origin {
 	uint64_t process;    /* a random number */
 	uint64_t connection; /* over which it came, a number used once; 0: nobody waits for an acknowledgement */
+	uint64_t batch;      /* the last batch (origins_tell) that the process had got when the connection began */
 	bool again;          /* it was recorded before, over another connection, here or in an earlier process */
 	bool unsure;         /* an earlier process may have counted it and left no note */
 };
@@ -22,22 +23,28 @@ struct origins; /* NULL: none */
 
 /*
  * True: the occurrence is counted already, and from now on belongs to the present connection; *limited is whether it lacked
- * a token.
+ * a token. The process first records all that it has to record again: with a new one it says that nothing else comes again.
  */
 bool origins_take(struct origins *origins, const struct origin *from, bool *limited);
 /*
- * The number of counted occurrences that may be recorded again; and how many of these will be, as their connection has
- * ended.
+ * The process of `from` records again, over its connection, the occurrences that it was not told of, and no others of
+ * its earlier ones. The first function: whether that is still to be noted.
  */
-uint32_t origins_sum(const struct origins *origins);
-uint32_t origins_expected(const struct origins *origins);
+bool origins_is_to_meet(struct origins *origins, const struct origin *from);
+void origins_meet(struct origins **origins, const struct origin *from);
 /*
  * Notes an occurrence that was counted just now. If there is no memory, or too many processes have occurrences, it may
  * be counted twice.
  */
 void origins_add(struct origins **origins, const struct origin *from, bool limited);
-/* `n` occurrences of this connection are not recorded again. Returns how many of them `origins` had. */
-uint32_t origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
+/*
+ * `n` occurrences of this connection are acknowledged next, in the batch with this number: a process that gets a batch gets
+ * all of it, and then records none of these again. A state that is read later knows by the number whether it has. Of an
+ * earlier batch nothing is left: the process has got that.
+ */
+void origins_tell(struct origins *origins, uint64_t connection, bool limited, uint32_t n, uint64_t batch);
+/* The process has got the batch: `n` occurrences of it are forgotten. */
+void origins_acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n);
 /* Whether there are occurrences of the process of this connection. */
 bool origins_have(struct origins *origins, uint64_t connection);
 /* Removes the occurrences of the process of this connection, which records none of them again. */

@@ -25,7 +25,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Changes with each change of a record, of a key or of a key's hash. */
-#define STATE_VERSION 2
+#define STATE_VERSION 3
 
 struct state;
 

@@ -41,13 +41,20 @@ static int observe_once(struct pipeline *pipeline, const evrec_fields *event, st
 	return correlator_observe(pipeline->correlator, event, keys, now, pipeline->origin, observed);
 }
 
+/* The last owner has left a note of all that it had counted. */
+static bool has_origins(const struct pipeline *pipeline)
+{
+	return pipeline->state != NULL && pipeline->correlator != NULL;
+}
+
 HOT static int observe(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
                        struct observed *observed)
 {
 	const int code = observe_once(pipeline, event, keys, now, observed);
 	const struct origin *origin = pipeline->origin;
 
-	if (code == 0 && origin != NULL && origin->again && origin->unsure && !observed->repeated) {
+	if (code == 0 && origin != NULL && origin->again && origin->unsure && !observed->repeated &&
+	    !has_origins(pipeline)) {
 		pipeline->unsure++;
 	}
 	if (code == 0 && pipeline->noting != NULL) {

@@ -94,13 +94,18 @@ void pipeline_record(struct pipeline *pipeline, const evrec_fields *event, struc
  */
 bool pipeline_record_for(struct pipeline *pipeline, const evrec_fields *event, struct keys *keys, int64_t now,
                          const struct receipt_id *receipt, const struct origin *origin, bool again);
-/* Occurrences that may have been counted twice: an upper bound of the error of all counts. */
+/* Occurrences that may have been counted twice, as no state tells: an upper bound of the error of all counts. */
 uint64_t pipeline_unsure(const struct pipeline *pipeline);
-/* `n` occurrences that came over this connection (struct origin) are acknowledged; `handle` and `as` are how they settled. */
+/*
+ * `n` occurrences that came over this connection (struct origin) are to be acknowledged in this batch, or their process has got
+ * it (origins_tell); `handle` and `as` are how they settled.
+ */
+void pipeline_tell(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as, uint32_t n,
+                   uint64_t batch);
 void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
                           uint32_t n);
-/* The processes that recorded the occurrences of pipeline_acknowledge are told now. */
-void pipeline_acknowledged(struct pipeline *pipeline);
+/* As origins_meet, for all events. */
+void pipeline_meet(struct pipeline *pipeline, const struct origin *from);
 /* The process of this connection (struct origin) records none of its occurrences again. */
 void pipeline_leave(struct pipeline *pipeline, uint64_t connection);
 /* True if the sink combines events by series. */

@@ -32,6 +32,14 @@ uint64_t pipeline_unsure(const struct pipeline *pipeline)
 	return pipeline->unsure;
 }
 
+void pipeline_tell(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as, uint32_t n,
+                   uint64_t batch)
+{
+	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
+		correlator_tell(pipeline->correlator, handle, connection, as == SETTLED_RATE_LIMITED, n, batch);
+	}
+}
+
 void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
                           uint32_t n)
 {
@@ -40,16 +48,16 @@ void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64
 	}
 }
 
+void pipeline_meet(struct pipeline *pipeline, const struct origin *from)
+{
+	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
+		correlator_meet(pipeline->correlator, from);
+	}
+}
+
 void pipeline_leave(struct pipeline *pipeline, uint64_t connection)
 {
 	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
 		correlator_leave(pipeline->correlator, connection);
-	}
-}
-
-void pipeline_acknowledged(struct pipeline *pipeline)
-{
-	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
-		correlator_acknowledged(pipeline->correlator);
 	}
 }

@@ -73,6 +73,7 @@ void sharing_free(struct hub *hub)
 		share_free(hub->sharing->share);
 		keys_free(&hub->sharing->keys);
 		buf_free(&hub->sharing->settled);
+		buf_free(&hub->sharing->in_batch);
 		mem_free(hub->sharing);
 		hub->sharing = NULL;
 	}
@@ -208,6 +209,7 @@ void sharing_renew(struct hub *hub)
 		sh->unsettled = 0;
 		sh->marked = false;
 		buf_clear(&sh->settled);
+		buf_clear(&sh->in_batch);
 		sh->unsure = sh->unsure_told = 0;
 		sh->state_until = 0;
 	}

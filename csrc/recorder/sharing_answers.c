@@ -19,26 +19,31 @@ static bool has_states(struct hub *hub)
 	return has;
 }
 
+/* Notes which changes the states must include before the next batch of acknowledgements is sent. */
+static void mark(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	sharing_begin_batch(sh);
+	sh->marked = share_mark(sh->share);
+	for (size_t i = 0; sh->marked && i < FRAME_SINKS; i++) {
+		const evrec_watch *watch = sharing_sink_at(hub, i);
+
+		sh->changes[i] = watch == NULL ? 0 : pipeline_state_changes(watch->pipeline);
+	}
+}
+
 /* Acknowledges settled occurrences once the states that include them are in their files. */
 static void acknowledge(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
 
 	if (!sh->marked) {
-		sh->marked = share_mark(sh->share);
-		sharing_forget_settled(sh);
-		for (size_t i = 0; sh->marked && i < FRAME_SINKS; i++) {
-			const evrec_watch *watch = sharing_sink_at(hub, i);
-
-			sh->changes[i] = watch == NULL ? 0 : pipeline_state_changes(watch->pipeline);
-		}
+		mark(hub);
 	}
 	if (sh->marked && has_states(hub)) {
 		sh->marked = false;
 		share_release(sh->share);
-		for (size_t i = 0; i < hub->sinks.len; i++) {
-			pipeline_acknowledged(hub->sinks.items[i]->pipeline);
-		}
 	}
 }
 

@@ -171,6 +171,24 @@ static void end_sinks(struct hub *hub, int64_t deadline)
 	hub_unlock(hub);
 }
 
+/* Prepares the last batch, which sharing_end sends; the states are written before that, when the sinks end. */
+static void tell_last(struct hub *hub)
+{
+	struct sharing *sh = hub->sharing;
+
+	if (sh->share == NULL) {
+		return;
+	}
+	share_send_batch(sh->share);
+	hub_lock(hub);
+	if (sh->marked) {
+		sharing_tell_settled(sh);
+	} else {
+		sharing_begin_batch(sh);
+	}
+	hub_unlock(hub);
+}
+
 /*
  * An owner that has not written all events closes the files of its sinks, which the next owner needs, and hands over.
  */
@@ -183,9 +201,7 @@ static void end_owner(struct hub *hub)
 		return;
 	}
 	atomic_store(&sh->stops, true);
-	hub_lock(hub);
-	sharing_forget_settled(sh);
-	hub_unlock(hub);
+	tell_last(hub);
 	end_sinks(hub, deadline);
 	sharing_end(hub, deadline);
 }
@@ -369,10 +385,7 @@ bool sharing_stop(struct hub *hub, int64_t deadline)
 		return false;
 	}
 	atomic_store(&sh->drive, BY_POLLS);
-	/* sharing_end acknowledges these occurrences; the states are written before, when the sinks end. */
-	hub_lock(hub);
-	sharing_forget_settled(sh);
-	hub_unlock(hub);
+	tell_last(hub);
 	return true;
 }
 

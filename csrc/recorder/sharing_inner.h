@@ -51,7 +51,9 @@ struct sharing {
 	uint64_t unsettled;         /* occurrences of workers in the pipelines of this process, for each sink */
 	bool marked;                /* share_mark was called */
 	uint64_t changes[FRAME_SINKS]; /* of the states, at that time */
-	struct buf settled;            /* occurrences settled since then */
+	struct buf settled;            /* occurrences settled since then that are in no batch */
+	struct buf in_batch;           /* those in the last batch, or in an earlier one that was not sent yet */
+	uint64_t batch;                /* the number of the last batch */
 	uint64_t unsure;               /* occurrences that may be counted twice, at the last look; when that changed */
 	int64_t unsure_at;
 	uint64_t unsure_told; /* how many of these were reported */
@@ -76,10 +78,12 @@ int64_t sharing_take_answers(struct hub *hub);
 void sharing_tell_unsure(struct hub *hub, bool ends);
 
 /*
- * The states that are written from now on omit the origins of settled occurrences, which are acknowledged next. With
- * the hub's lock held.
+ * The states that are written from now on name the occurrences in the next batch of acknowledgements, and omit those in
+ * the last batch, which was sent. The second function: occurrences that have settled since then are in this batch too.
+ * With the hub's lock held.
  */
-void sharing_forget_settled(struct sharing *sh);
+void sharing_begin_batch(struct sharing *sh);
+void sharing_tell_settled(struct sharing *sh);
 
 /*
  * After a step, by the stepping thread: an owner that ends, and has written all events that it has read, hands over to

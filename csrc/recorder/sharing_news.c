@@ -44,7 +44,7 @@ static void record_to(struct sharing *sh, const struct share_event *e, size_t i,
                       struct keys *keys, int64_t now)
 {
 	const struct receipt_id receipt = { e->source, e->node };
-	const struct origin origin = { e->process, e->source, (e->flags & FRAME_RESENT) != 0,
+	const struct origin origin = { e->process, e->source, e->batch, (e->flags & FRAME_RESENT) != 0,
 		                       (e->flags & FRAME_UNSURE) != 0 };
 	evrec_watch *watch = sharing_sink_at(sh->hub, i);
 	const bool again = (e->flags & FRAME_AGAIN) != 0 && event->name.len != 0;
@@ -128,25 +128,57 @@ struct settled {
 	struct pipeline_settled as;
 };
 
-static void forget_one(struct sharing *sh, const struct settled *s)
+/* Moves what belongs to the batch from `settled` to `in_batch`. Who is not connected any more records it again. */
+void sharing_tell_settled(struct sharing *sh)
 {
-	const evrec_watch *watch = sharing_sink_at(sh->hub, s->sink);
+	struct buf rest = { 0 };
+	struct settled s;
 
-	/* A worker that is not connected any more records them again. */
-	if (watch != NULL && s->as.handle != 0 && share_has_source(sh->share, s->as.receipt.source)) {
-		pipeline_acknowledge(watch->pipeline, s->as.receipt.source, s->as.handle, s->as.as, s->as.n);
-	}
-}
-
-void sharing_forget_settled(struct sharing *sh)
-{
-	for (size_t at = 0; at < sh->settled.len; at += sizeof(struct settled)) {
-		struct settled s;
+	for (size_t at = 0; at < sh->settled.len; at += sizeof(s)) {
+		const evrec_watch *watch;
 
 		memcpy(&s, sh->settled.data + at, sizeof(s));
-		forget_one(sh, &s);
+		watch = sharing_sink_at(sh->hub, s.sink);
+		if (watch == NULL || s.as.handle == 0 || !share_has_source(sh->share, s.as.receipt.source)) {
+			continue;
+		}
+		if (!share_is_told(sh->share, s.as.receipt.source)) {
+			buf_put(&rest, &s, sizeof(s));
+			continue;
+		}
+		pipeline_tell(watch->pipeline, s.as.receipt.source, s.as.handle, s.as.as, s.as.n, sh->batch);
+		buf_put(&sh->in_batch, &s, sizeof(s));
 	}
-	buf_clear(&sh->settled);
+	/* What is missing for want of memory stays in the states, which is harmless. */
+	sh->in_batch.failed = rest.failed = false;
+	buf_free(&sh->settled);
+	sh->settled = rest;
+}
+
+void sharing_begin_batch(struct sharing *sh)
+{
+	struct buf rest = { 0 };
+	struct settled s;
+
+	for (size_t at = 0; at < sh->in_batch.len; at += sizeof(s)) {
+		const evrec_watch *watch;
+
+		memcpy(&s, sh->in_batch.data + at, sizeof(s));
+		watch = sharing_sink_at(sh->hub, s.sink);
+		if (watch == NULL || !share_has_source(sh->share, s.as.receipt.source)) {
+			continue;
+		}
+		if (share_is_told(sh->share, s.as.receipt.source)) {
+			pipeline_acknowledge(watch->pipeline, s.as.receipt.source, s.as.handle, s.as.as, s.as.n);
+		} else {
+			buf_put(&rest, &s, sizeof(s));
+		}
+	}
+	rest.failed = false;
+	buf_free(&sh->in_batch);
+	sh->in_batch = rest;
+	sh->batch = share_begin_batch(sh->share);
+	sharing_tell_settled(sh);
 }
 
 static bool add_to_last(const struct buf *settled, const struct settled *s)
@@ -173,14 +205,10 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 	if (!add_to_last(&sh->settled, &s)) {
 		buf_put(&sh->settled, &s, sizeof(s));
 	}
-	if (sh->settled.failed) {
-		/* Acknowledging too early, so that a count may be too high, is better than never. */
-		sh->settled.failed = false;
-		forget_one(sh, &s);
-	}
+	sh->settled.failed = false;
 	if (atomic_load(&sh->stops)) {
 		/* When the sinks end, the states are written once more. */
-		sharing_forget_settled(sh);
+		sharing_tell_settled(sh);
 	}
 }
 
@@ -225,6 +253,18 @@ static void on_flush(void *ctx)
 	hub_unlock(hub);
 }
 
+static void on_met(void *ctx, uint64_t source, uint64_t process, uint64_t batch)
+{
+	const struct origin from = { .process = process, .connection = source, .batch = batch };
+	struct hub *hub = ctx;
+
+	hub_lock(hub);
+	for (size_t i = 0; i < hub->sinks.len; i++) {
+		pipeline_meet(hub->sinks.items[i]->pipeline, &from);
+	}
+	hub_unlock(hub);
+}
+
 static void on_left(void *ctx, uint64_t source)
 {
 	struct hub *hub = ctx;
@@ -232,6 +272,8 @@ static void on_left(void *ctx, uint64_t source)
 	hub_lock(hub);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		pipeline_leave(hub->sinks.items[i]->pipeline, source);
+		/* If this process is killed, the last state still expects them. */
+		pipeline_write_state(hub->sinks.items[i]->pipeline);
 	}
 	hub_unlock(hub);
 }
@@ -305,6 +347,7 @@ const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
 	.begin = sharing_begin_owner,
+	.met = on_met,
 	.left = on_left,
 	.lost = on_lost,
 	.error = on_error,

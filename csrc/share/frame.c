@@ -123,6 +123,12 @@ static int read_ask(struct bytes *in, struct frame *f, evrec_error *err)
 	return in->left == 0 ? broken(err, "a question about nothing") : 0;
 }
 
+static int read_batch(struct bytes *in, struct frame *f, evrec_error *err)
+{
+	bytes_get(in, &f->batch, sizeof(f->batch));
+	return in->bad || in->left != 0 ? broken(err, "a batch of a wrong size") : 0;
+}
+
 static int read_answer(struct bytes *in, struct frame *f, evrec_error *err)
 {
 	bytes_get(in, &f->question, sizeof(f->question));
@@ -153,6 +159,8 @@ static int read_body(struct bytes *in, struct frame *f, evrec_error *err)
 		return read_ask(in, f, err);
 	case FRAME_ANSWER:
 		return read_answer(in, f, err);
+	case FRAME_BATCH:
+		return read_batch(in, f, err);
 	case FRAME_FLUSH:
 	case FRAME_BYE:
 	case FRAME_PING:
@@ -175,7 +183,8 @@ static unsigned known_flags(enum frame_type type)
 	case FRAME_BYE:
 	case FRAME_FLUSH:
 	case FRAME_ANSWER:
-		return FRAME_HEIR | FRAME_CLOSING | FRAME_NONE;
+	case FRAME_ACK:
+		return FRAME_HEIR | FRAME_CLOSING | FRAME_NONE | FRAME_OF_BATCH;
 	default:
 		return 0;
 	}
@@ -325,6 +334,13 @@ bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset,
 	(void)frame_begin(out, FRAME_STATE, 0);
 	buf_put(out, &sink, sizeof(sink));
 	return put_part(out, whole, offset, next);
+}
+
+bool frame_batch(struct buf *out, uint64_t batch)
+{
+	(void)frame_begin(out, FRAME_BATCH, 0);
+	buf_put(out, &batch, sizeof(batch));
+	return is_whole(out);
 }
 
 static void begin_about(struct buf *out, enum frame_type type, uint16_t flags, uint32_t question)

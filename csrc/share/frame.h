@@ -5,8 +5,8 @@
  * first frame, hello, shows a peer with another order or version. Frames are untrusted: each length is checked, and an
  * event is checked like that of a recording call.
  *
- *   worker -> owner   hello, event, more, flush, ask, ping, accept, leave
- *   owner -> worker   hello or refuse; ack, answer, error, pong, offer, left, state, bye
+ *   worker -> owner   hello, batch, event, more, flush, ask, ping, accept, leave
+ *   owner -> worker   hello or refuse; ack, batch, answer, error, pong, offer, left, state, bye
  *
  * An event is sent once on a connection, under an id of the worker's choice; further occurrences name the id. An event
  * that is longer than a frame is sent in consecutive parts. So is an answer (explained.h).
@@ -22,9 +22,10 @@
 #define FRAME_EVENT_MAX (4 * 1024 * 1024) /* bytes of an event, with its name and keys */
 #define FRAME_STATE_MAX (64 * 1024 * 1024)
 #define FRAME_ANSWER_MAX (64 * 1024 * 1024)
-#define FRAME_SINKS 8    /* sinks of a shared broadcaster */
-#define FRAME_ID_SIZE 16 /* of an instance */
-#define FRAME_VERSION 3  /* changes if an earlier process could not understand a frame */
+#define FRAME_BATCH_MAX (64 * 1024 * 1024) /* bytes of the acknowledgements of a batch */
+#define FRAME_SINKS 8                      /* sinks of a shared broadcaster */
+#define FRAME_ID_SIZE 16                   /* of an instance */
+#define FRAME_VERSION 4                    /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -44,15 +45,17 @@ enum frame_type {
 	FRAME_ACCEPT,
 	FRAME_LEAVE, /* the worker ends, and leaves all events sent before to the owner */
 	FRAME_LEFT,  /* the owner has received them: the worker need not keep them */
+	FRAME_BATCH, /* the owner: all acknowledgements of a batch were sent; the worker: the last batch that it has got */
 };
 
 /* Of frame.flags. */
-#define FRAME_AGAIN 1   /* event: an earlier owner may have written it under this name */
-#define FRAME_RESENT 2  /* event, more: all these occurrences were sent over an earlier connection */
-#define FRAME_UNSURE 4  /* event, more: its owner did not end in order */
-#define FRAME_HEIR 1    /* bye: the receiver is to be the next owner; it has the state, if there is one */
-#define FRAME_CLOSING 1 /* flush: the worker is about to end, and is to be no owner */
-#define FRAME_NONE 1    /* answer: the owner cannot answer, for want of memory, or as the answer is too long */
+#define FRAME_AGAIN 1    /* event: an earlier owner may have written it under this name */
+#define FRAME_RESENT 2   /* event, more: all these occurrences were sent over an earlier connection */
+#define FRAME_UNSURE 4   /* event, more: its owner did not end in order */
+#define FRAME_HEIR 1     /* bye: the receiver is to be the next owner; it has the state, if there is one */
+#define FRAME_CLOSING 1  /* flush: the worker is about to end, and is to be no owner */
+#define FRAME_OF_BATCH 1 /* ack: it counts once all acknowledgements of its batch have come */
+#define FRAME_NONE 1     /* answer: the owner cannot answer, for want of memory, or as the answer is too long */
 /* event, more: these occurrences have ended for the i-th sink. */
 #define FRAME_ENDED(i) (0x100u << (i))
 
@@ -99,6 +102,7 @@ struct frame {
 	uint32_t sink;                         /* state */
 	struct frame_part part;                /* event, state, answer */
 	uint32_t question;                     /* ask, answer: its number */
+	uint64_t batch;                        /* batch: its number, used once */
 	evrec_str object;                      /* ask: the bytes of explained_put_object */
 	evrec_str records;                     /* more, ack: structs, unaligned */
 	evrec_str option;                      /* refuse: the option that differs, or empty */
@@ -140,6 +144,7 @@ bool frame_state(struct buf *out, uint32_t sink, evrec_str whole, size_t offset,
 bool frame_answer(struct buf *out, uint32_t question, evrec_str whole, size_t offset, size_t *next);
 bool frame_answer_none(struct buf *out, uint32_t question);
 bool frame_ask(struct buf *out, uint32_t question, evrec_str object);
+bool frame_batch(struct buf *out, uint64_t batch);
 /* Make an empty frame, and add records to it while frame_has_room. */
 bool frame_begin(struct buf *out, enum frame_type type, uint16_t flags);
 void frame_add_times(struct buf *out, const struct frame_times *times);

@@ -32,6 +32,7 @@ static bool record_own(struct share *s)
 				       .n = item.times.n,
 				       .first = item.times.first,
 				       .last = item.times.last,
+				       .batch = s->got_batch,
 			       });
 	frame_event_destroy(&event);
 	share_lock(s);
@@ -53,6 +54,7 @@ bool owner_begin(struct share *s)
 		}
 		buf_free(&s->state[i]);
 	}
+	s->ops->met(s->ctx, 0, share_process(s->instance), s->got_batch);
 	while (record_own(s)) {
 	}
 	share_lock(s);
@@ -175,19 +177,21 @@ static void begin_leaving(struct share *s, int64_t now)
 	}
 }
 
+void share_send_batch(struct share *s)
+{
+	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
+		(void)peer_send(s, peer);
+	}
+}
+
 void owner_step(struct share *s, int64_t now)
 {
 	size_t work;
 
 	check_changed(s);
 	owner_accept(s, now);
-	/*
-	 * Acknowledgements come first: if the process is killed before they are sent, their occurrences are counted
-	 * twice.
-	 */
-	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		(void)peer_send(s, peer);
-	}
+	/* The batch comes first: a worker with a full ledger waits for it. */
+	share_send_batch(s);
 	work = WORK_A_STEP / (s->peers_len + 1);
 	for (struct peer *peer = s->peers; peer != NULL && !atomic_load(&s->leaves); peer = peer->next) {
 		peer_receive(s, peer, work > WORK_A_PEER ? work : WORK_A_PEER);

@@ -64,6 +64,7 @@ static void record(struct share *s, struct peer *peer, struct frame_times *times
 		.n = n,
 		.first = times->first,
 		.last = times->last,
+		.batch = peer->had_batch,
 	};
 
 	share_lock(s);
@@ -263,12 +264,18 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 		greet(s, peer, f);
 		return 0;
 	}
-	if (!peer->greeted || (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH &&
-	                       f->type != FRAME_ASK && f->type != FRAME_PING && f->type != FRAME_LEAVE)) {
+	if (!peer->greeted ||
+	    (f->type != FRAME_EVENT && f->type != FRAME_MORE && f->type != FRAME_FLUSH && f->type != FRAME_ASK &&
+	     f->type != FRAME_PING && f->type != FRAME_LEAVE && f->type != FRAME_BATCH)) {
 		return broken(err, "a frame out of its turn");
 	}
 	if (f->type == FRAME_LEAVE) {
 		take_over(s, peer);
+		return 0;
+	}
+	if (f->type == FRAME_BATCH) {
+		peer->had_batch = f->batch;
+		s->ops->met(s->ctx, peer->number, peer->process, f->batch);
 		return 0;
 	}
 	if (f->type == FRAME_ASK) {

@@ -43,8 +43,12 @@ static void cut_head(struct buf *b, size_t len)
 	}
 }
 
-void peer_release(struct peer *peer)
+void peer_release(struct peer *peer, uint64_t batch)
 {
+	if (peer->marked == 0) {
+		return;
+	}
+	peer->batch = batch;
 	buf_put(&peer->acks, peer->held.data, peer->marked);
 	peer->failed = peer->failed || peer->acks.failed;
 	cut_head(&peer->held, peer->marked);
@@ -111,13 +115,15 @@ static void make_acks(struct share *s, struct peer *peer)
 	if (len > FRAME_MAX / 2) {
 		len = FRAME_MAX / 2 / sizeof(struct frame_ack) * sizeof(struct frame_ack);
 	}
-	if (len != 0 && frame_begin(out, FRAME_ACK, 0)) {
+	if (len != 0 && frame_begin(out, FRAME_ACK, peer->batch != 0 ? FRAME_OF_BATCH : 0)) {
 		buf_put(out, peer->acks.data, len);
 		if (out->failed) {
 			buf_clear(out);
 		} else {
 			cut_head(&peer->acks, len);
 		}
+	} else if (len == 0 && peer->batch != 0) {
+		peer->batch = frame_batch(out, peer->batch) ? 0 : peer->batch;
 	} else if (len == 0 && (peer->pinged || peer->signs)) {
 		peer->pinged = peer->signs = !frame_begin(out, FRAME_PONG, 0);
 	} else if (len == 0 && peer->tells_left) {

@@ -92,6 +92,7 @@ void share_free(struct share *s)
 	endpoint_close(&s->endpoint);
 	line_close(&s->link.line);
 	buf_free(&s->link.whole);
+	buf_free(&s->link.acks);
 	close_copy(s->wake_fd);
 	share_forget_state(s);
 	ledger_free(s->ledger);
@@ -283,13 +284,38 @@ bool share_has_source(struct share *s, uint64_t source)
 	return has;
 }
 
+uint64_t share_begin_batch(struct share *s)
+{
+	s->batch += s->batch == 0 ? share_process(s->instance) : 1;
+	s->batch += s->batch == 0;
+	return s->batch;
+}
+
+static bool is_told(const struct peer *peer)
+{
+	return peer->batch == 0 && peer->acks.len == 0 && peer->line.out.len == 0;
+}
+
+bool share_is_told(struct share *s, uint64_t source)
+{
+	const struct peer *peer;
+	bool told;
+
+	share_lock(s);
+	for (peer = s->peers; peer != NULL && peer->number != source; peer = peer->next) {
+	}
+	told = peer != NULL && is_told(peer);
+	share_unlock(s);
+	return told;
+}
+
 bool share_mark(struct share *s)
 {
 	bool holds = false;
 
 	share_lock(s);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		peer->marked = peer->held.len;
+		peer->marked = is_told(peer) ? peer->held.len : peer->marked;
 		holds = holds || peer->marked != 0;
 	}
 	share_unlock(s);
@@ -300,7 +326,7 @@ void share_release(struct share *s)
 {
 	share_lock(s);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		peer_release(peer);
+		peer_release(peer, s->batch);
 	}
 	share_unlock(s);
 	share_wake(s);

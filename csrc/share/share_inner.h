@@ -84,6 +84,7 @@ struct peer {
 	uint64_t process; /* of its instance */
 	bool greeted, dead;
 	bool pinged;              /* it has sent a ping, which was not answered yet */
+	uint64_t had_batch;       /* the last batch that it had got when it connected */
 	bool signs;               /* send it unasked pongs: an owner that ends reads no pings, but lives */
 	bool tells_left;          /* send it FRAME_LEFT */
 	bool offered, offers;     /* it was offered to be the heir; the offer is still to be sent */
@@ -101,8 +102,9 @@ struct peer {
 	struct buf acks;   /* records to be sent */
 	struct buf held;   /* records that wait for share_release; the first `marked` bytes are in the state */
 	size_t marked;
-	bool failed; /* there was no memory for a record: the worker is to send all again */
-	bool left;   /* it ends, and keeps nothing of what it has sent */
+	uint64_t batch; /* of `acks`; 0: its end is sent, too */
+	bool failed;    /* there was no memory for a record: the worker is to send all again */
+	bool left;      /* it ends, and keeps nothing of what it has sent */
 };
 
 /* A worker's connection to its owner. */
@@ -120,6 +122,8 @@ struct link {
 	bool unsure;              /* the last connection did not end in order */
 	bool accepts;             /* the owner's offer is to be answered */
 	bool accepted;            /* that offer was accepted, or will be */
+	bool tells_batch;         /* it is to be told the last batch */
+	struct buf acks;          /* records of a batch whose end has not come yet */
 };
 
 /* Whether the owner answers. Times are those of steps; NEVER: no such time. */
@@ -162,6 +166,8 @@ struct share {
 	struct peer *peers;
 	size_t peers_len;
 	uint64_t last_number;
+	uint64_t batch;     /* share_begin_batch */
+	uint64_t got_batch; /* the last one that a worker has got; 0: none */
 	struct pollfd *polled;
 	size_t polled_room;
 	struct buf state[FRAME_SINKS]; /* the state that the last owner has handed over, until another owner is found */
@@ -278,7 +284,7 @@ void peer_receive(struct share *s, struct peer *peer, size_t work);
 bool peer_send(struct share *s, struct peer *peer);
 /* With the lock held. */
 void peer_settled(const struct share *s, struct peer *peer, const struct frame_ack *ack);
-void peer_release(struct peer *peer);
+void peer_release(struct peer *peer, uint64_t batch);
 /* With the lock held: queues the frame of an error, if the error concerns the peer. True: it does. */
 bool peer_report(struct peer *peer, evrec_str problem, evrec_str sink_name, evrec_str text);
 /* Whether too many acknowledgements wait, or an answer, to read more events. */

@@ -18,6 +18,8 @@ void worker_begin(struct share *s, int64_t now)
 	silence_begin(s, link->line.fd);
 	line_begin(&link->line);
 	buf_clear(&link->whole);
+	buf_clear(&link->acks);
+	link->tells_batch = true;
 	link->phase = LINK_GREETING;
 	link->leave = LEAVE_NOT;
 	link->accepts = link->accepted = false;
@@ -35,6 +37,7 @@ void worker_end(struct share *s, int64_t next_try)
 {
 	line_close(&s->link.line);
 	buf_free(&s->link.whole);
+	buf_free(&s->link.acks);
 	s->link.phase = LINK_NONE;
 	s->next_try = next_try;
 	silence_end(s);
@@ -65,6 +68,30 @@ static void acknowledge(struct share *s, const struct frame_ack *ack)
 		s->ops->lost(s->ctx, evrec_event_fields(copy), ack->sink, ack->end, n);
 		evrec_event_release(copy);
 	}
+}
+
+/* False: no memory, or too much. */
+static bool take_acks(struct share *s, const struct frame *f)
+{
+	if (f->flags == FRAME_OF_BATCH) {
+		buf_put_str(&s->link.acks, f->records);
+		return !s->link.acks.failed && s->link.acks.len <= FRAME_BATCH_MAX;
+	}
+	for (size_t i = 0; i < frame_acks_len(f); i++) {
+		const struct frame_ack ack = frame_ack_at(f, i);
+
+		acknowledge(s, &ack);
+	}
+	return true;
+}
+
+static void end_batch(struct share *s, uint64_t batch)
+{
+	const struct frame all = { .type = FRAME_ACK, .records = buf_str(&s->link.acks) };
+
+	(void)take_acks(s, &all);
+	buf_clear(&s->link.acks);
+	s->got_batch = batch;
 }
 
 static void be_refused(struct share *s, const struct frame *f, int64_t now)
@@ -124,11 +151,10 @@ static bool take_frame(struct share *s, const struct frame *f, int64_t now, evre
 		return false;
 	}
 	if (f->type == FRAME_ACK && ready) {
-		for (size_t i = 0; i < frame_acks_len(f); i++) {
-			const struct frame_ack ack = frame_ack_at(f, i);
-
-			acknowledge(s, &ack);
-		}
+		return take_acks(s, f);
+	}
+	if (f->type == FRAME_BATCH && ready) {
+		end_batch(s, f->batch);
 		return true;
 	}
 	if (f->type == FRAME_LEFT && ready && s->link.leave == LEAVE_ASKED) {
@@ -283,6 +309,11 @@ static void make_frame(struct share *s)
 {
 	struct link *link = &s->link;
 
+	if (link->tells_batch) {
+		/* Before all that the owner may have counted. */
+		link->tells_batch = !frame_batch(&link->line.out, s->got_batch);
+		return;
+	}
 	if (link->accepts) {
 		link->accepts = !frame_begin(&link->line.out, FRAME_ACCEPT, 0);
 		return;

@@ -6,12 +6,21 @@
 
 static bool take(struct origins *origins, uint64_t process, uint64_t connection, bool *limited)
 {
-	return origins_take(origins, &(struct origin){ process, connection, true, false }, limited);
+	return origins_take(origins, &(struct origin){ process, connection, 0, true, false }, limited);
 }
 
 static void add(struct origins **origins, uint64_t process, uint64_t connection, bool limited)
 {
-	origins_add(origins, &(struct origin){ process, connection, false, false }, limited);
+	origins_add(origins, &(struct origin){ process, connection, 0, false, false }, limited);
+}
+
+/* In the next batch, which the process gets. */
+static void acknowledge(struct origins **origins, uint64_t connection, bool limited, uint32_t n)
+{
+	static uint64_t batch;
+
+	origins_tell(*origins, connection, limited, n, ++batch);
+	origins_acknowledge(origins, connection, limited, n);
 }
 
 /* As the next process reads them. */
@@ -61,7 +70,7 @@ static void test_next_process_knows_them(void **state)
 	restore(&origins);
 	assert_true(take(origins, 1, 7, &limited));
 	assert_false(limited);
-	origins_add(&origins, &(struct origin){ 1, 7, true, false }, false);
+	origins_add(&origins, &(struct origin){ 1, 7, 0, true, false }, false);
 	/* Killed too, before the second came. */
 	restore(&origins);
 	assert_true(take(origins, 1, 1, &limited) && !limited);
@@ -79,19 +88,76 @@ static void test_acknowledged_ones_are_forgotten(void **state)
 	add(&origins, 1, 1, false);
 	add(&origins, 1, 1, false);
 	add(&origins, 1, 1, true);
-	origins_acknowledge(&origins, 2, false, 1);
-	origins_acknowledge(&origins, 1, false, 1);
+	acknowledge(&origins, 2, false, 1);
+	acknowledge(&origins, 1, false, 1);
 	restore(&origins);
 	assert_true(take(origins, 1, 1, &limited) && !limited);
 	assert_true(take(origins, 1, 1, &limited) && limited);
 	assert_false(take(origins, 1, 1, &limited));
 	add(&origins, 2, 2, true);
-	origins_acknowledge(&origins, 2, true, 5);
+	acknowledge(&origins, 2, true, 5);
 	mem_free(origins);
 	origins = NULL;
 	add(&origins, 2, 2, true);
-	origins_acknowledge(&origins, 2, true, 1);
+	acknowledge(&origins, 2, true, 1);
 	assert_null(origins);
+}
+
+/* The owner was killed after its state said that they are acknowledged: only the process knows whether it was told so. */
+static void check_batch_after_kill(uint64_t got, uint32_t expected)
+{
+	struct origins *origins = NULL;
+	struct origin from = { .process = 1, .connection = 1, .batch = got, .again = true };
+	bool limited;
+
+	for (int i = 0; i < 3; i++) {
+		add(&origins, 1, 1, false);
+	}
+	origins_tell(origins, 1, false, 2, 77);
+	restore(&origins);
+	assert_true(origins_is_to_meet(origins, &from));
+	origins_meet(&origins, &from);
+	assert_false(origins_is_to_meet(origins, &from));
+	for (; expected > 0; expected--) {
+		assert_true(origins_take(origins, &from, &limited));
+	}
+	assert_false(origins_take(origins, &from, &limited));
+	mem_free(origins);
+}
+
+static void test_batch_that_the_process_has_got(void **state)
+{
+	(void)state;
+	check_batch_after_kill(77, 1);
+	check_batch_after_kill(76, 3);
+}
+
+static void test_batch_without_a_rest_is_forgotten_when_its_process_comes(void **state)
+{
+	const struct origin from = { .process = 1, .connection = 1, .batch = 5, .again = true };
+	struct origins *origins = NULL;
+
+	(void)state;
+	add(&origins, 1, 1, true);
+	origins_tell(origins, 1, true, 1, 5);
+	restore(&origins);
+	origins_meet(&origins, &from);
+	assert_null(origins);
+}
+
+/* Its process has got a later one. */
+static void test_earlier_batch_is_forgotten(void **state)
+{
+	struct origins *origins = NULL;
+
+	(void)state;
+	add(&origins, 1, 1, false);
+	add(&origins, 1, 1, true);
+	origins_tell(origins, 1, false, 1, 5);
+	origins_tell(origins, 1, true, 1, 6);
+	origins_acknowledge(&origins, 1, true, 1);
+	assert_null(origins);
+	origins_tell(origins, 1, true, 1, 7);
 }
 
 /* A new one says that nothing comes again any more. */
@@ -173,6 +239,9 @@ int main(void)
 		cmocka_unit_test(test_each_is_taken_once_by_its_process),
 		cmocka_unit_test(test_next_process_knows_them),
 		cmocka_unit_test(test_acknowledged_ones_are_forgotten),
+		cmocka_unit_test(test_batch_that_the_process_has_got),
+		cmocka_unit_test(test_batch_without_a_rest_is_forgotten_when_its_process_comes),
+		cmocka_unit_test(test_earlier_batch_is_forgotten),
 		cmocka_unit_test(test_new_one_ends_what_is_recorded_again),
 		cmocka_unit_test(test_of_too_many_processes_the_first_are_forgotten),
 		cmocka_unit_test(test_damaged_bytes),

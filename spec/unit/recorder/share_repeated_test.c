@@ -180,7 +180,24 @@ static bool state_has_all(const struct side *side)
 	return pipeline_state_has(pipeline, pipeline_state_changes(pipeline));
 }
 
-static void own_until_killed(struct world *w, int ready)
+/* The state says that all is acknowledged, and the worker was not told. */
+static bool is_about_to_acknowledge(const struct side *side)
+{
+	const struct sharing *sh = side->b->hub->sharing;
+	const struct pipeline *pipeline = sharing_sink_at(side->b->hub, 0)->pipeline;
+
+	return sh->marked && sh->unsettled == 0 && pipeline_state_has(pipeline, sh->changes[0]);
+}
+
+/* The worker was told, and no state says that. */
+static bool has_acknowledged(const struct side *side)
+{
+	const struct sharing *sh = side->b->hub->sharing;
+
+	return sh->unsettled == 0 && sh->settled.len == 0 && !sh->marked && share_is_told(sh->share, 1);
+}
+
+static void own_until_killed(struct world *w, int ready, bool (*is_time)(const struct side *side))
 {
 	struct side *side = &w->owner;
 
@@ -190,14 +207,14 @@ static void own_until_killed(struct world *w, int ready)
 		evrec_broadcaster_poll(side->b);
 	}
 	(void)!write(ready, "r", 1);
-	while (stats(side, 1).received < MANY || !state_has_all(side)) {
+	while (stats(side, 1).received < MANY || !is_time(side)) {
 		evrec_broadcaster_poll(side->b);
 	}
 	(void)kill(getpid(), SIGKILL);
 }
 
-/* The owner has recorded all that the worker has handed over, written nothing of it, and is gone. */
-static void hand_over_and_kill(struct world *w)
+/* The owner has recorded all that the worker has handed over, and is killed at that time. */
+static void hand_over_and_kill_when(struct world *w, bool (*is_time)(const struct side *side))
 {
 	int ready[2], status = 0;
 	pid_t pid;
@@ -206,7 +223,7 @@ static void hand_over_and_kill(struct world *w)
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
-		own_until_killed(w, ready[1]);
+		own_until_killed(w, ready[1], is_time);
 	}
 	(void)close(ready[1]);
 	assert_int_equal(read(ready[0], &c, 1), 1);
@@ -220,6 +237,36 @@ static void hand_over_and_kill(struct world *w)
 	while (role(&w->worker) != EVREC_SHARE_OWNER) {
 		poll_one(w, &w->worker);
 	}
+}
+
+/* It has written nothing. */
+static void hand_over_and_kill(struct world *w)
+{
+	hand_over_and_kill_when(w, state_has_all);
+}
+
+static void check_killed(void **state, bool (*is_time)(const struct side *side))
+{
+	struct world *w = make(state, true, 1);
+
+	assert_int_equal(mkdir(w->folder, 0700), 0);
+	hand_over_and_kill_when(w, is_time);
+	record(&w->worker, 3);
+	assert_int_equal(evrec_broadcaster_flush(w->worker.b, SOON, NULL), 0);
+	check_written(w->paths[0], 1, MANY + 3);
+	assert_int_equal(w->worker.errors, 0);
+	close_side(&w->worker);
+	free(w);
+}
+
+static void test_killed_owner_has_not_sent_its_acknowledgements(void **state)
+{
+	check_killed(state, is_about_to_acknowledge);
+}
+
+static void test_killed_owner_has_sent_its_acknowledgements(void **state)
+{
+	check_killed(state, has_acknowledged);
 }
 
 static void test_killed_owner_has_counted_it(void **state)
@@ -369,6 +416,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_killed_owner_has_counted_it),
+		TMPDIR_TEST(test_killed_owner_has_not_sent_its_acknowledgements),
+		TMPDIR_TEST(test_killed_owner_has_sent_its_acknowledgements),
 		TMPDIR_TEST(test_what_may_be_counted_twice_is_told),
 		TMPDIR_TEST(test_what_may_be_counted_twice_is_told_at_the_end),
 		TMPDIR_TEST(test_connection_that_breaks),

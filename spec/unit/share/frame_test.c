@@ -217,6 +217,8 @@ static void test_occurrences_and_their_ends_are_read_back(void **state)
 	assert_int_equal(frame_acks_len(&f), 1);
 	assert_int_equal(frame_ack_at(&f, 0).end, EVREC_CAUSE_FORBIDDEN);
 	assert_int_equal(frame_ack_at(&f, 0).sink, 1);
+	assert_true(frame_batch(&out, UINT64_MAX - 1));
+	assert_true(read_back(&out).batch == UINT64_MAX - 1);
 	buf_free(&out);
 }
 
@@ -315,7 +317,7 @@ static void test_other_version_is_told(void **state)
 	(void)state;
 	assert_true(frame_hello(&out, instance, NULL, 0));
 	memcpy(out.data + 12, &version, sizeof(version));
-	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 4");
+	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 5");
 	/* Version 2 had other bytes in place of evrec's version. */
 	version = 2;
 	memcpy(out.data + 12, &version, sizeof(version));
@@ -334,13 +336,18 @@ static void test_frame_of_a_wrong_size_or_kind_is_refused(void **state)
 
 	(void)state;
 	check_broken(EVREC_STR("1234567"), "no frame");
-	assert_true(frame_begin(&out, FRAME_LEFT + 1, 0));
+	assert_true(frame_begin(&out, FRAME_BATCH + 1, 0));
 	check_broken(buf_str(&out), "unknown type");
 	assert_true(frame_begin(&out, FRAME_BYE, 2));
 	check_broken(buf_str(&out), "unknown flag");
 	assert_true(frame_begin(&out, FRAME_FLUSH, 0));
 	buf_put(&out, "x", 1);
 	check_broken(buf_str(&out), "too long");
+	assert_true(frame_begin(&out, FRAME_BATCH, 0));
+	check_broken(buf_str(&out), "a batch of a wrong size");
+	assert_true(frame_batch(&out, 7));
+	buf_put(&out, "x", 1);
+	check_broken(buf_str(&out), "a batch of a wrong size");
 	assert_true(frame_begin(&out, FRAME_MORE, 0));
 	check_broken(buf_str(&out), "wrong size");
 	frame_add_times(&out, &never);

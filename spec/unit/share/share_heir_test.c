@@ -55,6 +55,7 @@ static const struct share_ops ops = {
 	.record = share_idle_record,
 	.flush = share_idle_flush,
 	.begin = share_idle_begin,
+	.met = share_idle_met,
 	.left = share_idle_left,
 	.lost = share_idle_lost,
 	.error = on_error,

@@ -38,6 +38,7 @@ static const struct share_ops ops = {
 	.record = on_record,
 	.flush = share_idle_flush,
 	.begin = share_idle_begin,
+	.met = share_idle_met,
 	.left = share_idle_left,
 	.error = on_error,
 	.save_state = share_idle_save_state,

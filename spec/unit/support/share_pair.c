@@ -50,6 +50,7 @@ static const struct share_ops ops = {
 	.record = on_record,
 	.flush = share_idle_flush,
 	.begin = share_idle_begin,
+	.met = share_idle_met,
 	.left = on_left,
 	.lost = on_lost,
 	.error = on_error,

@@ -1,5 +1,7 @@
 #include "share_world.h"
 
+#include "share_idle.h"
+
 #include <unistd.h>
 
 static void copy(char *to, size_t size, evrec_str from)
@@ -84,6 +86,7 @@ const struct share_ops share_world_ops = {
 	.record = on_record,
 	.flush = on_flush,
 	.begin = on_begin,
+	.met = share_idle_met,
 	.lost = on_lost,
 	.error = on_error,
 	.save_state = on_save,
