@@ -341,6 +341,38 @@ static void test_worker_that_answers_is_the_heir(void **state)
 	assert_int_equal(share_role(hangs->share), SHARE_WORKER);
 }
 
+/* It takes few steps from now on. Without an heir the owner lets go of the name. */
+static void test_worker_that_declines_is_not_given_the_name(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *declines = &w->processes[1], *new;
+
+	assert_true(share_decline(declines->share));
+	share_leave(owner->share);
+	step(w, 3);
+	end(owner);
+	new = start(w, 2);
+	share_step(new->share, w->now, 0);
+	assert_int_equal(share_role(new->share), SHARE_OWNER);
+	step(w, 4);
+	assert_int_equal(share_role(declines->share), SHARE_WORKER);
+	assert_null(declines->state);
+}
+
+static void test_worker_that_has_accepted_cannot_decline(void **state)
+{
+	struct world *w = *state;
+	struct process *owner = start_all(w, 2), *heir = &w->processes[1];
+
+	share_leave(owner->share);
+	step(w, 2);
+	assert_false(share_decline(heir->share));
+	end(owner);
+	step(w, 2);
+	assert_int_equal(share_role(heir->share), SHARE_OWNER);
+	assert_string_equal(heir->loaded, "the state");
+}
+
 static void test_heir_gives_its_children_no_copy(void **state)
 {
 	struct world *w = *state;
@@ -388,6 +420,8 @@ int main(void)
 		TEST(test_heir_comes_before_a_new_process),
 		TEST(test_heir_of_a_path_comes_before_a_new_process),
 		TEST(test_worker_that_answers_is_the_heir),
+		TEST(test_worker_that_declines_is_not_given_the_name),
+		TEST(test_worker_that_has_accepted_cannot_decline),
 		TEST(test_heir_gives_its_children_no_copy),
 	};
 
