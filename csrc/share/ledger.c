@@ -313,6 +313,16 @@ void ledger_disconnect(struct ledger *l)
 
 /* ---- counts ---- */
 
+bool ledger_has_again(const struct ledger *l)
+{
+	bool again = false;
+
+	for (uint32_t i = 0; i < l->slots_len && !again; i++) {
+		again = l->slots[i].node != NULL && l->slots[i].node->again;
+	}
+	return again;
+}
+
 bool ledger_is_empty(const struct ledger *l)
 {
 	return l->busy == 0;

@@ -88,6 +88,8 @@ uint64_t ledger_leave_to_owner(struct ledger *l);
 /* Drops an event with all its occurrences. The item is valid until the next call. False: there is none. */
 bool ledger_drop_next(struct ledger *l, enum evrec_cause cause, struct ledger_item *item);
 
+/* An owner before the present one had occurrences that are not acknowledged yet. */
+bool ledger_has_again(const struct ledger *l);
 bool ledger_is_empty(const struct ledger *l); /* nothing waits for an acknowledgement */
 size_t ledger_events(const struct ledger *l); /* different events that wait for one */
 size_t ledger_bytes(const struct ledger *l);  /* the memory of these */

@@ -121,7 +121,13 @@ static int take_state(struct share *s, const struct frame *f, evrec_error *err)
 
 static void take_goodbye(struct share *s, const struct frame *f, int64_t now)
 {
-	s->link.unsure = false;
+	bool again;
+
+	share_lock(s);
+	again = ledger_has_again(s->ledger);
+	share_unlock(s);
+	/* This owner has ended in order, but may not have read what was sent to one that has not. */
+	s->link.unsure = s->link.unsure && again;
 	s->is_heir = f->flags == FRAME_HEIR;
 	s->bind_from = s->is_heir ? now : now + HEIR_FIRST;
 	worker_end(s, now);

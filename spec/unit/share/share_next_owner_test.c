@@ -122,6 +122,38 @@ static void test_owner_that_ends_hands_its_state_to_one_worker(void **state)
 	assert_string_equal(second->loaded, "");
 }
 
+/* The second owner ends in order, but has not read what the first one, which was killed, may have counted. */
+static void test_owner_that_ends_does_not_make_sure_what_it_has_not_read(void **state)
+{
+	struct share_world *w = *state;
+	struct share_process *killed, *second, *worker = &w->processes[2];
+
+	share_world_start_two(w, &killed, &second);
+	(void)share_world_start(w, 2);
+	share_world_step(w, 4);
+	killed->settles = false;
+	(void)share_process_add(worker, "a");
+	share_world_step(w, 2);
+	assert_int_equal(killed->recorded_len, 1);
+	share_process_stop(killed);
+	share_step(second->share, w->now, 0);
+	share_step(second->share, w->now, 0);
+	assert_int_equal(share_role(second->share), SHARE_OWNER);
+	for (unsigned i = 0; i < 2; i++) {
+		share_step(worker->share, w->now, 0);
+	}
+	share_step(second->share, w->now, 0);
+	share_step(worker->share, w->now, 0);
+	assert_int_equal(share_role(worker->share), SHARE_WORKER);
+	assert_int_equal(second->recorded_len, 0);
+	share_end(second->share, SOON);
+	share_process_stop(second);
+	share_world_step(w, 4);
+	assert_int_equal(share_role(worker->share), SHARE_OWNER);
+	assert_int_equal(worker->recorded_len, 1);
+	assert_true(worker->recorded[0].again && worker->recorded[0].unsure);
+}
+
 /* Else it would count on from there when that one ends. */
 static void test_state_of_an_owner_before_the_last_one_is_forgotten(void **state)
 {
@@ -170,6 +202,7 @@ int main(void)
 		SHARE_WORLD_TEST(test_killed_owner_is_replaced_and_nothing_is_lost),
 		SHARE_WORLD_TEST(test_child_of_a_killed_owner_does_not_hold_its_connections),
 		SHARE_WORLD_TEST(test_owner_that_ends_hands_its_state_to_one_worker),
+		SHARE_WORLD_TEST(test_owner_that_ends_does_not_make_sure_what_it_has_not_read),
 		SHARE_WORLD_TEST(test_state_of_an_owner_before_the_last_one_is_forgotten),
 		SHARE_WORLD_TEST(test_state_that_is_too_large_is_told),
 	};

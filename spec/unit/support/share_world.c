@@ -19,7 +19,11 @@ static void on_record(void *ctx, const struct share_event *e)
 		struct share_recorded *r = &p->recorded[p->recorded_len++];
 
 		*r = (struct share_recorded){
-			.source = e->source, .node = e->node, .again = (e->flags & FRAME_AGAIN) != 0, .n = e->n
+			.source = e->source,
+			.node = e->node,
+			.again = (e->flags & FRAME_AGAIN) != 0,
+			.unsure = (e->flags & FRAME_UNSURE) != 0,
+			.n = e->n,
 		};
 		copy(r->object, sizeof(r->object), e->event->fields.regarding.name);
 		copy(r->name, sizeof(r->name), e->name);

@@ -15,7 +15,7 @@
 struct share_recorded {
 	uint64_t source, node;
 	char object[64], name[256];
-	bool again;
+	bool again, unsure;
 	uint32_t n;
 };
 
