@@ -245,5 +245,9 @@ enum restored aggregator_restore(struct aggregator *a, struct key *key, evrec_st
 	}
 	r->used = (uint32_t)value.len;
 	r->locals_len = (uint32_t)n;
+	/* The process before may have had a higher max_events. */
+	while (r->locals_len >= a->max_events) {
+		locals_pop_oldest(r);
+	}
 	return RESTORED;
 }

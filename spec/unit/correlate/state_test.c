@@ -93,6 +93,29 @@ static void test_similar_events_are_combined_after_a_restart(void **unused)
 	correlator_life_end(&life);
 }
 
+/* Events that would pass in a process that had always had the new option are not combined for ever. */
+static void test_fewer_events_are_similar_after_a_restart(void **unused)
+{
+	evrec_correlator_options options;
+	struct correlator_life life;
+	char message[16];
+
+	(void)unused;
+	evrec_correlator_options_init(&options);
+	correlator_life_begin(&life, &options);
+	for (int i = 1; i <= 9; i++) {
+		(void)snprintf(message, sizeof(message), "m%d", i);
+		assert_int_equal(correlator_life_observe_pod(&life, "a", message, T0 + i).why, EVREC_NEW);
+	}
+	correlator_life_save_all(&life);
+	options.max_events = 3;
+	(void)correlator_life_next(&life, &options, life.file.len, T0 + 10);
+	assert_int_equal(correlator_life_observe_pod(&life, "a", "m9", T0 + 10).why, EVREC_DUPLICATE);
+	assert_int_equal(correlator_life_observe_pod(&life, "a", "m8", T0 + 11).why, EVREC_DUPLICATE);
+	assert_int_equal(correlator_life_observe_pod(&life, "a", "m7", T0 + 12).why, EVREC_AGGREGATED);
+	correlator_life_end(&life);
+}
+
 static void test_tokens_do_not_come_back(void **unused)
 {
 	evrec_correlator_options options;
@@ -169,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_an_answer_is_a_change),
 		cmocka_unit_test(test_a_write_has_what_changed_before_it),
 		cmocka_unit_test(test_similar_events_are_combined_after_a_restart),
+		cmocka_unit_test(test_fewer_events_are_similar_after_a_restart),
 		cmocka_unit_test(test_tokens_do_not_come_back),
 		cmocka_unit_test(test_a_correlator_that_was_not_watched),
 		cmocka_unit_test(test_old_entries_are_left_out),
