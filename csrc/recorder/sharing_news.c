@@ -128,29 +128,56 @@ struct settled {
 	struct pipeline_settled as;
 };
 
-/* Moves what belongs to the batch from `settled` to `in_batch`. Who is not connected any more records it again. */
+/* Who is not connected any more records it again. */
+static bool is_noted(struct sharing *sh, const struct settled *s)
+{
+	return sharing_sink_at(sh->hub, s->sink) != NULL && s->as.handle != 0 &&
+	       share_has_source(sh->share, s->as.receipt.source);
+}
+
+static void acknowledge(const struct sharing *sh, const struct settled *s)
+{
+	pipeline_acknowledge(sharing_sink_at(sh->hub, s->sink)->pipeline, s->as.receipt.source, s->as.handle, s->as.as,
+	                     s->as.n);
+}
+
+static void tell(const struct sharing *sh, const struct settled *s)
+{
+	pipeline_tell(sharing_sink_at(sh->hub, s->sink)->pipeline, s->as.receipt.source, s->as.handle, s->as.as,
+	              s->as.n, sh->batch);
+}
+
+/* Without memory the states forget it at once. Too early is better than never: then a count exceeds, and does not lack any. */
+static void keep(struct sharing *sh, struct buf *all, const struct settled *s)
+{
+	buf_put(all, s, sizeof(*s));
+	if (all->failed) {
+		all->failed = false;
+		if (is_noted(sh, s)) {
+			tell(sh, s);
+			acknowledge(sh, s);
+		}
+	}
+}
+
+/* Moves what belongs to the batch from `settled` to `in_batch`. */
 void sharing_tell_settled(struct sharing *sh)
 {
 	struct buf rest = { 0 };
 	struct settled s;
 
 	for (size_t at = 0; at < sh->settled.len; at += sizeof(s)) {
-		const evrec_watch *watch;
-
 		memcpy(&s, sh->settled.data + at, sizeof(s));
-		watch = sharing_sink_at(sh->hub, s.sink);
-		if (watch == NULL || s.as.handle == 0 || !share_has_source(sh->share, s.as.receipt.source)) {
+		if (!is_noted(sh, &s)) {
 			continue;
 		}
 		if (!share_is_told(sh->share, s.as.receipt.source)) {
-			buf_put(&rest, &s, sizeof(s));
+			keep(sh, &rest, &s);
 			continue;
 		}
-		pipeline_tell(watch->pipeline, s.as.receipt.source, s.as.handle, s.as.as, s.as.n, sh->batch);
-		buf_put(&sh->in_batch, &s, sizeof(s));
+		tell(sh, &s);
+		keep(sh, &sh->in_batch, &s);
 	}
-	/* What is missing for want of memory stays in the states, which is harmless. */
-	sh->in_batch.failed = rest.failed = false;
 	buf_free(&sh->settled);
 	sh->settled = rest;
 }
@@ -161,20 +188,16 @@ void sharing_begin_batch(struct sharing *sh)
 	struct settled s;
 
 	for (size_t at = 0; at < sh->in_batch.len; at += sizeof(s)) {
-		const evrec_watch *watch;
-
 		memcpy(&s, sh->in_batch.data + at, sizeof(s));
-		watch = sharing_sink_at(sh->hub, s.sink);
-		if (watch == NULL || !share_has_source(sh->share, s.as.receipt.source)) {
+		if (!is_noted(sh, &s)) {
 			continue;
 		}
 		if (share_is_told(sh->share, s.as.receipt.source)) {
-			pipeline_acknowledge(watch->pipeline, s.as.receipt.source, s.as.handle, s.as.as, s.as.n);
+			acknowledge(sh, &s);
 		} else {
-			buf_put(&rest, &s, sizeof(s));
+			keep(sh, &rest, &s);
 		}
 	}
-	rest.failed = false;
 	buf_free(&sh->in_batch);
 	sh->in_batch = rest;
 	sh->batch = share_begin_batch(sh->share);
@@ -203,9 +226,8 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 	const struct settled s = { sink, *as };
 
 	if (!add_to_last(&sh->settled, &s)) {
-		buf_put(&sh->settled, &s, sizeof(s));
+		keep(sh, &sh->settled, &s);
 	}
-	sh->settled.failed = false;
 	if (atomic_load(&sh->stops)) {
 		/* When the sinks end, the states are written once more. */
 		sharing_tell_settled(sh);
