@@ -302,8 +302,8 @@ enum outbox_row_found outbox_next_row(struct outbox *ob, int64_t now, int64_t nu
 /* All rows of outbox_next_row are in their files; if not `ok`, no row is, and all are due again. */
 void outbox_rows_written(struct outbox *ob, bool ok);
 
-/* The own file is lost: each row in it is due again, with the number that it had. */
-void outbox_own_rows_lost(struct outbox *ob);
+/* The own file, or the one that rows were restored from, is lost: each row in it is due again, with the number that it had. */
+void outbox_rows_lost(struct outbox *ob, bool own);
 
 /*
  * Notes all pending writes in this journal, from now on; NULL: in none. If the outbox has this journal already: starts

@@ -129,25 +129,26 @@ void outbox_rows_written(struct outbox *ob, bool ok)
 	(void)pthread_mutex_unlock(&ob->lock);
 }
 
-static void lose_own_row(struct outbox *ob, struct entry *entry)
+static void lose_row(struct outbox *ob, struct entry *entry, bool own)
 {
-	if (entry->row < 0 && (entry->row_queue == ROW_QUEUE_NONE || entry->row_queue == ROW_QUEUE_CHANGED)) {
+	if ((own ? entry->row < 0 : entry->row > 0) &&
+	    (entry->row_queue == ROW_QUEUE_NONE || entry->row_queue == ROW_QUEUE_CHANGED)) {
 		rows_remove(ob, entry);
 		entry->row_due = INT64_MIN;
 		rows_prepend(ob, entry, entry->important ? ROW_QUEUE_IMPORTANT : ROW_QUEUE_NORMAL);
 	}
 }
 
-void outbox_own_rows_lost(struct outbox *ob)
+void outbox_rows_lost(struct outbox *ob, bool own)
 {
 	(void)pthread_mutex_lock(&ob->lock);
 	for (int important = 0; important < 2; important++) {
 		for (struct entry *entry = ob->ages[important].oldest; entry != NULL; entry = entry->newer) {
-			lose_own_row(ob, entry);
+			lose_row(ob, entry, own);
 		}
 	}
 	for (size_t i = 0; i < ob->deferred.len; i++) {
-		lose_own_row(ob, heap_at(&ob->deferred, i));
+		lose_row(ob, heap_at(&ob->deferred, i), own);
 	}
 	(void)pthread_mutex_unlock(&ob->lock);
 }

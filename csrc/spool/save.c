@@ -140,15 +140,28 @@ static bool write_some(struct spooler *sp, struct outbox *ob, const struct spool
 	return true;
 }
 
-bool spooler_own_is_removed(struct spooler *sp, struct outbox *ob)
+static bool is_removed(struct spooler *sp, struct outbox *ob, struct spool *spool)
 {
 	evrec_error err;
 
-	if (sp->own == NULL || spool_is_damaged(sp->own) || spool_check_there(sp->own, &err)) {
+	if (spool_check_there(spool, &err)) {
 		return false;
 	}
 	spooler_report_once(ob, "events are in memory alone", &err, &sp->failure);
 	return true;
+}
+
+bool spooler_own_is_removed(struct spooler *sp, struct outbox *ob)
+{
+	return sp->own != NULL && !spool_is_damaged(sp->own) && is_removed(sp, ob, sp->own);
+}
+
+void spooler_check_found(struct spooler *sp, struct outbox *ob)
+{
+	sp->found_is_removed = sp->found != NULL && sp->found != sp->own && is_removed(sp, ob, sp->found);
+	if (sp->found_is_removed) {
+		outbox_rows_lost(ob, false);
+	}
 }
 
 void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock)
@@ -176,8 +189,9 @@ void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock
 static bool put(struct spooler *sp, const struct entry *entry, const struct spool_moment *now, struct buf *text,
                 evrec_error *err)
 {
+	const bool fresh = entry->row == 0 || (entry->row > 0 && sp->found_is_removed);
 	const struct outbox_row row = {
-		.row = entry->row != 0 ? entry->row : -sp->next_number,
+		.row = fresh ? -sp->next_number : entry->row,
 		.verb = entry->verb,
 		.count = entry->count,
 		.maybe_received = entry->maybe_received,
@@ -185,7 +199,7 @@ static bool put(struct spooler *sp, const struct entry *entry, const struct spoo
 		.item = entry->item,
 	};
 
-	sp->next_number += entry->row == 0;
+	sp->next_number += fresh;
 	buf_clear(text);
 	if (!sp->codec.serialize(entry->item, text)) {
 		(void)error_set(err, EVREC_ENOMEM, "no memory");

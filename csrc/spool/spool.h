@@ -67,7 +67,7 @@ void spool_remove(struct spool *spool);
 bool spool_last_seq(struct spool *spool, int64_t *seq, evrec_error *err);
 /* The file was found damaged since it was made: rows that are written into it may never be read. */
 bool spool_is_damaged(const struct spool *spool);
-/* False, with *err: it is open, and somebody has removed the file and its lock. Then it counts as damaged. */
+/* False, with *err: somebody has removed the file and its lock, which it holds. Then it counts as damaged. */
 bool spool_check_there(struct spool *spool, evrec_error *err);
 bool spool_is_empty(struct spool *spool); /* false if that cannot be told */
 

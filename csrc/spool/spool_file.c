@@ -302,7 +302,7 @@ bool spool_is_damaged(const struct spool *spool)
 bool spool_check_there(struct spool *spool, evrec_error *err)
 {
 	/* In a chroot the path leads nowhere, too. */
-	if (spool->db == NULL || !spool_lock_is_removed(&spool->lock) || !is_missing(spool->path)) {
+	if (!spool_lock_is_removed(&spool->lock) || !is_missing(spool->path)) {
 		return true;
 	}
 	spool->damaged = true;

@@ -186,7 +186,7 @@ static void replace_own(struct spooler *sp, struct outbox *ob)
 	if (sp->own != NULL && spool_is_damaged(sp->own)) {
 		spooler_drop_journal(sp, ob);
 		spooler_give_up_own(sp);
-		outbox_own_rows_lost(ob);
+		outbox_rows_lost(ob, true);
 	}
 }
 
@@ -292,6 +292,7 @@ void spooler_save(struct spooler *sp, struct outbox *ob, evrec_clock *clock)
 
 	(void)spooler_own_is_removed(sp, ob);
 	replace_own(sp, ob);
+	spooler_check_found(sp, ob);
 	outbox_keep_all_for_spool(ob);
 	outbox_get_rows(ob, &rows);
 	if (rows.answered != 0) {

@@ -45,6 +45,7 @@ struct spooler {
 	size_t batch;                 /* twice the rows that the disk took last time; 0: no bound */
 	int64_t write_at;             /* monotonic: not before */
 	struct spool *found;          /* NULL or open; may be `own` */
+	bool found_is_removed;        /* at the end: by somebody, so its rows go into the own file */
 	int64_t until;                /* its last row when it was found */
 	int64_t cursor;               /* the number of the last row that was restored or cannot be restored */
 	int64_t reported;             /* faults of rows up to this number were reported */
@@ -104,6 +105,8 @@ bool spooler_commit(struct spooler *sp, evrec_error *err);
 void spooler_rollback(struct spooler *sp);
 /* True: somebody has removed the own file, which is damaged from now on. Reports it. */
 bool spooler_own_is_removed(struct spooler *sp, struct outbox *ob);
+/* At the end, after the own file: sets found_is_removed, and reports it. Then each restored row is to be kept anew. */
+void spooler_check_found(struct spooler *sp, struct outbox *ob);
 /* Writes rows that are due, some at a time. */
 void spooler_write_rows(struct spooler *sp, struct outbox *ob, const evrec_clock *clock);
 /* Reports that kept entries are lost. */

@@ -61,7 +61,7 @@ static void test_has_a_row(void **state)
 	assert_int_equal(wakes, 2);
 	assert_int_equal(outbox_rows_due(ob, 3 * S), 3 * S + S / 4);
 	expect_row(ob, 4 * S, 3, -1, 4, 5);
-	outbox_own_rows_lost(ob);
+	outbox_rows_lost(ob, true);
 	assert_true(outbox_rows_due(ob, 4 * S) <= 4 * S);
 	checked_outbox_free(ob);
 
@@ -79,7 +79,7 @@ static void test_lost_rows_are_written_again(void **state)
 	(void)state;
 	assert_true(checked_submit_due(ob, 1, 2, 0, DUE));
 	expect_row(ob, AFTER, 1, -1, 1, 2);
-	outbox_own_rows_lost(ob);
+	outbox_rows_lost(ob, true);
 	expect_row(ob, AFTER, 2, -1, 1, 2);
 	checked_outbox_free(ob);
 }

@@ -329,35 +329,6 @@ static void test_rows_of_a_damaged_own_file_are_written_anew(void **state)
 	assert_int_equal(spool_fixture_count_rows(path), 1);
 }
 
-/* Somebody removes the folder of a running process, which writes another event, or ends at once. */
-static void test_rows_of_a_removed_file_are_written_anew(void **state)
-{
-	const char *path = tmpdir_path(*state, "spool");
-	char file[1024], folder[1024];
-	struct sender_fixture f;
-
-	for (unsigned more = 0; more <= 1; more++) {
-		sender_fixture_open_spooled(&f, true, evrec_clock_real(),
-		                            spooler_new(str_from(path), 0, &fake_write_codec));
-		f.protocol->silent = true;
-		fake_write_submit(f.ob, 1, 1);
-		sender_step(f.sender);
-		(void)snprintf(file, sizeof(file), "%s", spool_file_in(path));
-		assert_int_equal(spool_file_rows(file), 1);
-		(void)snprintf(folder, sizeof(folder), "rm -r %s", path);
-		assert_int_equal(system(folder), 0);
-		for (unsigned i = 0; i < 3 * more; i++) {
-			fake_write_submit(f.ob, 2, i + 1);
-			sender_step(f.sender);
-		}
-		assert_true(more == 0 || spool_file_rows(spool_file_in(path)) == 2);
-		(void)sender_join(f.sender, 0);
-		spool_fixture_check_message(&f, "was removed");
-		spool_fixture_release(&f, sender_fixture_stats(&f).spooled, 0);
-		assert_int_equal(spool_fixture_count_rows(path), 1 + 3 * more);
-	}
-}
-
 /* Events dropped because of a hanging thread keep their rows; an event without a row gets none. */
 static void test_hanging_thread_changes_no_rows(void **state)
 {
@@ -389,7 +360,6 @@ int main(void)
 		SPOOL_TEST(test_damaged_file_is_not_used),
 		SPOOL_TEST(test_damaged_page_stops_all_use),
 		SPOOL_TEST(test_damaged_page_stops_one_file),
-		SPOOL_TEST(test_rows_of_a_removed_file_are_written_anew),
 		SPOOL_TEST(test_rows_of_a_damaged_own_file_are_written_anew),
 		SPOOL_TEST(test_unreadable_row_stays_in_the_file),
 		SPOOL_TEST(test_inconsistent_row_is_not_restored),
