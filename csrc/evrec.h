@@ -41,7 +41,7 @@
  *
  * Ownership. A `const` pointer and an evrec_str are borrowed for the call. The result of a `_new` function belongs to
  * the caller, who ends it with `_free`. Objects that can be shared are counted: `_retain`, `_release`. Functions that
- * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing aborts. Only a broadcaster prints (`loud`).
+ * return int return 0 or a negative enum evrec_code; `err` may be NULL. Nothing aborts. Only a broadcaster prints: see `loud`.
  */
 #ifndef EVREC_H
 #define EVREC_H
@@ -519,10 +519,10 @@ void evrec_sink_options_init(evrec_sink_options *options);
  * A credential plugin (client.authentication.k8s.io): a command that prints an ExecCredential with a token, a client
  * certificate, or both. It is run without a shell, with the environment that this process has when the sink is made, and
  * KUBERNETES_EXEC_INFO; without a terminal, and with no descriptors but its standard ones. The sink's thread, or poll,
- * runs it if an event is to be sent and there is no credential, or the credential is about to expire, and after a 401. It is
- * about to expire when a tenth of its lifetime is left, but at most 60 s. One run at a time, for 30 s and 1 MiB of output at
- * most; after a failure the next run waits for 1 to 30 s, events wait meanwhile, and on_error gets the name "unauthorized".
- * No run starts before the first write.
+ * runs it if an event is to be sent and there is no credential, or the credential is about to expire, after a 401, and if
+ * the certificate cannot be used. It is about to expire when a tenth of its lifetime is left, but at most 60 s. One run at a
+ * time, for 30 s and 1 MiB of output at most; after a failure the next run waits for 1 to 30 s, events wait meanwhile, and
+ * on_error gets the name "unauthorized". No run starts before the first write.
  */
 typedef struct evrec_exec {
 	evrec_str command; /* with a slash: a path; without: it is looked up in $PATH when the sink is made */

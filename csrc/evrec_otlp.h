@@ -14,7 +14,7 @@
  *
  *   2xx                             written. If it rejects n records of the batch (a partial success), the last n of the
  *                                   batch are dropped, _REJECTED, as a receiver does not say which
- * 429, 502, 503, 504, no answer retried as one batch, after Retry-After if the server sent one
+ *   429, 502, 503, 504, no answer   retried as one batch, after Retry-After if the server sent one
  *   413, 400 for a body too large   the batch is sent again in halves; a single record is dropped, _REJECTED. So even if
  *                                   the answer is cut
  *   any other                       dropped: 401 and 403 as _FORBIDDEN, else as _REJECTED. Redirects are not followed

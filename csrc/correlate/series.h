@@ -22,12 +22,12 @@
  *
  * Differences from client-go, each on purpose:
  *   - resource versions and field paths are no part of the key
- * - the cache is bounded: a new event finishes the least recently seen one
- * - a series whose count is written is finished without a request, as a patch would change nothing
+ *   - the cache is bounded: a new event finishes the least recently seen one
+ *   - a series whose count is written is finished without a request, as a patch would change nothing
  *   - the note is that of the last event
- * - if the create was dropped, a later occurrence creates the event again; until 30 s after the drop this create is
- * deferred. It is not deferred if the dropped create had no room: deferred writes are outside the outbox's limits, so
- * each must replace a write that had room. So there are at most max_series deferred writes.
+ *   - if the create was dropped, a later occurrence creates the event again; until 30 s after the drop this create is
+ *     deferred. It is not deferred if the dropped create had no room: deferred writes are outside the outbox's limits,
+ *     so each must replace a write that had room. So there are at most max_series deferred writes.
  */
 #ifndef EVREC_SERIES_H
 #define EVREC_SERIES_H

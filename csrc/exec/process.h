@@ -51,8 +51,9 @@ struct process_command {
 };
 
 /*
- * Starts a run; no other may run or be dying. `now` is monotonic. Returns once the child has executed the command
- * (vfork). 0, or EVREC_ESYSTEM and the reason: nothing runs, and there is nothing to free.
+ * Starts a run; no other may run or be dying. `now` is monotonic. Returns once the child runs the command, and no
+ * longer uses this process's memory (vfork). 0, or EVREC_ESYSTEM and the reason: nothing runs, and there is nothing to
+ * free.
  */
 int process_start(struct process *p, const struct process_command *command, int64_t now, evrec_error *err);
 /*

@@ -8,10 +8,10 @@
  *
  *   1. new        no thread, nothing open
  *   2. wake       the outbox has something to send: starts the thread, or ends its wait; any thread
- * 3. end accept nothing more, try each waiting write once more, then stop; never blocks
- * 4. join waits for the thread; drops the rest at the deadline
- * 5. release frees it. If the protocol does I/O, waiting writes are sent first, for up to 30 s: by the thread, or, if
- * there is none, by the steps of other senders and by exit()
+ *   3. end        accept nothing more, try each waiting write once more, then stop; never blocks
+ *   4. join       waits for the thread; drops the rest at the deadline
+ *   5. release    frees it. If the protocol does I/O, waiting writes are sent first, for up to 30 s: by the thread, or,
+ *                 if there is none, by the steps of other senders and by exit()
  *
  * A throttle (outbox/throttle.h) says how many requests may be under way, and when the next one may start. If four
  * requests in a row are not answered, it pauses the sender for up to 3 s each time, and lets one request try; so the

@@ -11,17 +11,18 @@
  * A spooler has at most two files, each with its lock, but while it looks ahead (spooler_look_ahead):
  *
  *   own     has a row for each entry that has been pending for longer than `after`, with its present count, at most
- * CHANGE_WAITS behind (outbox/row_queue.c). It is made when the first such entry is due, so a process whose writes are
- * answered in time writes nothing to the disk. Only its next owner reads it.
+ *           CHANGE_WAITS behind (outbox/row_queue.c). It is made when the first such entry is due, so a process whose
+ *           writes are answered in time writes nothing to the disk. Only its next owner reads it.
  *   found   a file without an owner. It is read from the first row to the last that it had when it was found. Each row
  *           becomes an entry of the outbox, and stays in the file until that is answered. Then the file is removed, and
  *           the next one is looked for; if there is none, every 3 s.
  *
- * A damaged file is neither read nor written any more: entries with rows in a damaged own file get rows in a new one.
+ * A damaged file, or one that somebody has removed, is neither read nor written any more: entries with rows in such an
+ * own file get rows in a new one. At the end entries with rows in a removed `found` get rows in the own file, too.
  *
- * Rows are never moved between files, so no row is in two. If there is no own file yet, the found file becomes the own
- * file too: a host that crashes repeatedly leaves one file, not many. An entry's row is > 0 in `found`, and < 0 in
- * `own` (outbox_row), even if both are the same file.
+ * Otherwise rows are never moved between files, so no row is in two. If there is no own file yet, the found file becomes
+ * the own file too: a host that crashes repeatedly leaves one file, not many. An entry's row is > 0 in `found`, and < 0
+ * in `own` (outbox_row), even if both are the same file.
  *
  * A row is deleted after the answer, at most CHANGE_WAITS later. If the process dies in between, the next one sends it
  * again: a PATCH sets the same count; a POST has its old name, and its 409 counts as success, as rows of a live

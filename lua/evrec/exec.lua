@@ -1,6 +1,5 @@
 -- Credential plugins of kubeconfigs (`exec`): checks the command, its arguments and its environment. Functions raise
--- errors as
--- messages without a position.
+-- errors as messages without a position.
 local host = require "evrec.host"
 
 local exec = {}

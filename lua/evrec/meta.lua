@@ -301,7 +301,7 @@ function evrec.replay(variants) end
 ---@field correlate? "record"|"series" how events are combined: as client-go's tools/record or tools/events; default:
 ---`"record"` for core/v1, else `"series"`
 ---@field refresh_interval? number seconds between the writes of a series that goes on, at least 1; default: 1800
----@field finish_time? number seconds, at least 1; so often, series not seen for longer are ended; default: 360
+---@field finish_time? number seconds, at least 1; after each such time, series not seen for longer are ended; default: 360
 ---@field max_series? integer events that are remembered, 1 to 16777216; default: 4096
 ---@field note_in_key? boolean events with different messages are of different series; default: false
 ---@field rate_limit? boolean requests of series need a token of the correlator's options; default: false
@@ -412,9 +412,9 @@ function sinks.lua(options) end
 ---@field drive? "auto"|"thread"|"poll" who does the I/O of its sinks: a thread for each, or `poll`. `"auto"`: `poll`
 ---only if no thread can be started, which with `"thread"` is an error; default: `"auto"`
 ---@field on_error? false|fun(message: string, name: string) called for errors of sinks and callbacks; `name` is the
----kind. A message about a sink begins with the sink's name. Losses after the end of the script are told on standard
----error. Without a function evrec sums up errors, lost events and refused calls in lines, one in 10 s for each kind, in
----the log of nginx or HAProxy, else on standard error. false: silence
+---kind. A message about a sink begins with the sink's name. Losses after the end of the broadcaster or of the script
+---are printed on standard error. Without a function evrec sums up errors, lost events and refused calls in lines, one
+---in 10 s for each kind, in the log of nginx or HAProxy, else on standard error. false: silence
 ---@field on_drop? fun(event: evrec.Event, why: string) called for each lost event; `why` is a field of evrec.Dropped or
 ---`"rate_limited"`
 ---@field correlator? evrec.CorrelatorOptions default options of the correlators of its sinks

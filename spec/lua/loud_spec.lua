@@ -233,16 +233,14 @@ describe("a broadcaster without on_error", function()
 
 	it("tells at the end what on_error cannot be told any more", function()
 		assert.matches("^evrec: the sink kubernetes: 1 event was not written: 1 closed; the last error", (run [[
-			local b = evrec.broadcaster { on_error = tell }
-			b:start_recording_to_sink(evrec.sink.kubernetes { server = "http://127.0.0.1:1", token = "t" })
-			b:new_recorder {}:event(pod(), "Normal", "R", "m")
+			local b, sink = evrec.broadcaster { on_error = tell }, { server = "http://127.0.0.1:1", token = "t" }
+			b:start_recording_to_sink(evrec.sink.kubernetes(sink)) b:new_recorder {}:event(pod(), "Normal", "R", "m")
 		]]))
 	end)
 
 	it("refuses any other on_error", function()
-		local evrec = require "evrec"
 		for _, wrong in ipairs { true, 1, "no" } do
-			assert.error_matches(function() evrec.broadcaster { on_error = wrong } end,
+			assert.error_matches(function() require("evrec").broadcaster { on_error = wrong } end,
 				"option 'on_error': expected a function or false, got " .. type(wrong))
 		end
 	end)
