@@ -27,6 +27,7 @@ struct trace_file {
 	int64_t last; /* the time of the last event in the file */
 	bool finished;
 	struct timespec left; /* when the file changed last before its lock was given up; 0: it has the lock */
+	off_t left_size;      /* its size then: another trace may take less than a tick of `left` */
 	evrec_error why_over; /* once sink->over is true */
 	struct lru *ids;      /* identity of an event -> nothing; its place is the id */
 	struct buf lines, identity;
@@ -304,6 +305,7 @@ static void leave(struct trace_file *file)
 
 	if (fstat(file->fd, &st) == 0) {
 		file->left = st.st_mtim;
+		file->left_size = st.st_size;
 		(void)flock(file->fd, LOCK_UN);
 	}
 }
@@ -316,7 +318,7 @@ static bool come_back(struct trace_file *file, evrec_error *err)
 	if (file->left.tv_sec == 0) {
 		return true;
 	}
-	if (flock(file->fd, LOCK_EX | LOCK_NB) == 0 && fstat(file->fd, &st) == 0 &&
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == 0 && fstat(file->fd, &st) == 0 && st.st_size == file->left_size &&
 	    st.st_mtim.tv_sec == file->left.tv_sec && st.st_mtim.tv_nsec == file->left.tv_nsec) {
 		return true;
 	}
