@@ -301,7 +301,7 @@ function evrec.replay(variants) end
 ---@field correlate? "record"|"series" how events are combined: as client-go's tools/record or tools/events; default:
 ---`"record"` for core/v1, else `"series"`
 ---@field refresh_interval? number seconds between the writes of a series that goes on, at least 1; default: 1800
----@field finish_time? number seconds, at least 1; after each such time, series not seen for longer are ended; default: 360
+---@field finish_time? number seconds, at least 1; after each such time series not seen for longer end; default: 360
 ---@field max_series? integer events that are remembered, 1 to 16777216; default: 4096
 ---@field note_in_key? boolean events with different messages are of different series; default: false
 ---@field rate_limit? boolean requests of series need a token of the correlator's options; default: false
