@@ -702,22 +702,25 @@ typedef struct evrec_broadcaster_options {
 	 */
 	evrec_str name;
 	/*
-	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or the
-	 * path of one in a folder of mode 0700 of this user. Of the processes with the same share, the first that records or
-	 * polls is the owner: it combines, counts, limits and writes the events of all. The others, the workers, send it
-	 * their events, and keep those that are not written or spooled yet, in bounded memory; they send these to the next
-	 * owner again. An owner that ends by evrec_broadcaster_shutdown hands names, counts and tokens to one of the others,
-	 * which is the next owner: within the timeout. An owner that ends by evrec_broadcaster_free, exit() or a signal of
-	 * evrec_on_signal takes no more events, and does the same once all its events are written. If they are not written
-	 * within the time that each of these waits, or the owner is killed, the next owner may count events again that were
-	 * not acknowledged. An occurrence that is in the owner's spool is acknowledged: its worker forgets it. If all name
-	 * one state_file, the next owner takes names, counts and tokens from it, also after a crash, or if no worker was
-	 * left. A sink with a spool and no state_file has a state file in the folder of the spool. One with a state_file and
-	 * no spool has the spool "<state_file>.spool", for events that a killed owner had recorded itself. on_drop is called
-	 * in the process that recorded the event; on_error gets errors of the owner's sinks in each process whose events the
-	 * owner has then. A worker that ends by evrec_broadcaster_shutdown leaves to the owner the events that it has
-	 * received: they count as `forwarded`, and the result is EVREC_ETIMEOUT. evrec_explanation_new asks the owner. A
-	 * broadcaster without a name has the share's. Sinks of evrec_sink_new and message_func are refused.
+	 * Unset, the default: each process writes for itself. Else an abstract socket ("@name", at most 107 bytes), or
+	 * the path of one in a folder of mode 0700 of this user. Of the processes with the same share, the first that
+	 * records or polls is the owner: it combines, counts, limits and writes the events of all. The others, the
+	 * workers, send it their events, and keep those that are not written or spooled yet, in bounded memory; they
+	 * send these to the next owner again. An owner that ends by evrec_broadcaster_shutdown hands names, counts and
+	 * tokens to one of the others, which is the next owner: within the timeout. An owner that ends by
+	 * evrec_broadcaster_free, exit() or a signal of evrec_on_signal takes no more events, and does the same once
+	 * all its events are written. If they are not written within the time that each of these waits, the owner
+	 * counts as killed. After a killed owner the next one counts no occurrence twice if the sink has a state file
+	 * and at most 256 processes record an event; else, and for series, it may count those again that were not
+	 * acknowledged: on_error gets "share" with their largest number. An occurrence that is in the owner's spool is
+	 * acknowledged: its worker forgets it. If all name one state_file, the next owner takes names, counts and
+	 * tokens from it, also after a crash, or if no worker was left. A sink with a spool and no state_file has a
+	 * state file in the folder of the spool. One with a state_file and no spool has the spool "<state_file>.spool",
+	 * for events that a killed owner had recorded itself. on_drop is called in the process that recorded the event;
+	 * on_error gets errors of the owner's sinks in each process whose events the owner has then. A worker that ends
+	 * by evrec_broadcaster_shutdown leaves to the owner the events that it has received: they count as `forwarded`,
+	 * and the result is EVREC_ETIMEOUT. evrec_explanation_new asks the owner. A broadcaster without a name has the
+	 * share's. Sinks of evrec_sink_new and message_func are refused.
 	 *
 	 * All must start the same sinks, at most 8 with the stopped ones, with the same options, in the same order: if
 	 * a process differs, its on_error gets "share_refused" and the option, and its events wait until the owner

@@ -19,7 +19,7 @@ struct observation {
 	struct origins *origins;
 	uint32_t name_len;
 	int32_t count;  /* 0: the entry was just made, and has no name yet */
-	int32_t own;    /* of the count: occurrences that no other process may record again */
+	int32_t own;    /* of the count: occurrences that owners, this one or earlier ones, have recorded themselves */
 	uint32_t known; /* 1 + the `own` that a killed process has left in this entry; 0: none */
 };
 

@@ -1,7 +1,7 @@
 #include "correlate/origins.h"
 
 #define EARLIER UINT64_MAX /* connection: to an earlier owner */
-#define ORIGINS_MAX 64     /* processes of one event; if there are more, the one that was noted first is removed */
+#define ORIGINS_MAX 256    /* processes of one event; if there are more, one of the first is removed */
 
 enum { UNLIMITED, LIMITED, KINDS };
 

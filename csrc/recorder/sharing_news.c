@@ -128,7 +128,7 @@ struct settled {
 	struct pipeline_settled as;
 };
 
-/* Who is not connected any more records it again. */
+/* Whether the states need to change for it: a process that is not connected any more records it again. */
 static bool is_noted(struct sharing *sh, const struct settled *s)
 {
 	return sharing_sink_at(sh->hub, s->sink) != NULL && s->as.handle != 0 &&

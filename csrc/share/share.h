@@ -60,7 +60,7 @@ struct share_ops {
 	bool (*begin)(void *ctx, bool alone);
 	/*
 	 * An owner, before the first event of a source (0: of this process itself): `batch` is the last one that the source
-	 * has got from an earlier owner. The source records again the occurrences that it was not told of.
+	 * has got from an earlier owner. The source records again the occurrences whose acknowledgement it has not got.
 	 */
 	void (*met)(void *ctx, uint64_t source, uint64_t process, uint64_t batch);
 	/* An owner: the process of this source has ended, and records none of its share_events again. */

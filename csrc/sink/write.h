@@ -43,7 +43,7 @@ struct write_draft {
 	bool note_changes; /* the write takes this note, as the notes of its occurrences differ (an aggregate) */
 	int64_t last;
 	int32_t count;
-	int32_t sure; /* how many of the count no other process has recorded, and may record again; 0: not known */
+	int32_t sure; /* how many of the count owners of the share have recorded themselves; 0: none, or not known */
 	/*
 	 * Sets *fields to the whole event, if the occurrence makes a new write; an occurrence that folds needs no copy.
 	 */

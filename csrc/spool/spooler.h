@@ -52,7 +52,7 @@ struct spool_changes {
 	uint64_t version; /* changes with the rest of the text */
 	int64_t last;
 	int32_t count;
-	int32_t sure; /* how many of the count no other process has recorded, and may record again; 0: not known */
+	int32_t sure; /* how many of the count owners of the share have recorded themselves; 0: none, or not known */
 	uint32_t finished;
 	uint32_t unused; /* 0, as there is a checksum of all */
 };

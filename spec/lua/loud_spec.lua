@@ -347,7 +347,7 @@ describe("at the end of a loud broadcaster", function()
 		it("events that wait for a sink in Lua are told: __close", function()
 			assert.equal(unpolled .. "end\n", (run(("do local c <close> = setup() %s end tell 'end'"):format(
 				script:gsub("local b, r = setup%(%)", "local r = c:new_recorder {}")))))
-			assert.equal("closed\nevrec: refused calls, lost events and errors that were not told: 1\n",
+			assert.equal("closed\nevrec: refused calls, lost events and errors that were not printed: 1\n",
 				(run "local b, r = setup() do local c <close> = b end tell(select(3, r:event(pod(), 'Normal', 'R', 'm')))"))
 		end)
 	end

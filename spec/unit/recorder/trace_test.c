@@ -170,7 +170,7 @@ static void test_other_files_are_left_alone(void **state)
 	(void)snprintf(file_path, sizeof(file_path), "%s", tmpdir_path(*state, "notes"));
 	(void)snprintf(link_path, sizeof(link_path), "%s", tmpdir_path(*state, "link"));
 	tmpdir_write_file(file_path, "shopping list, and more than a header");
-	check_refused(file_path, "no trace");
+	check_refused(file_path, "is not a trace");
 	assert_int_equal(symlink(file_path, link_path), 0);
 	check_refused(link_path, "symbolic link");
 	fd = open(file_path, O_RDONLY | O_CLOEXEC);
