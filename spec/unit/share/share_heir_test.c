@@ -163,14 +163,13 @@ static void end_thread(struct process *p)
 
 /* ---- an end at a moment between two calls of the system ---- */
 
-static struct process *ends_before_send;
+static _Atomic(struct process *) ends_before_send;
 
 /* In place of the C library's. */
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-	struct process *p = ends_before_send;
+	struct process *p = atomic_exchange(&ends_before_send, NULL);
 
-	ends_before_send = NULL;
 	if (p != NULL) {
 		end(p);
 	}
