@@ -293,9 +293,9 @@ static bool open_series(struct variant *v, int64_t t)
 {
 	if (v->series == NULL) {
 		v->series = series_new(&v->series_options, &v->limits, t, ignore, NULL);
-	}
-	if (v->series != NULL && v->real_clock) {
-		series_use_real_clock(v->series);
+		if (v->series != NULL && v->real_clock) {
+			series_use_real_clock(v->series);
+		}
 	}
 	return v->series != NULL;
 }

@@ -28,13 +28,14 @@ static bool open_correlator(struct pipeline *pipeline, evrec_error *err)
 	}
 	if (!sink_has_series(&pipeline->sink->options)) {
 		pipeline->correlator = evrec_correlator_new(&pipeline->options, err);
-		if (pipeline->correlator != NULL) {
-			correlator_set_min_interval(pipeline->correlator, pipeline->sink->min_interval);
+		if (pipeline->correlator == NULL) {
+			return false;
 		}
-		if (pipeline->correlator != NULL && !evrec_clock_is_fake(pipeline->clock)) {
+		correlator_set_min_interval(pipeline->correlator, pipeline->sink->min_interval);
+		if (!evrec_clock_is_fake(pipeline->clock)) {
 			correlator_use_real_clock(pipeline->correlator);
 		}
-		return pipeline->correlator != NULL;
+		return true;
 	}
 	if (correlator_check_options(&pipeline->options, err) != 0) {
 		return false;

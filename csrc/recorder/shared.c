@@ -146,7 +146,7 @@ bool shared_close(evrec_broadcaster *b)
  * Whether the sink that the watch has joined still runs. The functions of a sink that has ended may be gone; only a call of
  * this handle lets them go.
  */
-static bool runs(const evrec_broadcaster *b, const evrec_watch *watch)
+static bool joined_sink_runs(const evrec_broadcaster *b, const evrec_watch *watch)
 {
 	bool running;
 
@@ -175,7 +175,7 @@ static bool ask(evrec_broadcaster *b, evrec_fields *event, int64_t now)
 	for (size_t i = 0; i < n; i++) {
 		evrec_watch *watch = b->own.items[i];
 
-		if (runs(b, watch)) {
+		if (joined_sink_runs(b, watch)) {
 			ok = chosen_ask(&watch->answers, &watch->functions, event) && ok;
 		}
 	}

@@ -135,7 +135,7 @@ static bool is_noted(struct sharing *sh, const struct settled *s)
 	       share_has_source(sh->share, s->as.receipt.source);
 }
 
-static void acknowledge(const struct sharing *sh, const struct settled *s)
+static void acknowledge(struct sharing *sh, const struct settled *s)
 {
 	pipeline_acknowledge(sharing_sink_at(sh->hub, s->sink)->pipeline, s->as.receipt.source, s->as.handle, s->as.as,
 	                     s->as.n);
@@ -160,46 +160,41 @@ static void keep(struct sharing *sh, struct buf *all, const struct settled *s)
 	}
 }
 
-/* Moves what belongs to the batch from `settled` to `in_batch`. */
-void sharing_tell_settled(struct sharing *sh)
+/* Gives `move` each occurrence of `all` whose source was sent the last batch, and leaves the others in `all`. */
+static void move_sent(struct sharing *sh, struct buf *all, void (*move)(struct sharing *sh, const struct settled *s))
 {
-	struct buf rest = { 0 };
+	struct buf before = *all;
 	struct settled s;
 
-	for (size_t at = 0; at < sh->settled.len; at += sizeof(s)) {
-		memcpy(&s, sh->settled.data + at, sizeof(s));
-		if (!is_noted(sh, &s)) {
-			continue;
-		}
-		if (!share_is_told(sh->share, s.as.receipt.source)) {
-			keep(sh, &rest, &s);
-			continue;
-		}
-		tell(sh, &s);
-		keep(sh, &sh->in_batch, &s);
-	}
-	buf_free(&sh->settled);
-	sh->settled = rest;
-}
-
-void sharing_begin_batch(struct sharing *sh)
-{
-	struct buf rest = { 0 };
-	struct settled s;
-
-	for (size_t at = 0; at < sh->in_batch.len; at += sizeof(s)) {
-		memcpy(&s, sh->in_batch.data + at, sizeof(s));
+	*all = (struct buf){ 0 };
+	for (size_t at = 0; at < before.len; at += sizeof(s)) {
+		memcpy(&s, before.data + at, sizeof(s));
 		if (!is_noted(sh, &s)) {
 			continue;
 		}
 		if (share_is_told(sh->share, s.as.receipt.source)) {
-			acknowledge(sh, &s);
+			move(sh, &s);
 		} else {
-			keep(sh, &rest, &s);
+			keep(sh, all, &s);
 		}
 	}
-	buf_free(&sh->in_batch);
-	sh->in_batch = rest;
+	buf_free(&before);
+}
+
+static void put_in_batch(struct sharing *sh, const struct settled *s)
+{
+	tell(sh, s);
+	keep(sh, &sh->in_batch, s);
+}
+
+void sharing_tell_settled(struct sharing *sh)
+{
+	move_sent(sh, &sh->settled, put_in_batch);
+}
+
+void sharing_begin_batch(struct sharing *sh)
+{
+	move_sent(sh, &sh->in_batch, acknowledge);
 	sh->batch = share_begin_batch(sh->share);
 	sharing_tell_settled(sh);
 }
