@@ -70,6 +70,11 @@ scenario("messages differ: similar, a reason differs: not", 15, {
 }, {
 	{ why = "new" }, { why = "aggregated", message = "(combined from similar events): it was awful" }, { why = "new" },
 }, { max_events = 2 })
+scenario("a local key may be empty", 15, {
+	event("end-of-world", "it was fun", pod "pod1"), event("end-of-world", "pod1", { kind = "Pod", namespace = "my-ns" }),
+}, {
+	{ why = "new" }, { why = "aggregated", message = "(combined from similar events): pod1" },
+}, { max_events = 2, key_func = true })
 
 -- ---- the correlator ----
 

@@ -102,7 +102,8 @@ static bool key_func(void *ctx, const evrec_fields *event, evrec_str *aggregate_
 
 	(void)ctx;
 	*aggregate_key = joined(key, sizeof(key), event->type, "\x01", event->reason);
-	*local_key = event->regarding.name;
+	/* A key that is not set, data NULL, would be the message. In the oracle it is empty. */
+	*local_key = event->regarding.name.data != NULL ? event->regarding.name : (evrec_str){ "", 0 };
 	return true;
 }
 
