@@ -207,7 +207,7 @@ void sharing_renew(struct hub *hub)
 		atomic_store(&sh->told, false);
 		atomic_store(&sh->ends, false);
 		sh->unsettled = 0;
-		sh->marked = false;
+		sh->marked = sh->is_last = false;
 		buf_clear(&sh->settled);
 		buf_clear(&sh->in_batch);
 		sh->unsure = sh->unsure_told = 0;

@@ -186,6 +186,7 @@ static void tell_last(struct hub *hub)
 	} else {
 		sharing_begin_batch(sh);
 	}
+	sh->is_last = true;
 	hub_unlock(hub);
 }
 
@@ -411,9 +412,10 @@ void sharing_end(struct hub *hub, int64_t deadline)
 	}
 	hub_lock(hub);
 	sharing_tell_unsure(hub, true);
-	hub_unlock(hub);
+	sh->is_last = false;
 	/* The states were written when their sinks ended. */
 	(void)share_mark(sh->share);
+	hub_unlock(hub);
 	share_release(sh->share);
 	share_end(sh->share, at_least(deadline) - sharing_mono());
 }

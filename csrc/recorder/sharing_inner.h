@@ -54,6 +54,7 @@ struct sharing {
 	struct buf settled;            /* occurrences settled since then that are in no batch */
 	struct buf in_batch;           /* those in the last batch, or in an earlier one that was not sent yet */
 	uint64_t batch;                /* the number of the last batch */
+	bool is_last;                  /* there is no later one: what settles is in it, until sharing_end sends it */
 	uint64_t unsure;               /* occurrences that may be counted twice, at the last look; when that changed */
 	int64_t unsure_at;
 	uint64_t unsure_told; /* how many of these were reported */
@@ -79,7 +80,8 @@ void sharing_tell_unsure(struct hub *hub, bool ends);
 
 /*
  * The states that are written from now on name the occurrences in the next batch of acknowledgements, and omit those in
- * the last batch, which was sent. The second function: occurrences that have settled since then are in this batch too.
+ * the last batch, which was sent. The second function: occurrences that have settled since then are in this batch too,
+ * which was not sent yet.
  * With the hub's lock held.
  */
 void sharing_begin_batch(struct sharing *sh);

@@ -220,12 +220,11 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 {
 	const struct settled s = { sink, *as };
 
-	if (!add_to_last(&sh->settled, &s)) {
-		keep(sh, &sh->settled, &s);
-	}
-	if (atomic_load(&sh->stops)) {
+	if (sh->is_last && is_noted(sh, &s) && share_is_told(sh->share, as->receipt.source)) {
 		/* When the sinks end, the states are written once more. */
-		sharing_tell_settled(sh);
+		tell(sh, &s);
+	} else if (!add_to_last(&sh->settled, &s)) {
+		keep(sh, &sh->settled, &s);
 	}
 }
 
