@@ -121,25 +121,6 @@ static struct mark *make(struct origins **origins)
 	return &(*origins)->marks[(*origins)->len++];
 }
 
-void origins_add(struct origins **origins, const struct origin *from, bool limited)
-{
-	struct mark *mark;
-
-	if (from->connection == 0) {
-		return;
-	}
-	mark = find(*origins, from->process);
-	if (mark == NULL) {
-		mark = make(origins);
-		if (mark == NULL) {
-			return;
-		}
-		*mark = (struct mark){ .process = from->process, .connection = from->connection };
-	}
-	record(mark, from);
-	mark->n[limited] = add(mark->n[limited], 1);
-}
-
 static bool is_empty(const struct mark *mark)
 {
 	return sum_of(mark->n) == 0 && sum_of(mark->told) == 0 && sum_of(mark->before) == 0;
@@ -164,6 +145,28 @@ static void remove_mark(struct origins **origins, struct mark *mark)
 		mem_free(all);
 		*origins = NULL;
 	}
+}
+
+void origins_add(struct origins **origins, const struct origin *from, bool limited)
+{
+	struct mark *mark = find(*origins, from->process);
+
+	if (from->connection == 0) {
+		/* Of its time as a worker of an earlier owner there may be a mark. */
+		if (mark != NULL && is_empty(mark)) {
+			remove_mark(origins, mark);
+		}
+		return;
+	}
+	if (mark == NULL) {
+		mark = make(origins);
+		if (mark == NULL) {
+			return;
+		}
+		*mark = (struct mark){ .process = from->process, .connection = from->connection };
+	}
+	record(mark, from);
+	mark->n[limited] = add(mark->n[limited], 1);
 }
 
 void origins_meet(struct origins **origins, const struct origin *from)

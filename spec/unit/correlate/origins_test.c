@@ -160,6 +160,25 @@ static void test_earlier_batch_is_forgotten(void **state)
 	origins_tell(origins, 1, true, 1, 7);
 }
 
+/* It was a worker of the last owner, has recorded all of that again, and is the owner now: nothing comes again. */
+static void test_process_that_is_the_owner_now_leaves_no_mark(void **state)
+{
+	struct origins *origins = NULL;
+	bool limited;
+
+	(void)state;
+	add(&origins, 1, 7, false);
+	add(&origins, 2, 8, false);
+	restore(&origins);
+	assert_true(take(origins, 1, 0, &limited));
+	add(&origins, 1, 0, limited);
+	assert_false(origins_have(origins, 0));
+	assert_true(take(origins, 2, 1, &limited));
+	add(&origins, 2, 1, limited);
+	acknowledge(&origins, 1, false, 1);
+	assert_null(origins);
+}
+
 /* A new one says that nothing comes again any more. */
 static void test_new_one_ends_what_is_recorded_again(void **state)
 {
@@ -244,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_batch_that_the_process_has_got),
 		cmocka_unit_test(test_batch_without_a_rest_is_forgotten_when_its_process_comes),
 		cmocka_unit_test(test_earlier_batch_is_forgotten),
+		cmocka_unit_test(test_process_that_is_the_owner_now_leaves_no_mark),
 		cmocka_unit_test(test_new_one_ends_what_is_recorded_again),
 		cmocka_unit_test(test_of_too_many_processes_the_first_are_forgotten),
 		cmocka_unit_test(test_damaged_bytes),
