@@ -365,11 +365,29 @@ static bool has_changed(struct share *s)
 	return changed;
 }
 
+/* From here on the owner can send nothing unnoticed, such as a batch, or that this process is the heir. */
+static void receive_last(struct share *s, int64_t now)
+{
+	(void)shutdown(s->link.line.fd, SHUT_RD);
+	receive_rest(s, now);
+}
+
+/* Ends the connection, so that the next one begins with the new options. */
+static void begin_again(struct share *s, int64_t now)
+{
+	if (s->link.phase == LINK_READY) {
+		receive_last(s, now);
+	}
+	if (s->link.phase != LINK_NONE) {
+		s->link.unsure = true;
+		worker_end(s, now);
+	}
+}
+
 void worker_step(struct share *s, int64_t now)
 {
 	if (has_changed(s)) {
-		s->link.unsure = true;
-		worker_end(s, now);
+		begin_again(s, now);
 		return;
 	}
 	/* Receives before sending, so that the last frames of an owner that has ended are not lost. */
@@ -414,9 +432,7 @@ void worker_leave(struct share *s, int64_t deadline)
 	if (s->link.phase == LINK_NONE) {
 		return;
 	}
-	/* From here on the owner cannot make this process the heir unnoticed. */
-	(void)shutdown(s->link.line.fd, SHUT_RD);
-	receive_rest(s, NO_MORE);
+	receive_last(s, NO_MORE);
 	if (s->link.phase != LINK_NONE) {
 		worker_end(s, NO_MORE);
 	}

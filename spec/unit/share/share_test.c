@@ -130,6 +130,58 @@ static void test_acknowledgements_wait_for_the_state_file(void **state)
 	assert_true(share_is_settled(worker->share));
 }
 
+/* An owner whose next step sends a batch of acknowledgements. */
+static void start_two_with_a_batch(struct share_world *w, struct share_process **owner, struct share_process **worker)
+{
+	struct share_options options = share_world_options(w);
+
+	options.holds_acks = true;
+	*owner = share_world_start_as(w, 0, &options, share_world_options_a);
+	share_world_step(w, 1);
+	*worker = share_world_start(w, 1);
+	(void)share_process_add(*worker, "a");
+	share_world_step(w, 6);
+	assert_int_equal((*owner)->occurrences, 1);
+	(void)share_begin_batch((*owner)->share);
+	assert_true(share_mark((*owner)->share));
+	share_release((*owner)->share);
+}
+
+/* The owner forgets a batch that it has sent: the worker takes what has arrived before it connects anew. */
+static void test_batch_that_arrives_as_the_options_change(void **state)
+{
+	struct share_world *w = *state;
+	struct share_process *owner, *worker;
+
+	start_two_with_a_batch(w, &owner, &worker);
+	share_step(owner->share, w->now, 0);
+	assert_true(share_is_told(owner->share, owner->recorded[0].source));
+	assert_true(share_set_options(worker->share, share_world_options_a, 1, 1));
+	share_step(worker->share, w->now, 0);
+	assert_int_equal(share_process_counts(worker).forwarded, 1);
+	(void)share_process_add(worker, "b");
+	share_world_step(w, 6);
+	assert_int_equal(owner->occurrences, 2);
+	assert_string_equal(owner->recorded[1].object, "b");
+	assert_int_equal(worker->errors, 0);
+}
+
+/* The owner knows that the worker has not got this batch. */
+static void test_batch_that_is_sent_after_the_options_changed(void **state)
+{
+	struct share_world *w = *state;
+	struct share_process *owner, *worker;
+
+	start_two_with_a_batch(w, &owner, &worker);
+	assert_true(share_set_options(worker->share, share_world_options_a, 1, 1));
+	share_step(worker->share, w->now, 0);
+	share_step(owner->share, w->now, 0);
+	assert_false(share_is_told(owner->share, owner->recorded[0].source));
+	share_world_step(w, 6);
+	assert_int_equal(owner->occurrences, 2);
+	assert_true(owner->recorded[1].again);
+}
+
 static void test_long_event_is_handed_over(void **state)
 {
 	struct share_world *w = *state;
@@ -280,6 +332,8 @@ int main(void)
 		SHARE_WORLD_TEST(test_worker_hands_over_and_is_told_the_end),
 		SHARE_WORLD_TEST(test_worker_that_ends_hands_over),
 		SHARE_WORLD_TEST(test_acknowledgements_wait_for_the_state_file),
+		SHARE_WORLD_TEST(test_batch_that_arrives_as_the_options_change),
+		SHARE_WORLD_TEST(test_batch_that_is_sent_after_the_options_changed),
 		SHARE_WORLD_TEST(test_long_event_is_handed_over),
 		SHARE_WORLD_TEST(test_flood_of_different_events_is_handed_over),
 		SHARE_WORLD_TEST(test_flush_reaches_the_owner_behind_the_events),
