@@ -147,14 +147,19 @@ static void tell(const struct sharing *sh, const struct settled *s)
 	              s->as.n, sh->batch);
 }
 
-/* Without memory the states forget it at once. Too early is better than never: then a count exceeds, and does not lack any. */
+/*
+ * Without memory the states forget it at once. Too early is better than never: then a count exceeds, and does not lack any.
+ * What was in sh->in_batch is told already.
+ */
 static void keep(struct sharing *sh, struct buf *all, const struct settled *s)
 {
 	buf_put(all, s, sizeof(*s));
 	if (all->failed) {
 		all->failed = false;
 		if (is_noted(sh, s)) {
-			tell(sh, s);
+			if (all == &sh->settled) {
+				tell(sh, s);
+			}
 			acknowledge(sh, s);
 		}
 	}

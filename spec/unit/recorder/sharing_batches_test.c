@@ -1,14 +1,18 @@
 /*
  * Which occurrences of a worker an owner notes in a batch of acknowledgements: the next owner counts none of them twice if this
- * one is killed as it ends.
+ * one is killed as it ends, or has no memory.
  */
 #include "sharing_fixture.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
+#include "alloc_failure.h"
 #include "recorder/sharing_inner.h"
+#include "share/share_inner.h"
+#include "sink/sink.h"
 
 /* Of the worker: in a batch that was sent, and recorded later. */
 #define FIRST 2
@@ -164,10 +168,81 @@ static void test_owner_is_killed_before_it_sends_its_last_batch(void **state)
 	sharing_fixture_close(&w.f);
 }
 
+/* ---- memory ---- */
+
+static const char *memory_path;
+
+static void open_pair(struct sharing_fixture *f)
+{
+	const evrec_recorder_options source = { .component = EVREC_STR("c") };
+
+	sharing_fixture_init(f);
+	for (size_t i = 0; i < 2; i++) {
+		struct side *side = &f->sides[i];
+		evrec_broadcaster_options options = sharing_fixture_options(f, i, side);
+		evrec_sink *sink = evrec_sink_file(str_from(memory_path), NULL, NULL);
+
+		options.drive = EVREC_DRIVE_POLL;
+		sink->min_interval = 3600 * EVREC_SECOND;
+		side->b = evrec_broadcaster_new(&options, NULL);
+		side->watch = evrec_broadcaster_start_recording_to_sink(side->b, sink, NULL, NULL);
+		side->r = evrec_recorder_new(side->b, &source, NULL);
+		evrec_sink_release(sink);
+		evrec_broadcaster_poll(side->b);
+	}
+	sharing_fixture_poll(f, 4);
+}
+
+/* The worker has sent a second occurrence, which waits, when the first one gets into a batch: only the first is forgotten. */
+static void begin_batch(void)
+{
+	struct sharing_fixture f;
+	struct side *owner = &f.sides[0], *worker = &f.sides[1];
+	struct hub *hub, *other;
+
+	(void)unlink(memory_path);
+	open_pair(&f);
+	hub = owner->b->hub;
+	other = worker->b->hub;
+	record(worker, 1);
+	evrec_broadcaster_poll(worker->b);
+	evrec_broadcaster_poll(owner->b);
+	assert_true(hub->sharing->settled.len != 0);
+	record(worker, 1);
+	evrec_broadcaster_poll(worker->b);
+	share_step(hub->sharing->share, unit_mono(), 0);
+	assert_int_equal(side_stats(owner).received, 2);
+	alloc_failure_arm();
+	(void)sharing_take_answers(hub);
+	alloc_failure_ignore();
+	alloc_failure_disarm();
+	sharing_fixture_poll(&f, 4);
+	if (side_stats(owner).received == 2) {
+		/* It was told. */
+		assert_int_equal(side_stats(worker).forwarded, 1);
+		(void)shutdown(other->sharing->share->link.line.fd, SHUT_RDWR);
+		sharing_fixture_poll(&f, 8);
+		assert_int_equal(side_stats(owner).received, 3);
+		assert_int_equal(evrec_broadcaster_flush(owner->b, SOON, NULL), 0);
+		assert_int_equal(count_in(memory_path), 2);
+	}
+	assert_int_equal(evrec_broadcaster_flush(owner->b, SOON, NULL), 0);
+	sharing_fixture_poll(&f, 8);
+	assert_true(sharing_is_settled(other));
+	sharing_fixture_close(&f);
+}
+
+static void test_no_memory_for_a_batch(void **state)
+{
+	memory_path = tmpdir_path(*state, "events");
+	alloc_failure_run(begin_batch, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_owner_is_killed_before_it_sends_its_last_batch),
+		TMPDIR_TEST(test_no_memory_for_a_batch),
 	};
 
 	return cmocka_run_group_tests_name("sharing_batches", tests, NULL, NULL);
