@@ -7,7 +7,7 @@
 #define BUSY_MAX (EVREC_SECOND / 4) /* a wait for answers, if none comes for a while */
 #define UNSURE_WAIT EVREC_SECOND    /* from the last occurrence that may be counted twice to the report */
 
-static bool has_states(struct hub *hub)
+bool sharing_has_states(const struct hub *hub)
 {
 	bool has = true;
 
@@ -19,12 +19,10 @@ static bool has_states(struct hub *hub)
 	return has;
 }
 
-/* Notes which changes the states must include before the next batch of acknowledgements is sent. */
-static void mark(struct hub *hub)
+void sharing_mark(const struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
 
-	sharing_begin_batch(sh);
 	sh->marked = share_mark(sh->share);
 	for (size_t i = 0; sh->marked && i < FRAME_SINKS; i++) {
 		const evrec_watch *watch = sharing_sink_at(hub, i);
@@ -39,9 +37,10 @@ static void acknowledge(struct hub *hub)
 	struct sharing *sh = hub->sharing;
 
 	if (!sh->marked) {
-		mark(hub);
+		sharing_begin_batch(sh);
+		sharing_mark(hub);
 	}
-	if (sh->marked && has_states(hub)) {
+	if (sh->marked && sharing_has_states(hub)) {
 		sh->marked = false;
 		share_release(sh->share);
 	}

@@ -171,7 +171,7 @@ static void end_sinks(struct hub *hub, int64_t deadline)
 	hub_unlock(hub);
 }
 
-/* Prepares the last batch, which sharing_end sends; the states are written before that, when the sinks end. */
+/* Prepares the last batch. The states are written when the sinks end, and then sharing_end sends it. */
 static void tell_last(struct hub *hub)
 {
 	struct sharing *sh = hub->sharing;
@@ -413,9 +413,11 @@ void sharing_end(struct hub *hub, int64_t deadline)
 	hub_lock(hub);
 	sharing_tell_unsure(hub, true);
 	sh->is_last = false;
-	/* The states were written when their sinks ended. */
-	(void)share_mark(sh->share);
+	sharing_mark(hub);
+	/* The states were written when their sinks ended, but not if the thread of one hangs. */
+	if (sh->marked && sharing_has_states(hub)) {
+		share_release(sh->share);
+	}
 	hub_unlock(hub);
-	share_release(sh->share);
 	share_end(sh->share, at_least(deadline) - sharing_mono());
 }

@@ -86,6 +86,12 @@ void sharing_tell_unsure(struct hub *hub, bool ends);
  */
 void sharing_begin_batch(struct sharing *sh);
 void sharing_tell_settled(struct sharing *sh);
+/*
+ * What has settled until now is in the batch: notes which changes the states must include before it is sent. The second
+ * function: whether they do. With the hub's lock held.
+ */
+void sharing_mark(const struct hub *hub);
+bool sharing_has_states(const struct hub *hub);
 
 /*
  * After a step, by the stepping thread: an owner that ends, and has written all events that it has read, hands over to

@@ -1,6 +1,7 @@
 /*
- * A share whose thread waits for a state file on a disk that hangs: the broadcaster's end is bounded, and tells. read() is this
- * file's: one of the state file lasts until the test lets it go on.
+ * A share with a state file on a disk that hangs: if its thread waits for the file, the broadcaster's end is bounded, and tells;
+ * if a sink's thread does, the owner acknowledges nothing that the file lacks. read() and write() are this file's: one of
+ * the state file lasts until the test lets it go on.
  */
 #include "sharing_fixture.h"
 
@@ -9,10 +10,12 @@
 #include <unistd.h>
 
 #include "raw_connection.h"
+#include "recorder/sharing.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool hangs, is_hanging;
+static bool hangs_written; /* it is a write() that hangs */
 
 static bool is_state(int fd)
 {
@@ -25,25 +28,37 @@ static bool is_state(int fd)
 	return strstr(path, "/state") != NULL;
 }
 
-/* In place of the C library's. */
-ssize_t read(int fd, void *data, size_t size)
+static void hang(int fd, bool written)
 {
 	if (is_state(fd)) {
 		(void)pthread_mutex_lock(&lock);
-		is_hanging = hangs;
+		is_hanging = hangs && hangs_written == written;
 		(void)pthread_cond_broadcast(&changed);
-		while (hangs) {
+		while (hangs && hangs_written == written) {
 			(void)pthread_cond_wait(&changed, &lock);
 		}
 		(void)pthread_mutex_unlock(&lock);
 	}
+}
+
+/* In place of the C library's. */
+ssize_t read(int fd, void *data, size_t size)
+{
+	hang(fd, false);
 	return syscall(SYS_read, fd, data, size);
 }
 
-static void set_hangs(bool value)
+ssize_t write(int fd, const void *data, size_t size)
+{
+	hang(fd, true);
+	return syscall(SYS_write, fd, data, size);
+}
+
+static void set_hangs(bool value, bool written)
 {
 	(void)pthread_mutex_lock(&lock);
 	hangs = value;
+	hangs_written = written;
 	is_hanging = false;
 	(void)pthread_cond_broadcast(&changed);
 	(void)pthread_mutex_unlock(&lock);
@@ -71,7 +86,7 @@ static void open_hanging(struct sharing_fixture *f, void **state)
 	evrec_sink_options_init(&common);
 	common.state_file = str_from(tmpdir_path(*state, "state"));
 	assert_true(side_open_with(side, &options, tmpdir_path(*state, "events"), &common));
-	set_hangs(true);
+	set_hangs(true, false);
 	assert_int_equal(side_record(side, "a"), 0);
 	await_hanging();
 }
@@ -82,7 +97,7 @@ static void let_go(const struct sharing_fixture *f)
 	const int64_t deadline = unit_mono() + SOON;
 	int fd;
 
-	set_hangs(false);
+	set_hangs(false, false);
 	while ((fd = raw_connect(f->share)) >= 0) {
 		(void)close(fd);
 		assert_true(unit_mono() < deadline);
@@ -116,10 +131,70 @@ static void test_disk_that_works_again_before_the_free(void **state)
 
 	open_hanging(&f, state);
 	assert_int_equal(evrec_broadcaster_shutdown(f.sides[0].b, 0, NULL), EVREC_ELOST);
-	set_hangs(false);
+	set_hangs(false, false);
 	(void)usleep(EVREC_SECOND / 20 / 1000);
 	side_close(&f.sides[0]);
 	let_go(&f);
+}
+
+#define MANY 25 /* as many as there are tokens */
+
+static void await(const struct sharing_fixture *f, enum evrec_share_role role, uint64_t ended)
+{
+	const struct side *worker = &f->sides[1];
+	const int64_t deadline = unit_mono() + SOON;
+
+	while (sharing_role(worker->b->hub) != role || side_stats(worker).forwarded < ended) {
+		assert_true(unit_mono() < deadline);
+		evrec_broadcaster_poll(worker->b);
+		(void)usleep(1000);
+	}
+}
+
+/* An occurrence without a token has ended at once, and no state file has it. */
+static void test_owner_acknowledges_nothing_that_its_state_lacks(void **state)
+{
+	const int64_t deadline = unit_mono() + SOON;
+	struct sharing_fixture f;
+	const struct side *owner = &f.sides[0], *worker = &f.sides[1];
+	evrec_sink_options common;
+
+	sharing_fixture_init(&f);
+	evrec_sink_options_init(&common);
+	common.state_file = str_from(tmpdir_path(*state, "state"));
+	for (size_t i = 0; i < 2; i++) {
+		evrec_broadcaster_options options = sharing_fixture_options(&f, i, &f.sides[i]);
+
+		options.drive = i == 0 ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL;
+		assert_true(side_open_with(&f.sides[i], &options, tmpdir_path(*state, "events"), &common));
+		while (i == 0 && sharing_role(owner->b->hub) != EVREC_SHARE_OWNER) {
+			assert_true(unit_mono() < deadline);
+			evrec_broadcaster_poll(owner->b);
+		}
+	}
+	await(&f, EVREC_SHARE_WORKER, 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(side_record(worker, "a"), 0);
+	}
+	await(&f, EVREC_SHARE_WORKER, MANY);
+	set_hangs(true, true);
+	assert_int_equal(side_record(worker, "a"), 0);
+	while (side_stats(owner).rate_limited == 0) {
+		assert_true(unit_mono() < deadline);
+		evrec_broadcaster_poll(worker->b);
+	}
+	await_hanging();
+	(void)evrec_broadcaster_shutdown(owner->b, EVREC_SECOND / 10, NULL);
+	evrec_broadcaster_poll(worker->b);
+	assert_int_equal(side_stats(worker).rate_limited, 0);
+	assert_int_equal(side_stats(worker).pending, 1);
+	/* The disk works again: the next owner reads what the last one writes at its end. */
+	side_close(&f.sides[0]);
+	set_hangs(false, false);
+	await(&f, EVREC_SHARE_OWNER, MANY);
+	assert_int_equal(side_stats(worker).rate_limited, 1);
+	assert_int_equal(worker->errors, 0);
+	sharing_fixture_close(&f);
 }
 
 int main(void)
@@ -127,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_shutdown_is_bounded_and_tells),
 		TMPDIR_TEST(test_disk_that_works_again_before_the_free),
+		TMPDIR_TEST(test_owner_acknowledges_nothing_that_its_state_lacks),
 	};
 
 	return cmocka_run_group_tests_name("share_hanging_disk", tests, NULL, NULL);
