@@ -24,6 +24,10 @@ bool event_log_recover(struct event_log *l, struct key *event_key, const evrec_f
 			return false;
 		}
 		o->first = event->first;
+		/*
+		 * While no state has the entry, no other process gets an acknowledgement for it: what they have recorded
+		 * comes again, and is counted then.
+		 */
 		o->count = o->own = own;
 		set_known(o, own);
 	} else if (!str_eq(name_of(o), event->name)) {
