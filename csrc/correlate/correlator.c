@@ -126,7 +126,7 @@ static void begin_change(const evrec_correlator *c)
 static void end_change(const evrec_correlator *c, uint64_t handle)
 {
 	if (c->watch != NULL) {
-		c->watch->answered(c->watch->ctx, handle);
+		c->watch->changed(c->watch->ctx, handle);
 	}
 }
 
@@ -186,14 +186,14 @@ void correlator_leave(evrec_correlator *c, uint64_t connection)
 	}
 }
 
-void correlator_meet(evrec_correlator *c, const struct origin *from)
+void correlator_reconnect(evrec_correlator *c, const struct origin *from)
 {
 	uint64_t handle;
 	uint32_t place = 0;
 
-	while ((handle = event_log_next_to_meet(&c->event_log, from, &place)) != 0) {
+	while ((handle = event_log_next_to_reconnect(&c->event_log, from, &place)) != 0) {
 		begin_change(c);
-		event_log_meet(&c->event_log, handle, from);
+		event_log_reconnect(&c->event_log, handle, from);
 		end_change(c, handle);
 	}
 }

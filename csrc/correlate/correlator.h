@@ -31,8 +31,8 @@ void correlator_acknowledge(evrec_correlator *correlator, uint64_t handle, uint6
 /* The process of this connection records none of its occurrences again. */
 void correlator_leave(evrec_correlator *correlator, uint64_t connection);
 
-/* As origins_meet, for all events. */
-void correlator_meet(evrec_correlator *correlator, const struct origin *from);
+/* As origins_reconnect, for all events. */
+void correlator_reconnect(evrec_correlator *correlator, const struct origin *from);
 /*
  * After a state was loaded whose process was killed: that process had counted `own` occurrences of this event, see
  * event_log_recover. Without memory they are lost.
@@ -65,9 +65,11 @@ struct correlator_watch {
 	void (*observed)(void *ctx, const struct observed *observed, int64_t now);
 	/* correlator_recover; the handle of the entry, which may be a new one; 0: there is none. */
 	void (*recovered)(void *ctx, uint64_t handle, int64_t now);
-	/* correlator_answered, correlator_tell, correlator_acknowledge; and correlator_leave and correlator_meet for each entry: the
-	 * handle of the entry. */
-	void (*answered)(void *ctx, uint64_t handle);
+	/*
+	 * correlator_answered, correlator_tell, correlator_acknowledge; and correlator_leave and correlator_reconnect for each
+	 * entry: the handle of the entry.
+	 */
+	void (*changed)(void *ctx, uint64_t handle);
 	void *ctx;
 };
 /* Sets the watch, which must outlive the correlator. Without a watch a recording call pays nothing. */

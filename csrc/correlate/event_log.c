@@ -201,25 +201,25 @@ uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint3
 	return 0;
 }
 
-uint64_t event_log_next_to_meet(const struct event_log *l, const struct origin *from, uint32_t *place)
+uint64_t event_log_next_to_reconnect(const struct event_log *l, const struct origin *from, uint32_t *place)
 {
 	const struct observation *o;
 
 	while ((o = lru_in_place(l->cache, *place)) != NULL) {
 		(*place)++;
-		if (origins_is_to_meet(o->origins, from)) {
+		if (origins_is_to_reconnect(o->origins, from)) {
 			return lru_handle(o);
 		}
 	}
 	return 0;
 }
 
-void event_log_meet(struct event_log *l, uint64_t handle, const struct origin *from)
+void event_log_reconnect(struct event_log *l, uint64_t handle, const struct origin *from)
 {
 	struct observation *o = lru_at(l->cache, handle);
 
 	if (o != NULL) {
-		origins_meet(&o->origins, from);
+		origins_reconnect(&o->origins, from);
 	}
 }
 

@@ -52,9 +52,9 @@ void event_log_acknowledge(struct event_log *l, uint64_t handle, uint64_t connec
  * recorded again. 0: there is none.
  */
 uint64_t event_log_next_of(const struct event_log *l, uint64_t connection, uint32_t *place);
-/* The same for origins_is_to_meet; and origins_meet, which does nothing if the entry was evicted. */
-uint64_t event_log_next_to_meet(const struct event_log *l, const struct origin *from, uint32_t *place);
-void event_log_meet(struct event_log *l, uint64_t handle, const struct origin *from);
+/* The same for origins_is_to_reconnect; and origins_reconnect, which does nothing if the entry was evicted. */
+uint64_t event_log_next_to_reconnect(const struct event_log *l, const struct origin *from, uint32_t *place);
+void event_log_reconnect(struct event_log *l, uint64_t handle, const struct origin *from);
 /*
  * The process of this connection does not record the entry's occurrences again. Does nothing if the entry was evicted.
  */

@@ -42,7 +42,7 @@ static uint32_t add(uint32_t a, uint32_t b)
  * The process has a new connection: it records the occurrences of its earlier ones again, unless it was told that they
  * are acknowledged.
  */
-static void reconnect(struct mark *mark, const struct origin *from)
+static void begin_connection(struct mark *mark, const struct origin *from)
 {
 	if (mark->connection == from->connection) {
 		return;
@@ -58,7 +58,7 @@ static void reconnect(struct mark *mark, const struct origin *from)
 
 static void record(struct mark *mark, const struct origin *from)
 {
-	reconnect(mark, from);
+	begin_connection(mark, from);
 	if (!from->again) {
 		/* A process records all occurrences again that it has to, and new ones only then. */
 		memset(mark->before, 0, sizeof(mark->before));
@@ -84,7 +84,7 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
 	return false;
 }
 
-bool origins_is_to_meet(struct origins *origins, const struct origin *from)
+bool origins_is_to_reconnect(struct origins *origins, const struct origin *from)
 {
 	const struct mark *mark = find(origins, from->process);
 
@@ -169,12 +169,12 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 	mark->n[limited] = add(mark->n[limited], 1);
 }
 
-void origins_meet(struct origins **origins, const struct origin *from)
+void origins_reconnect(struct origins **origins, const struct origin *from)
 {
 	struct mark *mark = find(*origins, from->process);
 
 	if (mark != NULL) {
-		reconnect(mark, from);
+		begin_connection(mark, from);
 		if (is_empty(mark)) {
 			remove_mark(origins, mark);
 		}

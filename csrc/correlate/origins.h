@@ -30,8 +30,8 @@ bool origins_take(struct origins *origins, const struct origin *from, bool *limi
  * The process of `from` records again, over its connection, the occurrences that it was not told of, and no others of
  * its earlier ones. The first function: whether that is still to be noted.
  */
-bool origins_is_to_meet(struct origins *origins, const struct origin *from);
-void origins_meet(struct origins **origins, const struct origin *from);
+bool origins_is_to_reconnect(struct origins *origins, const struct origin *from);
+void origins_reconnect(struct origins **origins, const struct origin *from);
 /*
  * Notes an occurrence that was counted just now. If there is no memory, or too many processes have occurrences, it may
  * be counted twice.

@@ -110,7 +110,7 @@ static void recovered(void *ctx, uint64_t handle, int64_t now)
 	end(kept);
 }
 
-static void answered(void *ctx, uint64_t handle)
+static void changed(void *ctx, uint64_t handle)
 {
 	struct kept_state *kept = ctx;
 
@@ -145,7 +145,7 @@ static void watch(struct kept_state *kept)
 			(struct series_watch){ begin, series_seen, series_changed, series_removed, series_end, kept };
 		series_set_watch(kept->of.series, &kept->series_watch);
 	} else {
-		kept->watch = (struct correlator_watch){ begin, observed, recovered, answered, kept };
+		kept->watch = (struct correlator_watch){ begin, observed, recovered, changed, kept };
 		correlator_set_watch(kept->of.correlator, &kept->watch);
 	}
 }

@@ -104,8 +104,8 @@ void pipeline_tell(struct pipeline *pipeline, uint64_t connection, uint64_t hand
                    uint64_t batch);
 void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64_t handle, enum settled_as as,
                           uint32_t n);
-/* As origins_meet, for all events. */
-void pipeline_meet(struct pipeline *pipeline, const struct origin *from);
+/* As origins_reconnect, for all events. */
+void pipeline_reconnect(struct pipeline *pipeline, const struct origin *from);
 /* The process of this connection (struct origin) records none of its occurrences again. */
 void pipeline_leave(struct pipeline *pipeline, uint64_t connection);
 /* True if the sink combines events by series. */

@@ -48,10 +48,10 @@ void pipeline_acknowledge(struct pipeline *pipeline, uint64_t connection, uint64
 	}
 }
 
-void pipeline_meet(struct pipeline *pipeline, const struct origin *from)
+void pipeline_reconnect(struct pipeline *pipeline, const struct origin *from)
 {
 	if (pipeline_ready(pipeline) && pipeline->correlator != NULL) {
-		correlator_meet(pipeline->correlator, from);
+		correlator_reconnect(pipeline->correlator, from);
 	}
 }
 

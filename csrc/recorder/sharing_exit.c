@@ -182,7 +182,7 @@ static void tell_last(struct hub *hub)
 	share_send_batch(sh->share);
 	hub_lock(hub);
 	if (sh->marked) {
-		sharing_tell_settled(sh);
+		sharing_add_to_batch(sh);
 	} else {
 		sharing_begin_batch(sh);
 	}

@@ -85,7 +85,7 @@ void sharing_tell_unsure(struct hub *hub, bool ends);
  * With the hub's lock held.
  */
 void sharing_begin_batch(struct sharing *sh);
-void sharing_tell_settled(struct sharing *sh);
+void sharing_add_to_batch(struct sharing *sh);
 /*
  * What has settled until now is in the batch: notes which changes the states must include before it is sent. The second
  * function: whether they do. With the hub's lock held.

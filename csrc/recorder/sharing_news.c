@@ -141,7 +141,7 @@ static void acknowledge(struct sharing *sh, const struct settled *s)
 	                     s->as.n);
 }
 
-static void tell(const struct sharing *sh, const struct settled *s)
+static void note_in_batch(const struct sharing *sh, const struct settled *s)
 {
 	pipeline_tell(sharing_sink_at(sh->hub, s->sink)->pipeline, s->as.receipt.source, s->as.handle, s->as.as,
 	              s->as.n, sh->batch);
@@ -158,7 +158,7 @@ static void keep(struct sharing *sh, struct buf *all, const struct settled *s)
 		all->failed = false;
 		if (is_noted(sh, s)) {
 			if (all == &sh->settled) {
-				tell(sh, s);
+				note_in_batch(sh, s);
 			}
 			acknowledge(sh, s);
 		}
@@ -177,7 +177,7 @@ static void move_sent(struct sharing *sh, struct buf *all, void (*move)(struct s
 		if (!is_noted(sh, &s)) {
 			continue;
 		}
-		if (share_is_told(sh->share, s.as.receipt.source)) {
+		if (share_has_sent_batch(sh->share, s.as.receipt.source)) {
 			move(sh, &s);
 		} else {
 			keep(sh, all, &s);
@@ -188,11 +188,11 @@ static void move_sent(struct sharing *sh, struct buf *all, void (*move)(struct s
 
 static void put_in_batch(struct sharing *sh, const struct settled *s)
 {
-	tell(sh, s);
+	note_in_batch(sh, s);
 	keep(sh, &sh->in_batch, s);
 }
 
-void sharing_tell_settled(struct sharing *sh)
+void sharing_add_to_batch(struct sharing *sh)
 {
 	move_sent(sh, &sh->settled, put_in_batch);
 }
@@ -201,7 +201,7 @@ void sharing_begin_batch(struct sharing *sh)
 {
 	move_sent(sh, &sh->in_batch, acknowledge);
 	sh->batch = share_begin_batch(sh->share);
-	sharing_tell_settled(sh);
+	sharing_add_to_batch(sh);
 }
 
 static bool add_to_last(const struct buf *settled, const struct settled *s)
@@ -225,9 +225,9 @@ static void note_settled(struct sharing *sh, size_t sink, const struct pipeline_
 {
 	const struct settled s = { sink, *as };
 
-	if (sh->is_last && is_noted(sh, &s) && share_is_told(sh->share, as->receipt.source)) {
+	if (sh->is_last && is_noted(sh, &s) && share_has_sent_batch(sh->share, as->receipt.source)) {
 		/* When the sinks end, the states are written once more. */
-		tell(sh, &s);
+		note_in_batch(sh, &s);
 	} else if (!add_to_last(&sh->settled, &s)) {
 		keep(sh, &sh->settled, &s);
 	}
@@ -274,14 +274,14 @@ static void on_flush(void *ctx)
 	hub_unlock(hub);
 }
 
-static void on_met(void *ctx, uint64_t source, uint64_t process, uint64_t batch)
+static void on_connected(void *ctx, uint64_t source, uint64_t process, uint64_t batch)
 {
 	const struct origin from = { .process = process, .connection = source, .batch = batch };
 	struct hub *hub = ctx;
 
 	hub_lock(hub);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
-		pipeline_meet(hub->sinks.items[i]->pipeline, &from);
+		pipeline_reconnect(hub->sinks.items[i]->pipeline, &from);
 	}
 	hub_unlock(hub);
 }
@@ -368,7 +368,7 @@ const struct share_ops sharing_ops = {
 	.record = on_record,
 	.flush = on_flush,
 	.begin = sharing_begin_owner,
-	.met = on_met,
+	.connected = on_connected,
 	.left = on_left,
 	.lost = on_lost,
 	.error = on_error,

@@ -54,7 +54,7 @@ bool owner_begin(struct share *s)
 		}
 		buf_free(&s->state[i]);
 	}
-	s->ops->met(s->ctx, 0, share_process(s->instance), s->got_batch);
+	s->ops->connected(s->ctx, 0, share_process(s->instance), s->got_batch);
 	while (record_own(s)) {
 	}
 	share_lock(s);

@@ -275,7 +275,7 @@ static int take_frame(struct share *s, struct peer *peer, const struct frame *f,
 	}
 	if (f->type == FRAME_BATCH) {
 		peer->had_batch = f->batch;
-		s->ops->met(s->ctx, peer->number, peer->process, f->batch);
+		s->ops->connected(s->ctx, peer->number, peer->process, f->batch);
 		return 0;
 	}
 	if (f->type == FRAME_ASK) {

@@ -291,22 +291,22 @@ uint64_t share_begin_batch(struct share *s)
 	return s->batch;
 }
 
-static bool is_told(const struct peer *peer)
+static bool has_sent_batch(const struct peer *peer)
 {
 	return peer->batch == 0 && peer->acks.len == 0 && peer->line.out.len == 0;
 }
 
-bool share_is_told(struct share *s, uint64_t source)
+bool share_has_sent_batch(struct share *s, uint64_t source)
 {
 	const struct peer *peer;
-	bool told;
+	bool sent;
 
 	share_lock(s);
 	for (peer = s->peers; peer != NULL && peer->number != source; peer = peer->next) {
 	}
-	told = peer != NULL && is_told(peer);
+	sent = peer != NULL && has_sent_batch(peer);
 	share_unlock(s);
-	return told;
+	return sent;
 }
 
 bool share_mark(struct share *s)
@@ -315,7 +315,7 @@ bool share_mark(struct share *s)
 
 	share_lock(s);
 	for (struct peer *peer = s->peers; peer != NULL; peer = peer->next) {
-		peer->marked = is_told(peer) ? peer->held.len : peer->marked;
+		peer->marked = has_sent_batch(peer) ? peer->held.len : peer->marked;
 		holds = holds || peer->marked != 0;
 	}
 	share_unlock(s);

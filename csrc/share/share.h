@@ -62,7 +62,7 @@ struct share_ops {
 	 * An owner, before the first event of a source (0: of this process itself): `batch` is the last one that the source
 	 * has got from an earlier owner. The source records again the occurrences whose acknowledgement it has not got.
 	 */
-	void (*met)(void *ctx, uint64_t source, uint64_t process, uint64_t batch);
+	void (*connected)(void *ctx, uint64_t source, uint64_t process, uint64_t batch);
 	/* An owner: the process of this source has ended, and records none of its share_events again. */
 	void (*left)(void *ctx, uint64_t source);
 	/* A worker: `n` occurrences were dropped or limited in rate (frame_ack.end). */
@@ -154,17 +154,17 @@ bool share_has_source(struct share *s, uint64_t source);
  * An owner that holds acknowledgements sends them in batches; a worker applies all of a batch, or none. Each function is
  * for whoever steps.
  *
- *   share_begin_batch  returns the number of the next batch
- *   share_is_told      whether the source of a share_event is connected, and the last batch was sent to it: it takes part in
- *                      the next one
- *   share_mark         the occurrences settled until now are in this batch, and the state that is saved from now on says so;
- *                      as often as there are more, before share_release. False: none is held
- *   share_release      that state is in its file: the next step sends the batch
- *   share_send_batch   if no step follows: sends at once, as much as the sockets take
+ *   share_begin_batch     returns the number of the next batch
+ *   share_has_sent_batch  whether the source of a share_event is connected, and the last batch was sent to it: it takes part
+ *                         in the next one
+ *   share_mark            the occurrences settled until now are in this batch, and the state that is saved from now on says
+ *                         so; as often as there are more, before share_release. False: none is held
+ *   share_release         that state is in its file: the next step sends the batch
+ *   share_send_batch      if no step follows: sends at once, as much as the sockets take
  */
 uint64_t share_begin_batch(struct share *s);
 void share_send_batch(struct share *s);
-bool share_is_told(struct share *s, uint64_t source);
+bool share_has_sent_batch(struct share *s, uint64_t source);
 bool share_mark(struct share *s);
 void share_release(struct share *s);
 

@@ -138,13 +138,13 @@ static void connect(struct world *w, struct worker *k)
 	k->had = from.batch = k->got;
 	k->again = k->sent;
 	k->pending = k->held = k->batched = k->coming = 0;
-	correlator_meet(w->owner, &from);
+	correlator_reconnect(w->owner, &from);
 }
 
 /* A worker becomes the owner, and a new process takes its place. */
 static void take_over(struct world *w, struct worker *heir)
 {
-	const struct origin met = { .process = heir->process, .batch = heir->got };
+	const struct origin reconnected = { .process = heir->process, .batch = heir->got };
 	const struct origin again = { heir->process, 0, heir->got, true, true };
 	const evrec_correlator_options options = unlimited_options();
 	evrec_fields noted = pod_event("p", "R", "m", T0);
@@ -164,7 +164,7 @@ static void take_over(struct world *w, struct worker *heir)
 			correlator_recover(w->owner, &noted, w->sure[i], T0);
 		}
 	}
-	correlator_meet(w->owner, &met);
+	correlator_reconnect(w->owner, &reconnected);
 	for (; heir->sent > 0; heir->sent--) {
 		(void)observe(w, &again);
 	}

@@ -115,9 +115,9 @@ static void check_batch_after_kill(uint64_t got, uint32_t expected)
 	}
 	origins_tell(origins, 1, false, 2, 77);
 	restore(&origins);
-	assert_true(origins_is_to_meet(origins, &from));
-	origins_meet(&origins, &from);
-	assert_false(origins_is_to_meet(origins, &from));
+	assert_true(origins_is_to_reconnect(origins, &from));
+	origins_reconnect(&origins, &from);
+	assert_false(origins_is_to_reconnect(origins, &from));
 	for (; expected > 0; expected--) {
 		assert_true(origins_take(origins, &from, &limited));
 	}
@@ -141,7 +141,7 @@ static void test_batch_without_a_rest_is_forgotten_when_its_process_comes(void *
 	add(&origins, 1, 1, true);
 	origins_tell(origins, 1, true, 1, 5);
 	restore(&origins);
-	origins_meet(&origins, &from);
+	origins_reconnect(&origins, &from);
 	assert_null(origins);
 }
 

@@ -194,7 +194,7 @@ static bool has_acknowledged(const struct side *side)
 {
 	const struct sharing *sh = side->b->hub->sharing;
 
-	return sh->unsettled == 0 && sh->settled.len == 0 && !sh->marked && share_is_told(sh->share, 1);
+	return sh->unsettled == 0 && sh->settled.len == 0 && !sh->marked && share_has_sent_batch(sh->share, 1);
 }
 
 static void own_until_killed(struct world *w, int ready, bool (*is_time)(const struct side *side))

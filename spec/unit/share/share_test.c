@@ -155,7 +155,7 @@ static void test_batch_that_arrives_as_the_options_change(void **state)
 
 	start_two_with_a_batch(w, &owner, &worker);
 	share_step(owner->share, w->now, 0);
-	assert_true(share_is_told(owner->share, owner->recorded[0].source));
+	assert_true(share_has_sent_batch(owner->share, owner->recorded[0].source));
 	assert_true(share_set_options(worker->share, share_world_options_a, 1, 1));
 	share_step(worker->share, w->now, 0);
 	assert_int_equal(share_process_counts(worker).forwarded, 1);
@@ -176,7 +176,7 @@ static void test_batch_that_is_sent_after_the_options_changed(void **state)
 	assert_true(share_set_options(worker->share, share_world_options_a, 1, 1));
 	share_step(worker->share, w->now, 0);
 	share_step(owner->share, w->now, 0);
-	assert_false(share_is_told(owner->share, owner->recorded[0].source));
+	assert_false(share_has_sent_batch(owner->share, owner->recorded[0].source));
 	share_world_step(w, 6);
 	assert_int_equal(owner->occurrences, 2);
 	assert_true(owner->recorded[1].again);

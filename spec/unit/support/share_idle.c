@@ -18,7 +18,7 @@ bool share_idle_begin(void *ctx, bool alone)
 	return true;
 }
 
-void share_idle_met(void *ctx, uint64_t source, uint64_t process, uint64_t batch)
+void share_idle_connected(void *ctx, uint64_t source, uint64_t process, uint64_t batch)
 {
 	(void)ctx;
 	(void)source;
