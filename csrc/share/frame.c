@@ -181,10 +181,11 @@ static unsigned known_flags(enum frame_type type)
 	case FRAME_MORE:
 		return 0xff00 | FRAME_AGAIN | FRAME_RESENT | FRAME_UNSURE;
 	case FRAME_BYE:
+		return FRAME_HEIR | FRAME_UNSURE;
 	case FRAME_FLUSH:
 	case FRAME_ANSWER:
 	case FRAME_ACK:
-		return FRAME_HEIR | FRAME_CLOSING | FRAME_NONE | FRAME_OF_BATCH;
+		return FRAME_CLOSING | FRAME_NONE | FRAME_OF_BATCH;
 	default:
 		return 0;
 	}

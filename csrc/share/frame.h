@@ -25,7 +25,7 @@
 #define FRAME_BATCH_MAX (64 * 1024 * 1024) /* bytes of the acknowledgements of a batch */
 #define FRAME_SINKS 8                      /* sinks of a shared broadcaster */
 #define FRAME_ID_SIZE 16                   /* of an instance */
-#define FRAME_VERSION 4                    /* changes if an earlier process could not understand a frame */
+#define FRAME_VERSION 5                    /* changes if an earlier process could not understand a frame */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -49,9 +49,13 @@ enum frame_type {
 };
 
 /* Of frame.flags. */
-#define FRAME_AGAIN 1    /* event: an earlier owner may have written it under this name */
-#define FRAME_RESENT 2   /* event, more: all these occurrences were sent over an earlier connection */
-#define FRAME_UNSURE 4   /* event, more: its owner did not end in order */
+#define FRAME_AGAIN 1  /* event: an earlier owner may have written it under this name */
+#define FRAME_RESENT 2 /* event, more: all these occurrences were sent over an earlier connection */
+/*
+ * event, more: the owner that has got these occurrences did not end in order; bye: the owner has not acknowledged all
+ * occurrences of the receiver that it has counted.
+ */
+#define FRAME_UNSURE 4
 #define FRAME_HEIR 1     /* bye: the receiver is to be the next owner; it has the state, if there is one */
 #define FRAME_CLOSING 1  /* flush: the worker is about to end, and is to be no owner */
 #define FRAME_OF_BATCH 1 /* ack: it counts once all acknowledgements of its batch have come */

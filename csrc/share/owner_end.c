@@ -165,8 +165,11 @@ static struct peer *await_answer(struct share *s, int64_t deadline)
 }
 
 /* Makes the last frame. False: the peer is dead. */
-static bool make_goodbye(struct peer *peer, uint16_t flags)
+static bool make_goodbye(struct share *s, struct peer *peer, uint16_t flags)
 {
+	share_lock(s);
+	flags |= peer->held.len != 0 ? FRAME_UNSURE : 0;
+	share_unlock(s);
 	peer->dead = peer->dead || !frame_begin(&peer->line.out, FRAME_BYE, flags);
 	return !peer->dead;
 }
@@ -189,7 +192,8 @@ static bool hand_over(struct share *s, int64_t deadline)
 	struct peer *heir;
 
 	while ((heir = await_answer(s, deadline)) != NULL) {
-		if (send_states(s, heir, deadline) && make_goodbye(heir, FRAME_HEIR) && send_bound(s, heir, deadline)) {
+		if (send_states(s, heir, deadline) && make_goodbye(s, heir, FRAME_HEIR) &&
+		    send_bound(s, heir, deadline)) {
 			endpoint_leave(&s->endpoint);
 			heir->dead = true;
 			return true;
@@ -226,7 +230,7 @@ void owner_end(struct share *s, int64_t deadline)
 	/* Not earlier: another process could become the owner before the heir has the state. */
 	endpoint_close(&s->endpoint);
 	for (peer = s->peers; peer != NULL; peer = peer->next) {
-		if (make_goodbye(peer, peer == heir ? FRAME_HEIR : 0)) {
+		if (make_goodbye(s, peer, peer == heir ? FRAME_HEIR : 0)) {
 			send_frame(peer, deadline);
 		}
 		peer->dead = true;

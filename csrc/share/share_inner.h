@@ -119,7 +119,7 @@ struct link {
 	size_t sent;              /* bytes of it */
 	struct frame_times times; /* of it */
 	uint16_t flags;           /* of it */
-	bool unsure;              /* the last connection did not end in order */
+	bool unsure;              /* the last owner may have counted what it did not acknowledge */
 	bool accepts;             /* the owner's offer is to be answered */
 	bool accepted;            /* that offer was accepted, or will be */
 	bool tells_batch;         /* it is to be told the last batch */

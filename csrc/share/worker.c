@@ -126,9 +126,9 @@ static void take_goodbye(struct share *s, const struct frame *f, int64_t now)
 	share_lock(s);
 	again = ledger_has_again(s->ledger);
 	share_unlock(s);
-	/* This owner has ended in order, but may not have read what was sent to one that has not. */
-	s->link.unsure = s->link.unsure && again;
-	s->is_heir = f->flags == FRAME_HEIR;
+	/* An owner that has acknowledged all may not have read what was sent to an earlier one that has not. */
+	s->link.unsure = (s->link.unsure && again) || (f->flags & FRAME_UNSURE) != 0;
+	s->is_heir = (f->flags & FRAME_HEIR) != 0;
 	s->bind_from = s->is_heir ? now : now + HEIR_FIRST;
 	worker_end(s, now);
 	if (s->endpoint.fd >= 0) {

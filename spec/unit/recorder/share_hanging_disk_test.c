@@ -16,8 +16,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool hangs, is_hanging;
 static bool hangs_written; /* it is a write() that hangs */
+static bool awaits_event;  /* nothing hangs before an event is written */
+static bool has_event;     /* one was */
 
-static bool is_state(int fd)
+static bool is_in(int fd, const char *words)
 {
 	char link[64], path[512];
 	ssize_t len;
@@ -25,16 +27,21 @@ static bool is_state(int fd)
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, path, sizeof(path) - 1);
 	path[len > 0 ? len : 0] = '\0';
-	return strstr(path, "/state") != NULL;
+	return strstr(path, words) != NULL;
+}
+
+static bool does_hang(bool written)
+{
+	return hangs && hangs_written == written && (has_event || !awaits_event);
 }
 
 static void hang(int fd, bool written)
 {
-	if (is_state(fd)) {
+	if (is_in(fd, "/state")) {
 		(void)pthread_mutex_lock(&lock);
-		is_hanging = hangs && hangs_written == written;
+		is_hanging = is_hanging || does_hang(written);
 		(void)pthread_cond_broadcast(&changed);
-		while (hangs && hangs_written == written) {
+		while (does_hang(written)) {
 			(void)pthread_cond_wait(&changed, &lock);
 		}
 		(void)pthread_mutex_unlock(&lock);
@@ -51,6 +58,11 @@ ssize_t read(int fd, void *data, size_t size)
 ssize_t write(int fd, const void *data, size_t size)
 {
 	hang(fd, true);
+	if (is_in(fd, "/events")) {
+		(void)pthread_mutex_lock(&lock);
+		has_event = true;
+		(void)pthread_mutex_unlock(&lock);
+	}
 	return syscall(SYS_write, fd, data, size);
 }
 
@@ -59,8 +71,17 @@ static void set_hangs(bool value, bool written)
 	(void)pthread_mutex_lock(&lock);
 	hangs = value;
 	hangs_written = written;
-	is_hanging = false;
+	is_hanging = has_event = awaits_event = false;
 	(void)pthread_cond_broadcast(&changed);
+	(void)pthread_mutex_unlock(&lock);
+}
+
+/* write() hangs once an event is written. */
+static void hang_after_event(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	hangs = hangs_written = awaits_event = true;
+	is_hanging = has_event = false;
 	(void)pthread_mutex_unlock(&lock);
 }
 
@@ -151,28 +172,37 @@ static void await(const struct sharing_fixture *f, enum evrec_share_role role, u
 	}
 }
 
+/* The first side, which has a thread, is the owner, and the second its worker. */
+static void open_both(struct sharing_fixture *f, void **state, enum evrec_sink_api api)
+{
+	const int64_t deadline = unit_mono() + SOON;
+	evrec_sink_options common;
+
+	sharing_fixture_init(f);
+	evrec_sink_options_init(&common);
+	common.state_file = str_from(tmpdir_path(*state, "state"));
+	common.api = api;
+	for (size_t i = 0; i < 2; i++) {
+		evrec_broadcaster_options options = sharing_fixture_options(f, i, &f->sides[i]);
+
+		options.drive = i == 0 ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL;
+		assert_true(side_open_with(&f->sides[i], &options, tmpdir_path(*state, "events"), &common));
+		while (i == 0 && sharing_role(f->sides[0].b->hub) != EVREC_SHARE_OWNER) {
+			assert_true(unit_mono() < deadline);
+			evrec_broadcaster_poll(f->sides[0].b);
+		}
+	}
+	await(f, EVREC_SHARE_WORKER, 0);
+}
+
 /* An occurrence without a token has ended at once, and no state file has it. */
 static void test_owner_acknowledges_nothing_that_its_state_lacks(void **state)
 {
 	const int64_t deadline = unit_mono() + SOON;
 	struct sharing_fixture f;
 	const struct side *owner = &f.sides[0], *worker = &f.sides[1];
-	evrec_sink_options common;
 
-	sharing_fixture_init(&f);
-	evrec_sink_options_init(&common);
-	common.state_file = str_from(tmpdir_path(*state, "state"));
-	for (size_t i = 0; i < 2; i++) {
-		evrec_broadcaster_options options = sharing_fixture_options(&f, i, &f.sides[i]);
-
-		options.drive = i == 0 ? EVREC_DRIVE_AUTO : EVREC_DRIVE_POLL;
-		assert_true(side_open_with(&f.sides[i], &options, tmpdir_path(*state, "events"), &common));
-		while (i == 0 && sharing_role(owner->b->hub) != EVREC_SHARE_OWNER) {
-			assert_true(unit_mono() < deadline);
-			evrec_broadcaster_poll(owner->b);
-		}
-	}
-	await(&f, EVREC_SHARE_WORKER, 0);
+	open_both(&f, state, EVREC_SINK_CORE_V1);
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(side_record(worker, "a"), 0);
 	}
@@ -197,12 +227,41 @@ static void test_owner_acknowledges_nothing_that_its_state_lacks(void **state)
 	sharing_fixture_close(&f);
 }
 
+/* A state has no note of which occurrences of a series will come again: the next owner tells that it may count some twice. */
+static void test_series_that_may_be_counted_twice_are_told(void **state)
+{
+	const int64_t deadline = unit_mono() + SOON;
+	struct sharing_fixture f;
+	const struct side *owner = &f.sides[0], *worker = &f.sides[1];
+
+	open_both(&f, state, EVREC_SINK_EVENTS_V1);
+	hang_after_event();
+	assert_int_equal(side_record(worker, "a"), 0);
+	while (side_stats(owner).created == 0) {
+		assert_true(unit_mono() < deadline);
+		evrec_broadcaster_poll(worker->b);
+	}
+	await_hanging();
+	(void)evrec_broadcaster_shutdown(owner->b, EVREC_SECOND / 10, NULL);
+	evrec_broadcaster_poll(worker->b);
+	assert_int_equal(side_stats(worker).pending, 1);
+	side_close(&f.sides[0]);
+	set_hangs(false, true);
+	await(&f, EVREC_SHARE_OWNER, 0);
+	assert_int_equal(evrec_broadcaster_shutdown(worker->b, SOON, NULL), 0);
+	assert_int_equal(worker->errors, 1);
+	assert_string_equal(worker->error_name, "share");
+	unit_check_contains(worker->error, "1 occurrences at most are counted twice");
+	sharing_fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_shutdown_is_bounded_and_tells),
 		TMPDIR_TEST(test_disk_that_works_again_before_the_free),
 		TMPDIR_TEST(test_owner_acknowledges_nothing_that_its_state_lacks),
+		TMPDIR_TEST(test_series_that_may_be_counted_twice_are_told),
 	};
 
 	return cmocka_run_group_tests_name("share_hanging_disk", tests, NULL, NULL);

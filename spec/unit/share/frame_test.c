@@ -306,6 +306,8 @@ static void test_refusal_and_state_are_read_back(void **state)
 	assert_str(f.text, "POST: 403");
 	assert_true(frame_begin(&out, FRAME_BYE, FRAME_HEIR));
 	assert_int_equal(read_back(&out).flags, FRAME_HEIR);
+	assert_true(frame_begin(&out, FRAME_BYE, FRAME_HEIR | FRAME_UNSURE));
+	assert_int_equal(read_back(&out).flags, FRAME_HEIR | FRAME_UNSURE);
 	buf_free(&out);
 }
 
@@ -317,7 +319,7 @@ static void test_other_version_is_told(void **state)
 	(void)state;
 	assert_true(frame_hello(&out, instance, NULL, 0));
 	memcpy(out.data + 12, &version, sizeof(version));
-	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 5");
+	check_broken(buf_str(&out), "the peer is evrec " EVREC_VERSION ", with version 6");
 	/* Version 2 had other bytes in place of evrec's version. */
 	version = 2;
 	memcpy(out.data + 12, &version, sizeof(version));
