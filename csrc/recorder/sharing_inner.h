@@ -80,9 +80,8 @@ void sharing_tell_unsure(struct hub *hub, bool ends);
 
 /*
  * The states that are written from now on name the occurrences in the next batch of acknowledgements, and omit those in
- * the last batch, which was sent. The second function: occurrences that have settled since then are in this batch too,
- * which was not sent yet.
- * With the hub's lock held.
+ * the last batch, which was sent. The second function: the batch was not sent yet, and occurrences that have settled
+ * since it began are in it too. With the hub's lock held.
  */
 void sharing_begin_batch(struct sharing *sh);
 void sharing_add_to_batch(struct sharing *sh);

@@ -218,7 +218,7 @@ static void begin_batch(void)
 	alloc_failure_disarm();
 	sharing_fixture_poll(&f, 4);
 	if (side_stats(owner).received == 2) {
-		/* It was told. */
+		/* The worker has got the batch, and its connection has not ended for want of memory. */
 		assert_int_equal(side_stats(worker).forwarded, 1);
 		(void)shutdown(other->sharing->share->link.line.fd, SHUT_RDWR);
 		sharing_fixture_poll(&f, 8);
