@@ -86,8 +86,8 @@ void sharing_tell_unsure(struct hub *hub, bool ends);
 void sharing_begin_batch(struct sharing *sh);
 void sharing_add_to_batch(struct sharing *sh);
 /*
- * What has settled until now is in the batch: notes which changes the states must include before it is sent. The second
- * function: whether they do. With the hub's lock held.
+ * Notes which changes the states must include before the batch is sent: it has all occurrences that have settled until
+ * now. The second function: whether the states include them. With the hub's lock held.
  */
 void sharing_mark(const struct hub *hub);
 bool sharing_has_states(const struct hub *hub);

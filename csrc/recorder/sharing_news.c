@@ -149,7 +149,7 @@ static void note_in_batch(const struct sharing *sh, const struct settled *s)
 
 /*
  * Without memory the states forget it at once. Too early is better than never: then a count exceeds, and does not lack any.
- * What is kept in sh->in_batch was noted in the batch before.
+ * An occurrence that is kept in sh->in_batch was noted in the batch before.
  */
 static void keep(struct sharing *sh, struct buf *all, const struct settled *s)
 {
