@@ -1,7 +1,9 @@
 /* The end of a process by a signal: what waits is written, whatever the embedder's thread does, and the status tells. */
 #include "signalled_child.h"
 
+#include <dirent.h>
 #include <sys/resource.h>
+#include <time.h>
 
 /* ThreadSanitizer does not let a forked child start a thread by default. */
 const char *__tsan_default_options(void);
@@ -220,6 +222,47 @@ static bool vforked_child_dies(void)
 	return unit_wait(child) == SIGTERM;
 }
 
+/* Whether this process has a thread with the name. */
+static bool has_thread(const char *name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+	bool found = false;
+
+	while (tasks != NULL && !found && (task = readdir(tasks)) != NULL) {
+		char path[300], line[32] = "";
+		FILE *comm;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		comm = fopen(path, "r");
+		found = comm != NULL && fgets(line, sizeof(line), comm) != NULL &&
+		        strncmp(line, name, strlen(name)) == 0;
+		if (comm != NULL) {
+			(void)fclose(comm);
+		}
+	}
+	if (tasks != NULL) {
+		(void)closedir(tasks);
+	}
+	return found;
+}
+
+/*
+ * AddressSanitizer allocates memory in a thread that begins. A child that is forked at that moment waits for the
+ * allocator's lock for ever.
+ */
+static void await_thread(const char *name)
+{
+	const int64_t deadline = unit_mono() + SOON;
+
+	while (!has_thread(name)) {
+		if (unit_mono() >= deadline) {
+			_exit(4);
+		}
+		(void)nanosleep(&(struct timespec){ 0, EVREC_SECOND / 1000 }, NULL);
+	}
+}
+
 /* Status 0: the children died by the signal, and the process still watches it. */
 static _Noreturn void be_parent(int success_fd)
 {
@@ -229,6 +272,7 @@ static _Noreturn void be_parent(int success_fd)
 	if (evrec_on_signal(&signal, 1, LONG, NULL) != 0) {
 		_exit(1);
 	}
+	await_thread("evrec-signal");
 	/* ThreadSanitizer delivers no signal to a handler in a child of a process with threads. */
 	for (int watches = 0; watches < (UNDER_TSAN ? 1 : 2); watches++) {
 		pid_t child = fork();
