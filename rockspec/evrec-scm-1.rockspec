@@ -309,6 +309,7 @@ build = {
 				"csrc/share/share_step.c",
 				"csrc/share/silence.c",
 				"csrc/share/worker.c",
+				"csrc/share/worker_receive.c",
 				"csrc/recorder/broadcast.c",
 				"csrc/recorder/broadcaster.c",
 				"csrc/recorder/cardinality.c",

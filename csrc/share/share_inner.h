@@ -1,16 +1,17 @@
 /*
  * share_inner.h - the structs and internal functions of a share, for its files.
  *
- *   share.c       making, options, and what any thread does
- *   share_step.c  a step, and the end; who is the owner
- *   worker.c      the connection to the owner
- *   silence.c     whether the owner answers
- *   owner.c       the connections of the workers
- *   owner_end.c   its end, and its heir
- *   peer.c        what one worker has sent
- *   peer_acks.c   the frames that the owner sends to one worker
- *   ask.c         a worker's question to the owner, and the answer
- *   share_line.c  one connection
+ *   share.c           making, options, and what any thread does
+ *   share_step.c      a step, and the end; who is the owner
+ *   worker.c          the connection to the owner, and what the worker sends
+ *   worker_receive.c  what the owner has sent
+ *   silence.c         whether the owner answers
+ *   owner.c           the connections of the workers
+ *   owner_end.c       its end, and its heir
+ *   peer.c            what one worker has sent
+ *   peer_acks.c       the frames that the owner sends to one worker
+ *   ask.c             a worker's question to the owner, and the answer
+ *   share_line.c      one connection
  */
 #ifndef EVREC_SHARE_INNER_H
 #define EVREC_SHARE_INNER_H
@@ -36,7 +37,8 @@
  */
 #define WORK_A_STEP 10000
 #define WORK_A_PEER 64
-#define HEIR_FIRST (300 * MS) /* the time for which the other workers let the heir bind first */
+#define RETRY_GREETING (100 * MS) /* after one of the two processes did not send a hello */
+#define HEIR_FIRST (300 * MS)     /* the time for which the other workers let the heir bind first */
 
 /* A connection, at either side. Only the stepping thread uses it. */
 struct line_to {
@@ -239,6 +241,15 @@ void worker_end(struct share *s, int64_t next_try);
 void worker_leave(struct share *s, int64_t deadline);
 /* Receives and sends without waiting. */
 void worker_step(struct share *s, int64_t now);
+
+/* ---- worker_receive.c ---- */
+
+/* Takes the frames of the owner that have arrived, FRAMES_A_STEP at most. */
+void worker_receive(struct share *s, int64_t now);
+/* Takes all of them, of an owner that may have ended. */
+void worker_receive_rest(struct share *s, int64_t now);
+/* The connection ended, or *err has an error of the owner. */
+void worker_lose(struct share *s, int64_t now, const evrec_error *err);
 
 /* ---- silence.c ---- */
 
