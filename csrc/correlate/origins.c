@@ -152,7 +152,7 @@ void origins_add(struct origins **origins, const struct origin *from, bool limit
 	struct mark *mark = find(*origins, from->process);
 
 	if (from->connection == 0) {
-		/* Of its time as a worker of an earlier owner there may be a mark. */
+		/* The process may have a mark from the time when it was a worker of an earlier owner. */
 		if (mark != NULL && is_empty(mark)) {
 			remove_mark(origins, mark);
 		}

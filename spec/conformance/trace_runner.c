@@ -102,7 +102,7 @@ static bool key_func(void *ctx, const evrec_fields *event, evrec_str *aggregate_
 
 	(void)ctx;
 	*aggregate_key = joined(key, sizeof(key), event->type, "\x01", event->reason);
-	/* A key that is not set, data NULL, would be the message. In the oracle it is empty. */
+	/* If the local key is not set (data NULL), evrec takes the message. The oracle takes an empty key. */
 	*local_key = event->regarding.name.data != NULL ? event->regarding.name : (evrec_str){ "", 0 };
 	return true;
 }
