@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "alloc_failure.h"
@@ -18,6 +17,8 @@
 #define FIRST 2
 #define LATER 3
 
+#define COUNT "\"count\":"
+
 static enum evrec_share_role role(const struct side *side)
 {
 	return sharing_role(side->b->hub);
@@ -28,23 +29,6 @@ static void record(const struct side *side, unsigned n)
 	while (n-- > 0) {
 		assert_int_equal(side_record(side, "a"), 0);
 	}
-}
-
-/* The count in the last line of the file. */
-static int count_in(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char line[4096];
-	int count = 0;
-
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		const char *at = strstr(line, "\"count\":");
-
-		count = at == NULL ? 0 : atoi(at + strlen("\"count\":")); /* NOLINT(cert-err34-c): JSON has a number */
-	}
-	(void)fclose(file);
-	return count;
 }
 
 /* ---- an owner that is killed as it ends ---- */
@@ -162,7 +146,7 @@ static void test_owner_is_killed_before_it_sends_its_last_batch(void **state)
 	assert_int_equal(side_stats(side).forwarded, FIRST);
 	record(side, 1);
 	assert_int_equal(evrec_broadcaster_flush(side->b, SOON, NULL), 0);
-	assert_int_equal(count_in(w.path), FIRST + LATER + 1);
+	assert_int_equal(tmpdir_last_number(w.path, COUNT), FIRST + LATER + 1);
 	(void)close(w.phases[0]);
 	(void)close(w.phases[1]);
 	sharing_fixture_close(&w.f);
@@ -224,7 +208,7 @@ static void begin_batch(void)
 		sharing_fixture_poll(&f, 8);
 		assert_int_equal(side_stats(owner).received, 3);
 		assert_int_equal(evrec_broadcaster_flush(owner->b, SOON, NULL), 0);
-		assert_int_equal(count_in(memory_path), 2);
+		assert_int_equal(tmpdir_last_number(memory_path, COUNT), 2);
 	}
 	assert_int_equal(evrec_broadcaster_flush(owner->b, SOON, NULL), 0);
 	sharing_fixture_poll(&f, 8);

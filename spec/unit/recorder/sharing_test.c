@@ -208,23 +208,6 @@ static void poll_three(struct sharing_fixture *f, const struct side *third, unsi
 	}
 }
 
-/* The count of the series that was written last. */
-static long long last_count(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char line[4096];
-	long long count = 0;
-
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		const char *at = strstr(line, "\"series\":{\"count\":");
-
-		count = at == NULL ? 1 : atoll(at + strlen("\"series\":{\"count\":"));
-	}
-	(void)fclose(file);
-	return count;
-}
-
 /* One event goes on in an owner and two workers. */
 static void test_series_goes_on_through_two_workers(void **state)
 {
@@ -257,7 +240,7 @@ static void test_series_goes_on_through_two_workers(void **state)
 	assert_int_equal(s.created, 1);
 	assert_int_equal(s.counted, 5);
 	assert_int_equal(side_stats(&f.sides[1]).pending + side_stats(&third).pending, 4);
-	assert_int_equal(last_count(path), 2);
+	assert_int_equal(tmpdir_last_number(path, "\"series\":{\"count\":"), 2);
 	/* A worker's flush writes what is counted of all. */
 	for (unsigned i = 0; i < 1000 && evrec_broadcaster_flush(third.b, 1, NULL) != 0; i++) {
 		poll_three(&f, &third, 1);
@@ -267,7 +250,7 @@ static void test_series_goes_on_through_two_workers(void **state)
 	s = side_stats(&f.sides[0]);
 	assert_int_equal(s.counted + s.pending, 0);
 	assert_int_equal(s.created + s.patched + s.coalesced, 7);
-	assert_int_equal(last_count(path), 7);
+	assert_int_equal(tmpdir_last_number(path, "\"series\":{\"count\":"), 7);
 	assert_int_equal(side_stats(&f.sides[1]).forwarded, 3);
 	assert_int_equal(side_stats(&third).forwarded, 3);
 	assert_int_equal(side_stats(&f.sides[1]).pending + side_stats(&third).pending, 0);

@@ -32,23 +32,6 @@ static void record(struct state_life *life, const char *object, const char *note
 	assert_int_equal(evrec_recorder_emit(life->r, &emit, NULL), 0);
 }
 
-/* The count in the last line of the file. */
-static long last_count(const char *path)
-{
-	char line[4096], last[4096] = "";
-	const char *count;
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		memcpy(last, line, sizeof(last));
-	}
-	(void)fclose(file);
-	count = strstr(last, "\"count\":");
-	assert_non_null(count);
-	return strtol(count + strlen("\"count\":"), NULL, 10);
-}
-
 static void wait_for_size(const char *path, off_t more_than)
 {
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
@@ -125,7 +108,7 @@ static void test_written_while_events_are_recorded(void **state)
 		record(&life, "last", "m");
 		state_life_end(&life);
 		assert_int_equal(life.errors, 0);
-		assert_int_equal(last_count(out), n);
+		assert_int_equal(tmpdir_last_number(out, "\"count\":"), n);
 	}
 }
 
@@ -148,7 +131,7 @@ static void test_freed_without_a_shutdown(void **state)
 		state_life_end(&life);
 		/* The thread may not have given up the file yet. */
 	} while (life.errors != 0 && unit_mono() < deadline);
-	assert_int_equal(last_count(out), 1001);
+	assert_int_equal(tmpdir_last_number(out, "\"count\":"), 1001);
 }
 
 int main(void)

@@ -42,6 +42,21 @@ void tmpdir_write_file(const char *path, const char *text)
 	assert_int_equal(close(fd), 0);
 }
 
+long tmpdir_last_number(const char *path, const char *words)
+{
+	char line[4096] = "";
+	const char *at;
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+	}
+	(void)fclose(file);
+	at = strstr(line, words);
+	assert_non_null(at);
+	return strtol(at + strlen(words), NULL, 10);
+}
+
 /* A file, or a folder with files. */
 static void remove_file(const char *path)
 {

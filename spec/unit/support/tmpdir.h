@@ -25,4 +25,7 @@ bool tmpdir_is_empty(void *state);
 /* Writes `text` to the file `path`, which only its owner may read; another content is gone. */
 void tmpdir_write_file(const char *path, const char *text);
 
+/* The number behind `words` in the last line of the file `path`. Fails the test if the line does not contain `words`. */
+long tmpdir_last_number(const char *path, const char *words);
+
 #endif
