@@ -157,6 +157,12 @@ static bool step_plugin(struct kubernetes *k)
 	return news != PLUGIN_NO_NEWS;
 }
 
+/* The credentials are asked for only if a list is: else a plugin would run while there is nothing to send. */
+static bool may_list(struct kubernetes *k)
+{
+	return resume_lists(k->resume) && has_credentials(k);
+}
+
 /* True: held entries wait to be sent. */
 static bool step_resume(struct kubernetes *k)
 {
@@ -165,7 +171,7 @@ static bool step_resume(struct kubernetes *k)
 	bool any = false;
 
 	if (k->resume != NULL) {
-		resume_step(k->resume, k->client, has_credentials(k));
+		resume_step(k->resume, k->client, may_list(k));
 		while ((entry = resume_take_held(k->resume)) != NULL) {
 			sender_answered(k->sender, entry, &again);
 			any = true;
@@ -177,7 +183,7 @@ static bool step_resume(struct kubernetes *k)
 static int64_t next_step(struct kubernetes *k)
 {
 	const int64_t plugin = k->plugin == NULL ? INT64_MAX : plugin_next_step(k->plugin);
-	const int64_t resume = k->resume == NULL ? INT64_MAX : resume_next_step(k->resume, has_credentials(k));
+	const int64_t resume = k->resume == NULL ? INT64_MAX : resume_next_step(k->resume, may_list(k));
 
 	return plugin < resume ? plugin : resume;
 }

@@ -35,6 +35,8 @@ enum resume_answer {
  */
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome);
+/* True: a listing is not over, so requests are to be sent for it. */
+bool resume_lists(const struct resume *r);
 /* Sends the requests of listings that are due, if the client is `ready`, and ends listings that take too long. */
 void resume_step(struct resume *r, struct http_client *client, bool ready);
 /* When a step is due if no answer comes before: ns from now; INT64_MAX: never. */

@@ -234,6 +234,16 @@ static const char *delay_of(const struct listing *l)
 	return l->token.len != 0 ? "it takes longer than 10 s" : "no answer within 10 s";
 }
 
+bool resume_lists(const struct resume *r)
+{
+	for (size_t i = 0; i < r->listings_len; i++) {
+		if (r->listings[i].state != LISTING_OVER) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void resume_step(struct resume *r, struct http_client *client, bool ready)
 {
 	for (size_t i = 0; i < r->listings_len; i++) {

@@ -209,6 +209,31 @@ static void test_an_expiring_token_is_renewed(void **state)
 	close_fixture(&f);
 }
 
+/* Nor with `resume`, before the first create: the sink has no list to ask for. */
+static void test_it_is_not_run_while_nothing_is_sent(void **state)
+{
+	struct kubernetes_fixture f;
+
+	open_fixture(&f, *state, TURNS({ TURN_REPLY, CREATED(EVENT) }));
+	set_plugin(*state, PRINT("\"token\":\"first\",\"expirationTimestamp\":\"1970-01-01T00:01:40Z\""));
+	f.options.resume = true;
+	f.options.common.api = EVREC_SINK_EVENTS_V1;
+	kubernetes_fixture_open_sender(&f, true);
+	for (int64_t now = 0; now <= 100; now += 100) {
+		evrec_clock_set(f.clock, now * EVREC_SECOND);
+		for (int i = 0; i < 10; i++) {
+			sender_step(f.sender);
+			assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no command is running */
+		}
+		if (now == 0) {
+			assert_true(kubernetes_fixture_submit(&f, 1, VERB_PATCH, "web.1"));
+			kubernetes_fixture_exchange(&f, 0);
+		}
+	}
+	assert_int_equal(runs(*state), 1);
+	close_fixture(&f);
+}
+
 static void test_a_thread_runs_it_too(void **state)
 {
 	struct kubernetes_fixture f;
@@ -258,6 +283,7 @@ int main(void)
 		TMPDIR_TEST(test_after_a_401_another_token_is_fetched),
 		TMPDIR_TEST(test_a_certificate_that_cannot_be_used_brings_a_new_run),
 		TMPDIR_TEST(test_an_expiring_token_is_renewed),
+		TMPDIR_TEST(test_it_is_not_run_while_nothing_is_sent),
 		TMPDIR_TEST(test_a_thread_runs_it_too),
 		TMPDIR_TEST(test_the_end_does_not_wait_for_it),
 	};
