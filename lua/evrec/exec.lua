@@ -4,6 +4,9 @@ local host = require "evrec.host"
 
 local exec = {}
 
+--- Stands for a null in a list of a kubeconfig, so that the list has no gap.
+exec.null = {}
+
 -- The kernel takes no environment variable of more than 128 KiB, and no real configuration has a tenth of these levels.
 local max_json, max_depth = 65536, 100
 
@@ -33,6 +36,8 @@ end
 local function encode(out, value, depth)
 	if type(value) == "number" then
 		return put(out, encode_number(value))
+	elseif value == exec.null then
+		return put(out, "null")
 	elseif type(value) ~= "table" then
 		return put(out, type(value) == "string" and quoted(value) or tostring(value))
 	elseif depth > max_depth then
@@ -79,7 +84,9 @@ local function list(plugin, key, read)
 	return items
 end
 
+-- A null is an empty string, as in client-go.
 local function read_string(items, item, place)
+	item = item == exec.null and "" or item
 	if type(item) ~= "string" then
 		fail("%s: expected a string, got a %s", place, type(item))
 	end

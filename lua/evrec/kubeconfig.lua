@@ -73,8 +73,8 @@ local function check_yaml_depth(text, path)
 	end
 end
 
--- Returns a copy without the nulls, which stand for unset fields. `copies` maps each table to its copy, because in YAML
--- a table can contain itself.
+-- Returns a copy without the nulls, which stand for unset fields. A list keeps its nulls, as exec.null. `copies` maps
+-- each table to its copy, because in YAML a table can contain itself.
 local function without(null, value, path, copies, depth)
 	if value == null then
 		return nil
@@ -88,6 +88,9 @@ local function without(null, value, path, copies, depth)
 		copies[value] = copy
 		for key, inner in pairs(value) do
 			copy[key] = without(null, inner, path, copies, depth + 1)
+			if inner == null and type(key) == "number" then
+				copy[key] = exec.null
+			end
 		end
 	end
 	return copies[value]
@@ -278,6 +281,14 @@ local function refuse(entry, key, advice)
 	end
 end
 
+-- Returns the option's value of `tokenFile`. As in client-go, a token takes the place of a file that cannot be read.
+local function token_file_of(entry, token)
+	local path = string_field(entry, "tokenFile")
+	path = path and resolved(path, folder_of(entry.path))
+	local has_token = path and (kubeconfig.read_file(path, max_bytes) or ""):find "%S"
+	return (has_token or not token) and path or nil
+end
+
 -- Returns the decoded `-data` field, or, without it, the contents of the file that the field names, and its path.
 local function data_or_file(entry, key)
 	local data, path = string_field(entry, key .. "-data"), string_field(entry, key)
@@ -318,11 +329,14 @@ local function apply_user(options, entry)
 	refuse(entry, "username", elsewhere)
 	refuse(entry, "password", elsewhere)
 	for _, key in ipairs { "as", "as-uid", "as-groups", "as-user-extra" } do
-		refuse(entry, key)
+		local value = entry.fields[key]
+		if type(value) ~= "table" or next(value) ~= nil then
+			refuse(entry, key)
+		end
 	end
-	local token_file = string_field(entry, "tokenFile")
-	options.token_file = token_file and resolved(token_file, folder_of(entry.path))
-	options.token = not token_file and string_field(entry, "token") or nil
+	local token = string_field(entry, "token")
+	options.token_file = token_file_of(entry, token)
+	options.token = not options.token_file and token or nil
 	options.client_certificate, options.client_certificate_file = data_or_file(entry, "client-certificate")
 	options.client_key, options.client_key_file = data_or_file(entry, "client-key")
 end

@@ -137,6 +137,19 @@ describe("a kubeconfig's exec", function()
 		fails("extension for plugins: too large", resolve, { "aws" }, cluster)
 	end)
 
+	it("has an empty argument for a null, as in client-go, and passes on the nulls of an extension's list", function()
+		local cluster = { server = "https://x", extensions = {
+			cjson.null,
+			{ name = "client.authentication.k8s.io/exec", extension = { 1, cjson.null, { cjson.null }, cjson.null } },
+		} }
+		plugin.args, plugin.provideClusterInfo = { cjson.null, "a", cjson.null }, true
+		local exec = resolve({ "aws" }, cluster)
+		assert.same({ "", "a", "" }, exec.args)
+		assert.equal("[1,null,[null],null]", exec.cluster_config)
+		plugin.args = { {} }
+		fails("exec: args[1]: expected a string, got a table", resolve, { "aws" })
+	end)
+
 	it("is bounded if its extension contains itself in YAML, or much in a few words", function()
 		local function load(extension)
 			local path = write("config", ([[

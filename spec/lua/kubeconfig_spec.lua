@@ -85,6 +85,15 @@ describe("a kubeconfig", function()
 		assert.same({ server = "https://x", token = "secret-token" }, resolve(cjson.encode(config)))
 	end)
 
+	it("may have nulls in its lists, which hide no entry behind them", function()
+		local config = document()
+		for _, list in ipairs { config.contexts, config.clusters, config.users } do
+			table.insert(list, 1, cjson.null)
+		end
+		assert.same({ server = "https://x", token = "secret-token" }, resolve(cjson.encode(config)))
+		assert.equal("secret-token", resolve((yaml:gsub("users:\n", "%0- ~\n-\n"))).token)
+	end)
+
 	it("is read as YAML if it begins like JSON and is not", function()
 		assert.equal("https://x", resolve("{contexts: [{name: x, context: {cluster: x}}], current-context: x, "
 			.. "clusters: [{name: x, cluster: {server: 'https://x'}}]}").server)
@@ -111,6 +120,16 @@ describe("a kubeconfig", function()
 			tokenFile = beside(token), token = "secret-token" }
 		assert.same({ server = "https://x", ca = "CA", client_certificate = "CRT", client_key = "KEY", token_file = token,
 			client_certificate_file = certificate, client_key_file = key }, resolve(cjson.encode(config)))
+	end)
+
+	it("has a token for the case that its file with a token cannot be read", function()
+		local config = document()
+		for _, file in ipairs { folder .. ".none", write("empty", "\n"), "/" } do
+			config.users[1].user = { tokenFile = file, token = "secret-token" }
+			assert.same({ server = "https://x", token = "secret-token" }, resolve(cjson.encode(config)))
+			config.users[1].user.token = nil
+			assert.same({ server = "https://x", token_file = file }, resolve(cjson.encode(config)))
+		end
 	end)
 
 	it("may hold data, which wins over a file", function()
@@ -198,6 +217,17 @@ describe("a kubeconfig", function()
 		with(function(_, user) user["client-key-data"] = "secret!" end, "'client-key-data' is not base64")
 		with(function(_, _, context) context.user = "y" end, "there is no user 'y'")
 		with(function(_, _, context) context.cluster = nil end, "context 'x': no cluster")
+	end)
+
+	it("may name nobody to act as, by empty fields", function()
+		local config = document()
+		local user = config.users[1].user
+		user.as, user["as-uid"], user["as-groups"], user["as-user-extra"] = "", "", {}, {}
+		assert.equal("secret-token", resolve(cjson.encode(config)).token)
+		user["as-groups"] = { "admin" }
+		fails("user 'x': 'as-groups' is not supported", resolve, cjson.encode(config))
+		user["as-groups"], user["as-user-extra"] = nil, { scopes = { "all" } }
+		fails("user 'x': 'as-user-extra' is not supported", resolve, cjson.encode(config))
 	end)
 
 	it("may contain itself in YAML", function()
