@@ -581,8 +581,9 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 /*
  * A Kubernetes sink for a process in a pod. The server is KUBERNETES_SERVICE_HOST and _PORT of the environment; token and
  * authority are `token` and `ca.crt` in `folder`: unset, /var/run/secrets/kubernetes.io/serviceaccount. `options` (NULL:
- * the defaults) may not name a server; its token, token_file and ca take the place of the folder's. Messages of
- * EVREC_EINVALID name the variable or file that is missing. Not while another thread changes the environment.
+ * the defaults) may not name a server. Its token, token_file or exec takes the place of the folder's token, and its ca or
+ * insecure_skip_tls_verify that of the authority. Messages of EVREC_EINVALID name the variable or file that is missing.
+ * Not while another thread changes the environment.
  */
 evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_options *options, evrec_error *err);
 

@@ -69,12 +69,12 @@ static int complete(evrec_kubernetes_options *options, evrec_str folder, struct 
 	if (code != 0) {
 		return code;
 	}
-	if (options->token.len == 0 && options->token_file.len == 0) {
+	if (options->token.len == 0 && options->token_file.len == 0 && options->exec == NULL) {
 		buf_put_str(&account->token_file, folder);
 		buf_put_str(&account->token_file, EVREC_STR("/token"));
 		options->token_file = buf_str(&account->token_file);
 	}
-	if (options->ca.len == 0) {
+	if (options->ca.len == 0 && !options->insecure_skip_tls_verify) {
 		buf_put_str(&account->ca_file, folder);
 		buf_put_str(&account->ca_file, EVREC_STR("/ca.crt"));
 		code = read_ca(account, err);

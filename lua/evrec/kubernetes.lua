@@ -61,7 +61,7 @@ local function in_cluster(folder)
 		return nil
 	end
 	token:close()
-	if host:find(":", 1, true) then
+	if host:find(":", 1, true) and host:sub(1, 1) ~= "[" then
 		host = "[" .. host .. "]"
 	end
 	return {

@@ -83,9 +83,11 @@ describe("evrec.sink.kubernetes", function()
 		it("uses the service account", function()
 			sink { service_account = account }
 			assert.same({ server = "https://10.0.0.1:443", token_file = account .. "/token", ca = pem }, given)
-			environment.KUBERNETES_SERVICE_HOST = "fd00::1"
-			sink { service_account = account, token = "other" }
-			assert.same({ server = "https://[fd00::1]:443", token = "other", ca = pem }, given)
+			for _, host in ipairs { "fd00::1", "[fd00::1]" } do
+				environment.KUBERNETES_SERVICE_HOST = host
+				sink { service_account = account, token = "other" }
+				assert.same({ server = "https://[fd00::1]:443", token = "other", ca = pem }, given)
+			end
 		end)
 
 		it("raises if the account's ca.crt cannot be used, and does not trust the system's authorities", function()

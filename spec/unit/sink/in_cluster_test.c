@@ -100,6 +100,31 @@ static void test_options_take_the_place_of_files(void **state)
 	check_refused(folder, &options, "server: not together");
 }
 
+static void test_a_plugin_takes_the_place_of_the_token(void **state)
+{
+	const evrec_exec exec = { .command = EVREC_STR("sh"),
+		                  .api_version = EVREC_STR("client.authentication.k8s.io/v1") };
+	evrec_str folder = account(*state);
+	evrec_kubernetes_options options;
+
+	evrec_kubernetes_options_init(&options);
+	options.exec = &exec;
+	check_made(folder, &options);
+	options.token = EVREC_STR("other");
+	check_refused(folder, &options, "exec: not together with token");
+}
+
+static void test_needs_no_authority_if_the_server_is_not_verified(void **state)
+{
+	evrec_str folder = account(*state);
+	evrec_kubernetes_options options;
+
+	assert_int_equal(unlink(tmpdir_path(*state, "ca.crt")), 0);
+	evrec_kubernetes_options_init(&options);
+	options.insecure_skip_tls_verify = true;
+	check_made(folder, &options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +132,8 @@ int main(void)
 		TMPDIR_TEST(test_names_the_missing_variable),
 		TMPDIR_TEST(test_names_the_file_that_cannot_be_read),
 		TMPDIR_TEST(test_options_take_the_place_of_files),
+		TMPDIR_TEST(test_a_plugin_takes_the_place_of_the_token),
+		TMPDIR_TEST(test_needs_no_authority_if_the_server_is_not_verified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
