@@ -8,6 +8,7 @@
 
 /* How much of a text can end up in answer->message, so that no megabyte is cleaned for 255 bytes. */
 #define TEXT_MAX 1024
+#define NAME_SHOWN 36 /* bytes of it in a message that names two */
 #define SECONDS_MAX (365 * 24 * 3600)
 
 static void set_message(evrec_answer *answer, evrec_str text)
@@ -46,6 +47,41 @@ static const char *member(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
+/*
+ * Appends authorization's message, with the ends of long names left out: it names the event and the user before the
+ * verb that is not allowed, and must not be cut before that. No other text is shortened, as a secret in it could no
+ * longer be found by http_client_hide_secrets.
+ */
+static void put_with_short_names(struct buf *message, evrec_str text)
+{
+	const char *end = text.data + text.len;
+
+	for (unsigned quotes = 0; text.len != 0; quotes++) {
+		const char *quote = memchr(text.data, '"', text.len);
+		const size_t len = (size_t)((quote == NULL ? end : quote) - text.data);
+		const bool is_name = quotes == 1 || quotes == 3;
+
+		if (is_name && len > NAME_SHOWN) {
+			buf_put(message, text.data, utf8_floor(text, NAME_SHOWN));
+			buf_put_str(message, EVREC_STR("..."));
+		} else {
+			buf_put(message, text.data, len);
+		}
+		buf_put(message, "\"", quote != NULL);
+		text.data += len + (quote != NULL);
+		text.len = (size_t)(end - text.data);
+	}
+}
+
+static void put_text(struct buf *message, const evrec_answer *answer, const char *text)
+{
+	if (strlen(text) >= sizeof(answer->message) && answer->status == 403 && kubernetes_is_of_authorization(text)) {
+		put_with_short_names(message, str_from(text));
+	} else {
+		buf_put_str(message, str_from(text));
+	}
+}
+
 /* Field and text of a cause, unless the message says it already, as it does for an invalid object. */
 static void put_cause(struct buf *message, const json_t *cause)
 {
@@ -74,7 +110,7 @@ static void read_status(evrec_answer *answer, const json_t *status)
 	if (text == NULL || *text == '\0') {
 		text = reason;
 	}
-	buf_put_str(&message, str_from(text));
+	put_text(&message, answer, text == NULL ? "" : text);
 	for (size_t i = 0; i < json_array_size(causes); i++) {
 		const json_t *cause = json_array_get(causes, i);
 		const char *why = member(cause, "reason");

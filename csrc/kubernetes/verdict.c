@@ -27,8 +27,8 @@ static bool begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The form of authorization's message. Admission's may have any text behind the first of these words. */
-static bool is_of_authorization(const char *message)
+/* Admission's message may have any text behind the first of these words. */
+bool kubernetes_is_of_authorization(const char *message)
 {
 	const char *reason = strstr(message, " is forbidden: ");
 
@@ -44,7 +44,7 @@ static bool refuses_this_event(const char *message)
 {
 	const bool names_event = begins_with(message, "events \"") || begins_with(message, "events.events.k8s.io \"");
 
-	return begins_with(message, "admission webhook ") || (names_event && !is_of_authorization(message));
+	return begins_with(message, "admission webhook ") || (names_event && !kubernetes_is_of_authorization(message));
 }
 
 static void forbidden(struct outcome *outcome, const struct kubernetes_try *try, const evrec_answer *answer)

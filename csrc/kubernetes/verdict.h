@@ -12,6 +12,9 @@
 /* True: a status of 200 to 299. */
 bool kubernetes_is_success(int status);
 
+/* True: the message of a 403 has the form of authorization's, by which the user may not do this to any event. */
+bool kubernetes_is_of_authorization(const char *message);
+
 /* A write that was answered: how it was sent, and its earlier tries. */
 struct kubernetes_try {
 	enum verb verb;

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "kubernetes/answer.h"
+#include "kubernetes/verdict.h"
 
 static evrec_answer read_body(int status, const char *body)
 {
@@ -157,6 +158,39 @@ static void test_terminating_namespace_is_recognized(void **state)
 	assert_true(read_body(403, body).terminating);
 	assert_true(read_body(404, body).terminating);
 	assert_false(read_body(409, body).terminating);
+}
+
+#define FORBIDDEN "{\"message\":\"events.events.k8s.io \\\"%s\\\" is forbidden: %s \\\"%s\\\" cannot %s\"}"
+
+/* The words behind the names of event and user tell that the account is refused, and not one event. */
+static void test_long_names_do_not_hide_what_is_forbidden(void **state)
+{
+	const struct kubernetes_try try = { .verb = VERB_PATCH };
+	const char *verb = "patch resource \\\"events\\\" in API group \\\"events.k8s.io\\\"";
+	char body[1024], name[254] = "", user[202] = "u";
+	struct outcome outcome;
+	evrec_answer a;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	for (size_t i = 1; i + 2 < sizeof(user); i += 2) {
+		memcpy(user + i, "\xc3\xa4", 2); /* one character */
+	}
+	snprintf(body, sizeof(body), FORBIDDEN, name, "User", user, verb);
+	a = read_body(403, body);
+	kubernetes_outcome(&try, &a, &outcome);
+	assert_true(outcome.blocks_namespace);
+	assert_int_equal(kubernetes_api_news(&try, &a, false), API_FORBIDDEN);
+	unit_check_contains(a.message, "events.events.k8s.io \"nnn");
+	unit_check_contains(a.message, "n...\" is forbidden: User \"u\xc3\xa4");
+	unit_check_contains(a.message, "\xa4...\" cannot patch resource \"events\" in API group \"events.k8s.io\"");
+	assert_null(strstr(a.message, "\xef\xbf\xbd"));
+	/* Admission's message may have a secret in it. */
+	snprintf(body, sizeof(body), FORBIDDEN, "web-0.1", "a token such as", name, verb);
+	a = read_body(403, body);
+	kubernetes_outcome(&try, &a, &outcome);
+	assert_false(outcome.blocks_namespace);
+	assert_null(strstr(a.message, "..."));
 }
 
 static void test_retry_after_of_the_details_is_a_fallback(void **state)
@@ -376,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_nul_in_a_message_is_accepted),
 		cmocka_unit_test(test_status_becomes_a_message),
 		cmocka_unit_test(test_terminating_namespace_is_recognized),
+		cmocka_unit_test(test_long_names_do_not_hide_what_is_forbidden),
 		cmocka_unit_test(test_retry_after_of_the_details_is_a_fallback),
 		cmocka_unit_test(test_text_becomes_a_message),
 		cmocka_unit_test(test_deep_json_is_refused),
