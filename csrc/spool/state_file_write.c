@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -188,9 +189,32 @@ static bool ask_for_lock(struct state_file *f, evrec_error *err)
 	return !f->awaits_lock;
 }
 
+/*
+ * True: somebody has removed the file, or its lock, and the next write makes a new file. Without its lock the file may
+ * have another owner by now. Files that a chroot hides are not removed.
+ */
+static bool was_removed(struct state_file *f)
+{
+	const bool lock = spool_lock_is_removed(&f->lock);
+	struct stat st;
+
+	if (!lock && (f->fd < 0 || fstat(f->fd, &st) != 0 || st.st_nlink != 0)) {
+		return false;
+	}
+	state_file_drop_new(f);
+	state_file_close_fd(&f->fd);
+	f->writing = false;
+	if (lock) {
+		spool_lock_release(&f->lock);
+		f->awaits_lock = true;
+	}
+	return true;
+}
+
 static bool begin_write(struct state_file *f, evrec_error *err)
 {
 	atomic_store(&f->hurry, false);
+	(void)was_removed(f);
 	if (f->awaits_lock && !ask_for_lock(f, err)) {
 		return false;
 	}
@@ -314,7 +338,15 @@ void state_file_save(struct state_file *f, struct outbox *ob)
 {
 	const struct timespec moment = { 0, EVREC_SECOND / 1000 };
 	unsigned writes = 0, busy = 0;
+	evrec_error err;
 
+	/* A removed file lacks more than the last changes. */
+	if (was_removed(f)) {
+		atomic_store(&f->changed, true);
+		if (f->awaits_lock) {
+			(void)ask_for_lock(f, &err);
+		}
+	}
 	/* If another owner has the file, it is not written: the owner's last write is as good. */
 	while (!f->awaits_lock && writes < 2 && busy < SAVE_TRIES && state_file_next_due(f) != INT64_MAX) {
 		if (write_due(f, ob, 0, false) != BUSY) {
