@@ -21,7 +21,7 @@ struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_
 	sqlite_guard_init();
 	sp->after = after;
 	sp->codec = *codec;
-	sp->look_at = sp->write_at = sp->forget_at = INT64_MIN;
+	sp->look_at = sp->write_at = sp->forget_at = sp->check_at = INT64_MIN;
 	sp->next_number = 1;
 	sp->folder = str_dup(folder);
 	if (sp->folder == NULL) {
@@ -190,12 +190,22 @@ static void replace_own(struct spooler *sp, struct outbox *ob)
 	}
 }
 
+/* Rows are checked when they are written. While all writes are answered in time, none is, and there is only a journal. */
+static void check_journal(struct spooler *sp, struct outbox *ob, int64_t now)
+{
+	if (sp->journal != NULL && now >= sp->check_at) {
+		sp->check_at = time_after(now, JOURNAL_LOOK);
+		(void)spooler_own_is_removed(sp, ob);
+	}
+}
+
 void spooler_step(struct spooler *sp, struct outbox *ob, evrec_clock *clock, bool quick)
 {
 	int64_t now = clock_monotonic(clock);
 	struct outbox_rows rows;
 
 	spooler_set_quick(sp, quick);
+	check_journal(sp, ob, now);
 	replace_own(sp, ob);
 	outbox_get_rows(ob, &rows);
 	if (should_forget(sp, &rows, now)) {

@@ -39,6 +39,7 @@ struct spooler {
 	size_t journal_max;           /* the maximum bytes of a journal; 0: make none */
 	struct journal *journal;      /* NULL: there is none yet */
 	int64_t journal_at;           /* monotonic: not to be made or enlarged before */
+	int64_t check_at;             /* monotonic: when to check that it was not removed */
 	evrec_error journal_failure;  /* the reported error of making or enlarging it */
 	struct spool *own;            /* NULL, or a file that may not be open yet */
 	int64_t next_number;          /* of a row in it */

@@ -2,6 +2,8 @@
 #include "spool_file.h"
 #include "spool_fixture.h"
 
+#include <glob.h>
+
 static void remove_folder(const char *path)
 {
 	char command[1024];
@@ -95,12 +97,49 @@ static void test_removed_journal_is_made_anew(void **state)
 	assert_int_equal(spool_fixture_count_rows(path), 1);
 }
 
+static size_t count_journals(const char *folder)
+{
+	char pattern[1100];
+	glob_t found;
+	size_t n;
+
+	(void)snprintf(pattern, sizeof(pattern), "%s/*-pending", folder);
+	n = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+	globfree(&found);
+	return n;
+}
+
+/* The folder is removed, and no row is ever due, as the server answers at once. */
+static void test_removed_journal_without_rows_is_made_anew(void **state)
+{
+	const char *path = tmpdir_path(*state, "spool");
+	struct spooler *spooler = spooler_new(str_from(path), SPOOL_AFTER, &fake_write_codec);
+	struct sender_fixture f;
+
+	spooler_use_journal(spooler, 1 << 20);
+	sender_fixture_open_spooled(&f, true, evrec_clock_fake(0), spooler);
+	fake_write_submit(f.ob, 1, 1);
+	sender_step(f.sender);
+	assert_true(outbox_empty(f.ob));
+	remove_folder(path);
+	evrec_clock_set(f.clock, EVREC_SECOND / 2);
+	f.protocol->silent = true;
+	fake_write_submit(f.ob, 2, 1);
+	sender_step(f.sender);
+	assert_int_equal(count_journals(path), 1);
+	spool_fixture_check_message(&f, "was removed");
+	(void)sender_join(f.sender, 0);
+	spool_fixture_release(&f, 1, 0);
+	evrec_clock_release(f.clock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SPOOL_TEST(test_rows_of_a_removed_file_are_written_anew),
 		SPOOL_TEST(test_restored_rows_of_a_removed_file_are_written_anew),
 		SPOOL_TEST(test_removed_journal_is_made_anew),
+		SPOOL_TEST(test_removed_journal_without_rows_is_made_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
