@@ -24,10 +24,14 @@ bool spooler_begin(struct spooler *sp, evrec_error *err)
 	       (!has_two(sp) || spool_begin(sp->found, err));
 }
 
+/*
+ * The own file last, as it alone may get new rows: if the first commit fails, there are none, and if the second one
+ * fails, the rows of `found` are written again, with the same numbers.
+ */
 bool spooler_commit(struct spooler *sp, evrec_error *err)
 {
-	return (sp->own == NULL || !spool_is_open(sp->own) || spool_commit(sp->own, err)) &&
-	       (!has_two(sp) || spool_commit(sp->found, err));
+	return (!has_two(sp) || spool_commit(sp->found, err)) &&
+	       (sp->own == NULL || !spool_is_open(sp->own) || spool_commit(sp->own, err));
 }
 
 static void rollback(struct spool *spool)
