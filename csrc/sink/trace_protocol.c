@@ -81,6 +81,18 @@ static int append(struct trace_file *file)
 	return 0;
 }
 
+/* True, with *err: somebody has removed the file, so nobody would read what is written now. */
+static bool was_removed(const struct trace_file *file, evrec_error *err)
+{
+	struct stat st;
+
+	if (file->fd < 0 || fstat(file->fd, &st) != 0 || st.st_nlink != 0) {
+		return false;
+	}
+	private_file_set_error(err, file->sink->path, " was removed");
+	return true;
+}
+
 static bool open_trace(struct trace_file *file, evrec_error *err)
 {
 	int error;
@@ -260,7 +272,8 @@ static void trace_send(struct protocol *p, struct sender *s, struct entry *const
 {
 	struct trace_file *file = (struct trace_file *)p;
 
-	if (atomic_load(&file->sink->over) || !open_trace(file, &file->why_over)) {
+	if (atomic_load(&file->sink->over) || was_removed(file, &file->why_over) ||
+	    !open_trace(file, &file->why_over)) {
 		end_trace(file, s, entries, n);
 	} else {
 		send_lines(file, s, entries, n);
@@ -371,7 +384,9 @@ static void trace_finish(struct protocol *p, struct sender *s)
 		lose_waiting(file, s);
 		file->finished = true;
 	}
-	if (!over && atomic_load(&file->sink->lost) != 0 && !write_gap(file, &err)) {
+	if (!over && was_removed(file, &err)) {
+		outbox_report(sender_outbox(s), "trace", err.message);
+	} else if (!over && atomic_load(&file->sink->lost) != 0 && !write_gap(file, &err)) {
 		(void)snprintf(message, sizeof(message), "%s (the last events and their gap are missing in the trace)",
 		               err.message);
 		outbox_report(sender_outbox(s), "trace", message);

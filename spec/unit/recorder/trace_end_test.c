@@ -176,6 +176,29 @@ static void test_path_is_free_without_the_gap_at_the_end(void **state)
 	check_freed_without_gap(tmpdir_path(*state, "trace"), EVREC_DRIVE_THREAD);
 }
 
+/* Somebody removes the file: that is told with the next events, or at the end. */
+static void test_removed_file_is_told(void **state)
+{
+	const char *path = tmpdir_path(*state, "trace");
+	evrec_sink_stats stats;
+	struct traced t;
+
+	for (unsigned more = 0; more <= 3; more += 3) {
+		traced_begin(&t, path, MANY, NULL);
+		record_many(&t, 3);
+		evrec_broadcaster_poll(t.b);
+		assert_int_equal(unlink(path), 0);
+		record_many(&t, more);
+		evrec_broadcaster_poll(t.b);
+		assert_true(evrec_watch_get_sink_stats(t.watch, &stats));
+		assert_int_equal(stats.dropped[EVREC_CAUSE_CLOSED], more);
+		(void)evrec_broadcaster_shutdown(t.b, 0, NULL);
+		assert_int_equal(t.errors, 1);
+		unit_check_contains(t.error, "was removed");
+		traced_end(&t);
+	}
+}
+
 /* Two requests fail: a request has 256 events at most. */
 static void test_every_error_of_a_trace_has_its_reason(void **state)
 {
@@ -247,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_events_that_wait_at_the_end_are_a_gap),
 		TMPDIR_TEST(test_full_trace_has_no_gap_at_its_end),
+		TMPDIR_TEST(test_removed_file_is_told),
 		TMPDIR_TEST(test_every_error_of_a_trace_has_its_reason),
 		TMPDIR_TEST(test_path_is_free_after_shutdown),
 		TMPDIR_TEST(test_forked_child_does_not_keep_the_file),
