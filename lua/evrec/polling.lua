@@ -154,7 +154,12 @@ local function of_nginx()
 
 	return function(broadcaster)
 		-- The master has no event loop, and its workers have a copy of the broadcaster each.
-		return ngx.get_phase() ~= "init" and (draining or start(0)) and add(broadcaster)
+		if ngx.get_phase() == "init" then
+			return false
+		end
+		-- Not only in the timer: no timer begins in exit_worker_by_lua, whose event may be the worker's first one.
+		core.may_own(broadcaster)
+		return (draining or start(0)) and add(broadcaster)
 	end
 end
 

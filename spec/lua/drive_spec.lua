@@ -244,6 +244,19 @@ describe("in nginx", function()
 		]])
 	end)
 
+	it("a worker whose first event is that of its end, where no timer begins, writes it for its share", function()
+		run(NGINX, [[
+			phase = "exit_worker"
+			local path = os.tmpname()
+			local shared = evrec.broadcaster { share = "@" .. path, on_error = false }
+			shared:start_recording_to_sink(evrec.sink.file { path = path })
+			record(shared:new_recorder {})
+			assert(shared:shutdown(5))
+			assert(io.open(path):read "*a" ~= "")
+			os.remove(path)
+		]])
+	end)
+
 	it("a timer that nginx drops is replaced, once the collector has found it", function()
 		run(NGINX, [[
 			if jit then jit.off() jit.flush() end
