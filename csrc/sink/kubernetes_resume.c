@@ -71,7 +71,7 @@ static struct listing *add_listing(struct resume *r, const evrec_fields *event, 
 		               .falls_back = falls_back,
 		               .limit = PAGE_LIMIT,
 		               .due = now,
-		               .deadline = now + GIVE_UP_AFTER };
+		               .deadline = time_after(now, GIVE_UP_AFTER) };
 	if (l->controller == NULL || l->instance == NULL) {
 		mem_free(l->controller);
 		mem_free(l->instance);

@@ -92,7 +92,7 @@ static void retry(struct listing *l, const evrec_answer *answer, int64_t now)
 	}
 	l->tries++;
 	l->state = LISTING_DUE;
-	l->due = now + (delay < RETRY_MAX || answer->retry_after != 0 ? delay : RETRY_MAX);
+	l->due = time_after(now, delay < RETRY_MAX || answer->retry_after != 0 ? delay : RETRY_MAX);
 }
 
 static void describe(struct listing *l, const evrec_answer *answer)

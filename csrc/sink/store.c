@@ -102,9 +102,9 @@ static void write_notes(struct store_protocol *p, int64_t now)
 	}
 	if (!write_all(p, NULL, 0, &err)) {
 		store_close(p->store);
-		p->notes_due = now + NOTES_TIME;
+		p->notes_due = time_after(now, NOTES_TIME);
 	} else if (!has_notes(p)) {
-		p->notes_due = now + NOTES_TIME;
+		p->notes_due = time_after(now, NOTES_TIME);
 	}
 }
 
@@ -126,7 +126,7 @@ static void expire(struct store_protocol *p, struct sender *s)
 		more = false;
 	}
 	p->batches = 0;
-	p->due = more ? now : now + EXPIRY_TIME;
+	p->due = more ? now : time_after(now, EXPIRY_TIME);
 }
 
 static void store_send(struct protocol *t, struct sender *s, struct entry *const *entries, size_t n)

@@ -27,6 +27,17 @@ static bool make_journal(struct spooler *sp, evrec_error *err)
 	return sp->journal != NULL;
 }
 
+/* Of the wall clock from the monotonic one. A fake clock may have been set back to the other end of time. */
+static int64_t offset_at(const struct spool_moment *now)
+{
+	int64_t offset;
+
+	if (__builtin_sub_overflow(now->wall, now->monotonic, &offset)) {
+		return now->wall < 0 ? INT64_MIN : INT64_MAX;
+	}
+	return offset;
+}
+
 void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clock *clock)
 {
 	const struct spool_moment now = spool_moment_now(clock);
@@ -36,7 +47,7 @@ void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clo
 		return;
 	}
 	if (sp->journal == NULL ? make_journal(sp, &err) : journal_enlarge(sp->journal, &err)) {
-		journal_set_offset(sp->journal, now.wall - now.monotonic);
+		journal_set_offset(sp->journal, offset_at(&now));
 		outbox_set_journal(ob, journal_of_outbox(sp->journal));
 		sp->journal_failure.message[0] = '\0';
 	} else if (err.message[0] != '\0') {
@@ -44,6 +55,6 @@ void spooler_keep_journal(struct spooler *sp, struct outbox *ob, const evrec_clo
 		spooler_report_once(ob, "a process that is killed loses the events of the last moment", &err,
 		                    &sp->journal_failure);
 	} else {
-		journal_set_offset(sp->journal, now.wall - now.monotonic);
+		journal_set_offset(sp->journal, offset_at(&now));
 	}
 }

@@ -188,6 +188,23 @@ static void test_shutdown_sends_what_is_held(void **state)
 	http_server_check_saw(&f->server, 1, "{\"series\":{\"count\":6,");
 }
 
+/* A fake clock may reach the end of time: the list is still awaited, and a failure of it is still tried again. */
+static void test_list_is_awaited_at_the_end_of_time(void **state)
+{
+	struct resume_fixture *f = *state;
+
+	f->clock = evrec_clock_fake(INT64_MAX - EVREC_SECOND / 20);
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
+	resume_reply(f, TURN_REPLY, ANY_ANSWER);
+	resume_start(f);
+	resume_record(f, "web");
+	poll_until_requests(f, 1);
+	http_server_check_saw(&f->server, 0, LIST);
+	assert_string_equal(f->errors, "");
+	evrec_clock_set(f->clock, INT64_MAX);
+	assert_int_equal(resume_flush(f).created, 1);
+}
+
 #define RESUME_TEST(name) cmocka_unit_test_setup_teardown(name, resume_setup, resume_teardown)
 
 int main(void)
@@ -200,6 +217,7 @@ int main(void)
 		RESUME_TEST(test_end_while_a_create_is_held),
 		RESUME_TEST(test_held_create_is_spooled),
 		RESUME_TEST(test_shutdown_sends_what_is_held),
+		RESUME_TEST(test_list_is_awaited_at_the_end_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,25 @@ static void test_a_forked_child_writes_its_own(void **state)
 	end(&life);
 }
 
+/* At the end of the time of a clock, which a fake one may reach, the store's work is due then, and not in the past. */
+static void test_work_is_due_later_at_the_end_of_time(void **state)
+{
+	evrec_store_options options = options_of(tmpdir_path(*state, "events.db"));
+	struct life life;
+
+	options.occurrences = true;
+	begin(&life, &options, NULL);
+	poll_at(&life, INT64_MAX - EVREC_SECOND / 2);
+	for (int i = 0; i < 2; i++) {
+		record(&life, "web-0", "Started");
+		evrec_broadcaster_poll(life.b);
+		evrec_broadcaster_poll(life.b);
+		assert_true(evrec_broadcaster_poll_delay(life.b) > EVREC_SECOND / 100);
+	}
+	assert_int_equal(life.errors, 0);
+	end(&life);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +387,7 @@ int main(void)
 		TMPDIR_TEST(test_a_thread_writes_notes_that_no_event_goes_with),
 		TMPDIR_TEST(test_wrong_options_are_refused),
 		TMPDIR_TEST(test_a_forked_child_writes_its_own),
+		TMPDIR_TEST(test_work_is_due_later_at_the_end_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

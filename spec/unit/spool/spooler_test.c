@@ -352,16 +352,44 @@ static void test_looks_saturate_at_the_end_of_time(void **state)
 	evrec_clock_release(clock);
 }
 
+/* A fake clock is set back from one end of time to the other, while its time for timeouts stays. */
+static void test_journal_takes_any_distance_of_the_clocks(void **state)
+{
+	evrec_clock *clock = evrec_clock_fake(INT64_MAX / 2);
+	struct spooler *sp = spooler_new(str_from(tmpdir_path(*state, "spool")), 0, &fake_write_codec);
+	struct outbox *ob = fake_write_outbox(10);
+
+	spooler_use_journal(sp, 1 << 20);
+	outbox_expect(ob, true);
+	outbox_write_rows_after(ob, 0);
+	for (unsigned id = 1; id <= 2; id++) {
+		assert_true(fake_write_submit(ob, id, 1));
+		spooler_step(sp, ob, clock, false);
+		evrec_clock_set(clock, INT64_MIN);
+		spooler_step(sp, ob, clock, false); /* UndefinedBehaviorSanitizer looks on */
+	}
+	spooler_free(sp);
+	outbox_free(ob);
+	evrec_clock_release(clock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SPOOL_TEST(test_pending_events_are_restored),       SPOOL_TEST(test_last_failed_try_is_kept),
-		SPOOL_TEST(test_unsent_rows_are_kept_again),        SPOOL_TEST(test_rows_take_half_of_max_pending),
-		SPOOL_TEST(test_thread_takes_up_all_rows),          SPOOL_TEST(test_kill_loses_no_row),
-		SPOOL_TEST(test_each_sender_has_its_own_file),      SPOOL_TEST(test_exit_spools_pending_events),
-		SPOOL_TEST(test_exit_writes_restored_events),       SPOOL_TEST(test_child_does_not_use_the_spool),
-		SPOOL_TEST(test_rows_at_once_leave_time_to_wait),   SPOOL_TEST(test_released_sender_leaves_no_file),
+		SPOOL_TEST(test_pending_events_are_restored),
+		SPOOL_TEST(test_last_failed_try_is_kept),
+		SPOOL_TEST(test_unsent_rows_are_kept_again),
+		SPOOL_TEST(test_rows_take_half_of_max_pending),
+		SPOOL_TEST(test_thread_takes_up_all_rows),
+		SPOOL_TEST(test_kill_loses_no_row),
+		SPOOL_TEST(test_each_sender_has_its_own_file),
+		SPOOL_TEST(test_exit_spools_pending_events),
+		SPOOL_TEST(test_exit_writes_restored_events),
+		SPOOL_TEST(test_child_does_not_use_the_spool),
+		SPOOL_TEST(test_rows_at_once_leave_time_to_wait),
+		SPOOL_TEST(test_released_sender_leaves_no_file),
 		SPOOL_TEST(test_looks_saturate_at_the_end_of_time),
+		SPOOL_TEST(test_journal_takes_any_distance_of_the_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
