@@ -359,6 +359,7 @@ build = {
 				"csrc/lua/broadcaster.c",
 				"csrc/lua/callback.c",
 				"csrc/lua/clock.c",
+				"csrc/lua/colon.c",
 				"csrc/lua/correlator.c",
 				"csrc/lua/drive.c",
 				"csrc/lua/event.c",

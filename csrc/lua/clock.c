@@ -1,5 +1,6 @@
 #include "lua/clock.h"
 
+#include "lua/colon.h"
 #include "lua/seconds.h"
 
 int clock_new_real(lua_State *L)
@@ -12,9 +13,12 @@ int clock_new_real(lua_State *L)
 
 int clock_new_fake(lua_State *L)
 {
-	int64_t now = seconds_check(L, 1, "evrec.fake_clock", "seconds", EVREC_UNSET);
-	evrec_clock **box = box_new(L, &clock_type, sizeof(*box));
+	evrec_clock **box;
+	int64_t now;
 
+	colon_refuse(L, 1, "evrec.fake_clock");
+	now = seconds_check(L, 1, "evrec.fake_clock", "seconds", EVREC_UNSET);
+	box = box_new(L, &clock_type, sizeof(*box));
 	*box = evrec_clock_fake(now);
 	return *box != NULL ? 1 : luaL_error(L, "evrec.fake_clock: no memory");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lua/colon.h"
 #include "lua/seconds.h"
 
 void *event_allocate(lua_State *L, const evrec_fields *fields)
@@ -59,6 +60,7 @@ int event_new(lua_State *L)
 
 	lua_settop(L, 1);
 	if (box_test(L, 1, &event_type) == NULL) {
+		colon_refuse(L, 1, "evrec.event");
 		event_read(L, 1, &fields);
 		event_push(L, &fields);
 	}

@@ -5,6 +5,7 @@
 
 #include "lua/broadcaster.h"
 #include "lua/clock.h"
+#include "lua/colon.h"
 #include "lua/correlator.h"
 #include "lua/drive.h"
 #include "lua/event.h"
@@ -132,6 +133,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "source_occurrences", source_open_occurrences);
 	set_function(L, "cluster_get", source_get);
 	set_function(L, "parse_time", read_parse_time);
+	set_function(L, "set_modules", colon_set_modules);
 	set_function(L, "set_logger", telling_set_logger);
 	set_function(L, "set_host", drive_set_host);
 	set_function(L, "let_go", polling_let_go);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lua/clock.h"
+#include "lua/colon.h"
 #include "lua/event.h"
 #include "lua/seconds.h"
 #include "lua/suggest.h"
@@ -385,6 +386,10 @@ void options_read(lua_State *L, int index, const char *function, const struct op
 	struct reading r = { L, function, "", functions };
 
 	luaL_checkstack(L, LUA_MINSTACK, "options");
+	/* A method has its object at index 1. */
+	if (index == 1) {
+		colon_refuse(L, index, function);
+	}
 	if (!lua_isnoneornil(L, index) && !lua_istable(L, index)) {
 		luaL_error(L, "%s: expected a table of options, got %s", function, luaL_typename(L, index));
 	}

@@ -1,5 +1,6 @@
 #include "lua/reference.h"
 
+#include "lua/colon.h"
 #include "lua/reference_cache.h"
 #include "lua/suggest.h"
 
@@ -179,6 +180,7 @@ static void refuse_key(lua_State *L)
 	struct suggestion s;
 	size_t i;
 
+	colon_refuse(L, 1, REFERENCE_NAME);
 	if (lua_type(L, -1) != LUA_TSTRING) {
 		luaL_error(L, REFERENCE_NAME ": object: unknown field: a %s", luaL_typename(L, -1));
 	}

@@ -1,6 +1,7 @@
 #include "lua/replay.h"
 
 #include "evrec_read.h"
+#include "lua/colon.h"
 #include "lua/correlator.h"
 #include "lua/event.h"
 #include "lua/options.h"
@@ -83,6 +84,7 @@ int replay_new(lua_State *L)
 
 	luaL_checktype(L, 1, LUA_TTABLE);
 	lua_settop(L, 1);
+	colon_refuse(L, 1, NAME);
 	n = lua_rawlen(L, 1);
 	check_list(L, n);
 	for (size_t i = 0; i < n && i < EVREC_REPLAY_VARIANTS; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lua/colon.h"
 #include "lua/seconds.h"
 
 #define NAME "evrec.on_signal"
@@ -87,6 +88,7 @@ static void read_request(lua_State *L, struct request *request)
 	if (!lua_istable(L, 1)) {
 		luaL_error(L, "%s: expected a table of signals, got %s", NAME, luaL_typename(L, 1));
 	}
+	colon_refuse(L, 1, NAME);
 	read_list(L, request);
 	check_keys(L, request->len);
 	lua_pushliteral(L, "timeout");

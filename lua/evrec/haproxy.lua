@@ -140,6 +140,8 @@ function haproxy.record_servers(recorder, given)
 	local host = _G.core
 	if type(host) ~= "table" or not host.register_task then
 		error("evrec.haproxy.record_servers: this is not HAProxy", 2)
+	elseif recorder == haproxy then
+		error("evrec.haproxy.record_servers: called with ':', use '.'", 2)
 	elseif not is_recorder(recorder) then
 		error(("evrec.haproxy.record_servers: expected a recorder, got %s"):format(type(recorder)), 2)
 	end

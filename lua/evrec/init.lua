@@ -12,6 +12,7 @@ end
 local host = require "evrec.host"
 local logging = require "evrec.logging"
 local metrics = require "evrec.metrics"
+local options = require "evrec.options"
 local polling = require "evrec.polling"
 local testing = require "evrec.testing"
 
@@ -55,7 +56,7 @@ local function on_signal(signals)
 	return result, message, name
 end
 
-return {
+local evrec = {
 	_VERSION = version,
 	host = host.name,
 	reference = core.reference,
@@ -79,3 +80,7 @@ return {
 		lua = core.sink_lua,
 	},
 }
+
+options.set_modules { evrec, evrec.sink, evrec.testing }
+
+return evrec

@@ -256,6 +256,7 @@ local function stats_of(source, name)
 end
 
 local function format_all(sources, options)
+	read.refuse_colon(sources)
 	if type(sources) ~= "table" then
 		fail("expected a table of broadcasters, got %s", type(sources))
 	end

@@ -9,12 +9,32 @@ function options.fail(message, ...)
 	error(message:format(...), 0)
 end
 
+local modules = {} -- by the tables that hold the functions of the module
+
+--- Tells the tables that hold the functions of the module.
+---@param tables table[]
+function options.set_modules(tables)
+	for _, module in ipairs(tables) do
+		modules[module] = true
+	end
+	core.set_modules(modules)
+end
+
+--- Raises if the first argument of a function of the module is such a table, as in evrec:broadcaster {}.
+---@param first any
+function options.refuse_colon(first)
+	if first ~= nil and modules[first] then
+		options.fail "called with ':', use '.'"
+	end
+end
+
 --- Checks the names and types of options. Returns a copy of the options, without null. Raises on misuse.
 ---@param given any what the caller gave: a table, or nil for no options
 ---@param known table<string, true|type> the options' names, with their types or, if others check these, true
 ---@return table
 function options.checked(given, known)
 	local set = {}
+	options.refuse_colon(given)
 	if given ~= nil and type(given) ~= "table" then
 		options.fail("expected a table of options, got %s", type(given))
 	end

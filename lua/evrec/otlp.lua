@@ -169,6 +169,7 @@ end
 ---@return table<string, string> origins the variables that options come from; `merged`: those that add to `resource`
 function otlp.settings(given, getenv)
 	local set, origins = {}, {}
+	options.refuse_colon(given)
 	for name, value in next, given do
 		if value ~= core.null then
 			set[name] = value

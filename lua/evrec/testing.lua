@@ -1,6 +1,7 @@
 -- evrec.testing: a recorder for specs, which lists what was recorded. The recorder, its broadcaster and their checks
 -- are the real ones; only the clock is fake, and nothing is written anywhere.
 local core = require "evrec.core"
+local refuse_colon = require "evrec.options".refuse_colon
 
 local testing = {}
 
@@ -77,6 +78,7 @@ local function call(f, ...)
 end
 
 local function make(options)
+	refuse_colon(options)
 	local of_recorder = copy(options, "")
 	local of_broadcaster = copy(of_recorder.broadcaster, "option 'broadcaster': ")
 	of_recorder.broadcaster = nil

@@ -188,6 +188,7 @@ describe("evrec.haproxy.record_servers", function()
 			assert.is_false(ok)
 			assert.matches(pattern, message)
 		end
+		refused("called with ':', use '%.'", haproxy, t)
 		refused("expected a recorder, got nil", nil)
 		refused("expected a recorder, got table", {})
 		refused("expected a recorder, got userdata", t.broadcaster)

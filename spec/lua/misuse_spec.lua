@@ -86,6 +86,18 @@ describe("misuse", function()
 		raises(hint, event.to_json, "v1")
 	end)
 
+	it("of a colon for a dot is told as such", function()
+		local options = { path = "-", create = print, server = "http://localhost", clock = s.clock }
+		for _, name in ipairs { "broadcaster", "correlator", "store", "lines", "cluster", "replay", "event", "reference",
+			"fake_clock", "on_signal", "metrics" } do
+			raises(("evrec.%s: called with ':', use '.'"):format(name), evrec[name], evrec, options)
+		end
+		for _, name in ipairs { "kubernetes", "file", "store", "otlp", "lua" } do
+			raises(("evrec.sink.%s: called with ':', use '.'"):format(name), evrec.sink[name], evrec.sink, options)
+		end
+		raises("evrec.testing.recorder: called with ':', use '.'", evrec.testing.recorder, evrec.testing, {})
+	end)
+
 	it("of an argument is not told as a dot", function()
 		local message = raises("expected evrec.sink, got number", s.broadcaster.start_recording_to_sink, s.broadcaster, 5)
 		assert.is_nil(message:find("use ':'", 1, true))
