@@ -282,6 +282,7 @@ build = {
 				"csrc/sink/sink.c",
 				"csrc/sink/store.c",
 				"csrc/sink/trace.c",
+				"csrc/sink/trace_file.c",
 				"csrc/sink/trace_item.c",
 				"csrc/sink/trace_protocol.c",
 				"csrc/sink/waker.c",

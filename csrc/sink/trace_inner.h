@@ -2,7 +2,8 @@
  * trace_inner.h - the sink of a trace, for the files that implement it.
  *
  *   trace.c            the sink
- *   trace_protocol.c   its file
+ *   trace_protocol.c   its lines
+ *   trace_file.c       its file
  */
 #ifndef EVREC_SINK_TRACE_INNER_H
 #define EVREC_SINK_TRACE_INNER_H
