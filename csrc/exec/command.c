@@ -148,6 +148,7 @@ static int find(evrec_str command, struct buf *path, evrec_error *err)
 struct list {
 	struct buf text;
 	size_t len;
+	size_t own_env; /* how many strings come before the variables of evrec_exec */
 };
 
 static void list_put(struct list *list, evrec_str s)
@@ -184,6 +185,7 @@ static void put_environment(struct list *list, const evrec_exec *exec, evrec_str
 			list_put(list, str_from(*variable));
 		}
 	}
+	list->own_env = list->len;
 	for (size_t i = 0; i < exec->env.len; i++) {
 		if (!is_set_later(exec, i + 1, exec->env.pairs[i].key)) {
 			list_put_variable(list, exec->env.pairs[i].key, exec->env.pairs[i].value);
@@ -223,6 +225,7 @@ static struct exec_command *build(const evrec_exec *exec, struct list *list)
 	list->text = (struct buf){ 0 };
 	(void)point(envp, list->len - 1 - args, point(pointers, args, text + strlen(text) + 1));
 	command->process = (struct process_command){ text, pointers, envp };
+	command->own_env = envp + (list->own_env - 1 - args);
 	command->name = pointers[0];
 	return command;
 }

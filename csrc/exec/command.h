@@ -22,6 +22,7 @@ struct exec_command {
 	struct process_command process;
 	const char *name; /* for people: the command as it was configured */
 	const char *api_version;
+	char *const *own_env;      /* the variables of evrec_exec, then KUBERNETES_EXEC_INFO, then NULL */
 	char *strings, **pointers; /* the memory to which the other fields point */
 };
 

@@ -41,8 +41,16 @@ static struct protocol *open_protocol(evrec_sink *sink, evrec_error *err)
 static void add_command(struct fingerprint *f, const struct exec_command *command)
 {
 	fingerprint_add(f, "exec", str_from(command == NULL ? NULL : command->process.path));
-	for (size_t i = 0; command != NULL && command->process.argv[i] != NULL; i++) {
+	if (command == NULL) {
+		return;
+	}
+	for (size_t i = 0; command->process.argv[i] != NULL; i++) {
 		fingerprint_mix(f, str_from(command->process.argv[i]));
+	}
+	fingerprint_mix(f, str_from(command->api_version));
+	/* Without the last one: the members of its JSON come in the order in which a Lua state iterates a table. */
+	for (size_t i = 0; command->own_env[i + 1] != NULL; i++) {
+		fingerprint_mix(f, str_from(command->own_env[i]));
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "tmpdir.h"
 
 #include "exec/command.h"
+#include "sink/fingerprint.h"
 
 #define SCRIPT "echo run >>\"$1\"; . \"$0\""
 #define PRINT(status)                                                                                                  \
@@ -275,6 +276,57 @@ static void test_the_end_does_not_wait_for_it(void **state)
 	}
 }
 
+static void add_fingerprint(const evrec_exec *exec, struct fingerprint *f)
+{
+	evrec_kubernetes_options options;
+	evrec_error err = { 0 };
+	evrec_sink *sink;
+
+	evrec_kubernetes_options_init(&options);
+	options.server = EVREC_STR("https://10.0.0.1");
+	options.exec = exec;
+	sink = evrec_sink_kubernetes(&options, &err);
+	assert_string_equal(err.message, "");
+	sink_fingerprint(sink, f);
+	evrec_sink_release(sink);
+}
+
+/* Handles of a named broadcaster, and processes that share a recorder, have the same sinks. */
+static void test_sinks_with_other_plugins_differ(void **state)
+{
+	const evrec_str args[] = { EVREC_STR("-c"), EVREC_STR("true") };
+	const evrec_pair prod = { EVREC_STR("AWS_PROFILE"), EVREC_STR("prod") };
+	const evrec_pair test = { EVREC_STR("AWS_PROFILE"), EVREC_STR("test") };
+	const evrec_exec exec = { .command = EVREC_STR("sh"),
+		                  .args = args,
+		                  .args_len = 2,
+		                  .env = { &prod, 1 },
+		                  .api_version = EVREC_STR("client.authentication.k8s.io/v1") };
+	struct fingerprint first = { 0 };
+
+	(void)state;
+	add_fingerprint(&exec, &first);
+	for (int i = 0; i < 6; i++) {
+		struct fingerprint next = { 0 };
+		evrec_exec other = exec;
+
+		other.command = i == 1 ? EVREC_STR("env") : exec.command;
+		other.args_len -= i == 2;
+		other.env.pairs = i == 3 ? &test : &prod;
+		other.env.len -= i == 4;
+		other.api_version = i == 5 ? EVREC_STR("client.authentication.k8s.io/v1beta1") : exec.api_version;
+		/* The process's own environment may differ. */
+		assert_int_equal(setenv("EVREC_TEST_ENVIRONMENT", i % 2 != 0 ? "a" : "b", 1), 0);
+		add_fingerprint(&other, &next);
+		if (i == 0) {
+			assert_null(fingerprint_difference(&first, &next));
+		} else {
+			assert_non_null(fingerprint_difference(&first, &next));
+			assert_string_equal(fingerprint_difference(&first, &next), "exec");
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +338,7 @@ int main(void)
 		TMPDIR_TEST(test_it_is_not_run_while_nothing_is_sent),
 		TMPDIR_TEST(test_a_thread_runs_it_too),
 		TMPDIR_TEST(test_the_end_does_not_wait_for_it),
+		cmocka_unit_test(test_sinks_with_other_plugins_differ),
 	};
 
 	return cmocka_run_group_tests_name("sink: kubernetes with a plugin", tests, NULL, NULL);
