@@ -78,6 +78,17 @@ static void judge_credentials(struct connection_inner *in, const struct http_res
 	}
 }
 
+/* A certificate that is none, or of another key, shows when libcurl first uses it: the plugin is run again. */
+static void judge_certificate(struct connection_inner *in, const struct http_response *response, evrec_answer *answer)
+{
+	evrec_error err;
+
+	if (response->bad_certificate && !response->old_credentials && in->plugin != NULL &&
+	    plugin_unusable(in->plugin, response->message, &err)) {
+		utf8_copy(answer->message, sizeof(answer->message), str_from(err.message));
+	}
+}
+
 static void on_done(void *owner, void *ctx, const struct http_response *response)
 {
 	struct connection *c = owner;
@@ -93,6 +104,7 @@ static void on_done(void *owner, void *ctx, const struct http_response *response
 		/* A GET changes nothing, so only the answer to the second sending matters. */
 		last.sent_again = false;
 		answer_read(&answer, &last);
+		judge_certificate(in, response, &answer);
 		http_client_hide_secrets(in->client, answer.message);
 	}
 	if (response->status == 401 && !in->refused) {
