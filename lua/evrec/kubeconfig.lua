@@ -298,7 +298,10 @@ local function data_or_file(entry, key)
 	if path then
 		path = resolved(path, folder_of(entry.path))
 		local text, why = kubeconfig.read_file(path)
-		return text or fail("%s: %s: '%s': %s", entry.path, entry.place, key, why), path
+		if text == "" then
+			why = path .. ": is empty" -- without an authority the system's would count
+		end
+		return not why and text or fail("%s: %s: '%s': %s", entry.path, entry.place, key, why), path
 	end
 end
 
