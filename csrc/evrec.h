@@ -542,7 +542,8 @@ typedef struct evrec_kubernetes_options {
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	/*
 	 * The files that hold these two, both or none. They are read again when one of them changes, and on a 401; if they
-	 * cannot be read then, as in a chroot, the last ones stay in use. The constructor reads them if no text is given.
+	 * cannot be read then, as in a chroot, the last ones stay in use. The constructor reads them if no text is given. A
+	 * relative path, also of token_file, begins in the folder in which the constructor was called.
 	 */
 	evrec_str client_certificate_file, client_key_file;
 	/*

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 bool file_read_from(int fd, size_t max, struct buf *text)
@@ -32,4 +33,20 @@ bool file_read(const char *path, size_t max, struct buf *text)
 		errno = error;
 	}
 	return ok;
+}
+
+bool file_put_absolute(struct buf *out, evrec_str path)
+{
+	char folder[PATH_MAX];
+
+	if (path.len == 0 || *path.data != '/') {
+		/* Of a folder outside of a chroot the kernel says "(unreachable)". */
+		if (getcwd(folder, sizeof(folder)) == NULL || *folder != '/') {
+			return false;
+		}
+		buf_put_str(out, str_from(folder));
+		buf_put_str(out, EVREC_STR("/"));
+	}
+	buf_put_str(out, path);
+	return true;
 }

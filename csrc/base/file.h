@@ -1,5 +1,5 @@
 /*
- * file.h - reads small files, such as tokens and certificates.
+ * file.h - finds and reads small files, such as tokens and certificates.
  */
 #ifndef EVREC_FILE_H
 #define EVREC_FILE_H
@@ -15,6 +15,12 @@
 bool file_read(const char *path, size_t max, struct buf *text);
 /* Likewise, the rest of an open file. */
 bool file_read_from(int fd, size_t max, struct buf *text);
+
+/*
+ * Appends `path`, behind the current folder if it is relative, so that a later chdir does not change the file. False:
+ * the folder is unknown, and nothing is appended.
+ */
+bool file_put_absolute(struct buf *out, evrec_str path);
 
 #pragma GCC visibility pop
 

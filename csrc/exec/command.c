@@ -2,9 +2,9 @@
 
 #include "exec/command.h"
 
+#include "base/file.h"
 #include "exec/exec_info.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -113,25 +113,11 @@ static bool look_up(evrec_str name, struct buf *path)
 	return false;
 }
 
-/* Appends an absolute path, so that a later chdir does not change the program. */
-static bool make_absolute(evrec_str command, struct buf *path)
-{
-	char folder[PATH_MAX];
-
-	if (*command.data != '/') {
-		if (getcwd(folder, sizeof(folder)) == NULL) {
-			return false;
-		}
-		buf_printf(path, "%s/", folder);
-	}
-	buf_put_str(path, command);
-	return is_program(buf_cstr(path));
-}
-
 static int find(evrec_str command, struct buf *path, evrec_error *err)
 {
 	const bool is_name = memchr(command.data, '/', command.len) == NULL;
-	const bool found = is_name ? look_up(command, path) : make_absolute(command, path);
+	const bool found =
+		is_name ? look_up(command, path) : file_put_absolute(path, command) && is_program(buf_cstr(path));
 	const int shown = command.len < SHOWN_MAX ? (int)command.len : SHOWN_MAX;
 
 	if (path->failed) {

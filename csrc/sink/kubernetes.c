@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/line.h"
 #include "http/credentials.h"
 #include "http/http_client.h"
@@ -202,6 +203,31 @@ static evrec_sink *make_sink(const evrec_kubernetes_options *options, evrec_erro
 	return &sink->base;
 }
 
+/* With absolute paths of the files that are read again. */
+static evrec_sink *make_sink_of_files(evrec_kubernetes_options *options, evrec_error *err)
+{
+	evrec_str *const files[] = { &options->token_file, &options->client_certificate_file,
+		                     &options->client_key_file };
+	struct buf paths[3] = { 0 };
+	evrec_sink *sink;
+	bool ok = true;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (files[i]->len != 0 && file_put_absolute(&paths[i], *files[i])) {
+			*files[i] = buf_str(&paths[i]);
+		}
+		ok = ok && !paths[i].failed;
+	}
+	sink = ok ? make_sink(options, err) : NULL;
+	if (!ok) {
+		error_set(err, EVREC_ENOMEM, "no memory");
+	}
+	for (size_t i = 0; i < 3; i++) {
+		buf_free(&paths[i]);
+	}
+	return sink;
+}
+
 evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec_error *err)
 {
 	evrec_kubernetes_options own = *options;
@@ -227,7 +253,7 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 			own.client_certificate = str_from(pair.certificate);
 			own.client_key = str_from(pair.key);
 		}
-		sink = make_sink(&own, err);
+		sink = make_sink_of_files(&own, err);
 	}
 	mem_free(token);
 	key_pair_free(&pair);

@@ -5,6 +5,10 @@
 #include "pem_data.h"
 #include "tmpdir.h"
 
+#include "http/credentials.h"
+
+#include <sys/stat.h>
+
 static void test_create_posts_and_count_patches(void **state)
 {
 	struct kubernetes_fixture f;
@@ -225,6 +229,44 @@ static void test_sink_reads_the_files_of_its_certificate(void **state)
 	evrec_sink_release(sink);
 }
 
+/* They are read again while the sink lives, and the new folder may have files of the same names. */
+static void test_a_chdir_changes_no_file(void **state)
+{
+	const char *const names[] = { "token", "tls.crt", "tls.key" };
+	const char *const texts[] = { "a-token", PEM_CERTIFICATE, PEM_KEY };
+	char *folder = get_current_dir_name(), *token;
+	const evrec_kubernetes_options *own;
+	evrec_kubernetes_options options;
+	evrec_error err = { 0 };
+	struct key_pair pair;
+	evrec_sink *sink;
+
+	assert_int_equal(mkdir(tmpdir_path(*state, "other"), 0700), 0);
+	tmpdir_write_file(tmpdir_path(*state, "other/token"), "another");
+	for (size_t i = 0; i < 3; i++) {
+		tmpdir_write_file(tmpdir_path(*state, names[i]), texts[i]);
+	}
+	evrec_kubernetes_options_init(&options);
+	options.server = EVREC_STR("https://10.0.0.1");
+	options.token_file = str_from(names[0]);
+	options.client_certificate_file = str_from(names[1]);
+	options.client_key_file = str_from(names[2]);
+	assert_int_equal(chdir(tmpdir_path(*state, "")), 0);
+	sink = evrec_sink_kubernetes(&options, &err);
+	assert_string_equal(err.message, "");
+	assert_int_equal(chdir("other"), 0);
+	own = kubernetes_sink_options(sink);
+	token = token_file_read(own->token_file.data, &err);
+	(void)key_pair_read(own->client_certificate_file.data, own->client_key_file.data, &pair, &err);
+	assert_int_equal(chdir(folder), 0);
+	assert_string_equal(token, "a-token");
+	assert_string_equal(err.message, "");
+	mem_free(token);
+	key_pair_free(&pair);
+	evrec_sink_release(sink);
+	free(folder);
+}
+
 static void test_missing_token_file_sends_nothing(void **state)
 {
 	struct kubernetes_fixture f;
@@ -337,6 +379,7 @@ int main(void)
 		TMPDIR_TEST(test_token_file_is_read_again_after_401),
 		TMPDIR_TEST(test_sink_and_its_client_keep_the_token_folder),
 		TMPDIR_TEST(test_sink_reads_the_files_of_its_certificate),
+		TMPDIR_TEST(test_a_chdir_changes_no_file),
 		TMPDIR_TEST(test_missing_token_file_sends_nothing),
 		cmocka_unit_test(test_thread_writes_all_events),
 		cmocka_unit_test(test_writes_wait_for_a_connection_without_http2),
