@@ -96,6 +96,46 @@ static void test_writes_in_flight_are_not_evicted(void **state)
 	checked_outbox_free(ob);
 }
 
+/* Checks that one row is due, with so many occurrences of `id`. */
+static void expect_row(struct outbox *ob, uint64_t id, int64_t number, unsigned occurrences)
+{
+	struct outbox_row row;
+	unsigned named;
+
+	assert_int_equal(outbox_next_row(ob, EVREC_SECOND, number, &row), OUTBOX_ROW);
+	assert_int_equal(sscanf(((struct fake_write *)row.item)->name, "n%u", &named), 1);
+	assert_int_equal(named, id);
+	assert_int_equal(row.count, occurrences);
+	outbox_discard(ob, row.item);
+	outbox_rows_written(ob, true);
+}
+
+/* The row of a write in flight has its follow-up's occurrences, until these are dropped. */
+static void test_row_has_no_evicted_occurrence(void **state)
+{
+	evrec_limits limits = limits_without_age(2);
+	struct outbox_row row;
+	struct entry *entry;
+	struct outbox *ob;
+
+	(void)state;
+	limits.full = EVREC_DROP_OLDEST;
+	ob = checked_outbox_limited(&limits);
+	outbox_write_rows_after(ob, 0);
+	assert_true(normal(ob, 1));
+	entry = take_expected(ob, 0, 1, VERB_CREATE, 1);
+	assert_true(put(ob, 1, 2, false, 0, NULL));
+	expect_row(ob, 1, 1, 2);
+	assert_true(normal(ob, 3));
+	collect_dropped(ob, 1, EVREC_CAUSE_QUEUE_FULL, 2);
+	expect_row(ob, 3, 2, 1);
+	expect_row(ob, 1, 3, 1);
+	assert_int_equal(outbox_next_row(ob, EVREC_SECOND, 3, &row), OUTBOX_NO_ROW);
+	checked_answer(ob, entry, ANSWER_CREATED, 0);
+	collect_written(ob, 1, "");
+	checked_outbox_free(ob);
+}
+
 static void test_bytes_are_bounded(void **state)
 {
 	evrec_limits limits = limits_without_age(1000);
@@ -330,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_drop_newest_refuses_unless_a_warning_evicts),
 		cmocka_unit_test(test_drop_oldest_evicts_by_last_occurrence),
 		cmocka_unit_test(test_writes_in_flight_are_not_evicted),
+		cmocka_unit_test(test_row_has_no_evicted_occurrence),
 		cmocka_unit_test(test_bytes_are_bounded),
 		cmocka_unit_test(test_waiting_writes_expire),
 		cmocka_unit_test(test_max_tries_drops_after_the_last),
