@@ -78,6 +78,7 @@ static void after_fork_in_child(void)
 {
 	for (struct hub *hub = registry; hub != NULL; hub = hub->next) {
 		hub->has_forked = hub->has_loop = false;
+		hub->keeps_handles = hub->one_thread && pthread_equal(hub->thread, pthread_self()) != 0;
 		if (!registry_locked_for_fork || !hub->locked_for_fork) {
 			(void)pthread_mutex_init(&hub->lock, NULL);
 		}
@@ -108,8 +109,10 @@ void hub_check_fork(struct hub *hub)
 		*hub->troubles = (struct troubles){ 0 };
 	}
 	sharing_renew(hub);
-	/* Handles of threads that do not exist in the child would never end: a handle counts again once it is used. */
-	hub->users = hub->open = 0;
+	if (!hub->keeps_handles) {
+		/* Those of threads that do not exist in the child would never end: a handle counts again once it is used. */
+		hub->users = hub->open = 0;
+	}
 	notices_clear(&hub->notices);
 	for (size_t i = 0; i < hub->sinks.len; i++) {
 		hub->sinks.items[i]->pins = 0;
@@ -208,6 +211,8 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 	};
 	atomic_init(&hub->refs, 1);
 	hub->users = hub->open = 1;
+	hub->thread = pthread_self();
+	hub->one_thread = true;
 	sender_watch_forks();
 	hub->fork_generation = sender_fork_generation();
 	return hub;

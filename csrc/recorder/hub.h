@@ -50,6 +50,9 @@ struct hub {
 	pthread_mutex_t lock;
 	atomic_uint refs;       /* handles, until their memory is freed, and watches that the user retains */
 	unsigned users, open;   /* handles that are not freed; how many of these accept recording calls */
+	pthread_t thread;       /* that made the first handle */
+	bool one_thread;        /* no other thread has used a handle */
+	bool keeps_handles;     /* in a forked child: that thread has forked, so the child has all handles */
 	bool ended;             /* the sinks have ended: no handle joins it any more */
 	bool locked_for_fork;   /* by the thread that forks */
 	bool has_forked;        /* this process has forked since it has the hub */

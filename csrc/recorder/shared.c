@@ -52,8 +52,11 @@ static void call_back(evrec_broadcaster *b)
 
 void shared_enter(evrec_broadcaster *b)
 {
-	hub_lock_shared(b->hub);
-	b->hub->user = b;
+	struct hub *hub = b->hub;
+
+	hub_lock_shared(hub);
+	hub->user = b;
+	hub->one_thread = hub->one_thread && pthread_equal(hub->thread, pthread_self()) != 0;
 }
 
 void shared_unlock(const evrec_broadcaster *b)
@@ -83,8 +86,10 @@ void shared_begin(evrec_broadcaster *b)
 void shared_count_in_child(evrec_broadcaster *b)
 {
 	notices_clear(&b->notices);
-	b->hub->users++;
-	b->hub->open += b->phase == BROADCASTER_OPEN;
+	if (!b->hub->keeps_handles) {
+		b->hub->users++;
+		b->hub->open += b->phase == BROADCASTER_OPEN;
+	}
 }
 
 /* The sinks continue without a handle. */
