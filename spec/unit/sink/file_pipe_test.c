@@ -31,8 +31,9 @@ struct pipe_fixture {
 	struct sender *sender;
 	evrec_clock *clock;
 	const char *path;
-	int fd;          /* end of the reader */
-	struct buf text; /* that it has read */
+	int fd;           /* end of the reader */
+	struct buf text;  /* that it has read */
+	bool is_terminal; /* the kernel takes bytes out of it a moment later: a step may end between two lines */
 };
 
 /* Makes "n1 xxx...", of line_len bytes with the newline. */
@@ -127,8 +128,10 @@ static void step_until_all_is_read(struct pipe_fixture *f)
 	struct outbox_stats stats;
 
 	for (unsigned i = 0; i < 3; i++) {
-		sender_step(f->sender);
-		stats = stats_of(f);
+		do {
+			sender_step(f->sender);
+			stats = stats_of(f);
+		} while (f->is_terminal && stats.in_flight == 0);
 		assert_int_equal(stats.in_flight, 1);
 		assert_int_equal(stats.pending + stats.created, LINES);
 	}
@@ -287,7 +290,7 @@ static void test_line_is_sent_anew_after_its_reader_left(void **state)
 static void write_to_stdout(int reader, int fd)
 {
 	int saved = dup(STDOUT_FILENO), flags = fcntl(fd, F_GETFL), flags_between;
-	struct pipe_fixture f = { .fd = reader };
+	struct pipe_fixture f = { .fd = reader, .is_terminal = isatty(fd) };
 
 	assert_int_equal(fcntl(reader, F_SETFL, O_NONBLOCK), 0);
 	fflush(stdout);
