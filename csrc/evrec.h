@@ -984,7 +984,7 @@ enum evrec_cause {
 	EVREC_CAUSE_UNFIT,       /* "unfit": the sink's API cannot take such an event */
 	EVREC_CAUSES
 };
-const char *evrec_cause_name(enum evrec_cause cause); /* static. Any thread */
+const char *evrec_cause_name(enum evrec_cause cause); /* static; "" for EVREC_CAUSES. Any thread */
 
 /* How the server's answers slow a sink down. */
 typedef struct evrec_throttle_stats {

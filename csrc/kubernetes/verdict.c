@@ -143,7 +143,9 @@ static void describe(struct outcome *outcome, enum verb verb, const evrec_answer
 
 	outcome->problem = problem_of(answer->status);
 	if (answer->status == 0) {
-		(void)snprintf(outcome->message, sizeof(outcome->message), "%s: %s", method, answer->message);
+		/* A function of evrec_sink_new may leave the message empty. */
+		(void)snprintf(outcome->message, sizeof(outcome->message), "%s: %s", method,
+		               answer->message[0] == '\0' ? "no answer" : answer->message);
 	} else if (answer->message[0] == '\0') {
 		(void)snprintf(outcome->message, sizeof(outcome->message), "%s: %d", method, answer->status);
 	} else {

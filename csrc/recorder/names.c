@@ -3,7 +3,7 @@
 
 const char *evrec_cause_name(enum evrec_cause cause)
 {
-	static const char *const names[EVREC_CAUSES] = {
+	static const char *const names[EVREC_CAUSES + 1] = {
 		[EVREC_CAUSE_QUEUE_FULL] = "queue_full",
 		[EVREC_CAUSE_REJECTED] = "rejected",
 		[EVREC_CAUSE_FORBIDDEN] = "forbidden",
@@ -15,6 +15,7 @@ const char *evrec_cause_name(enum evrec_cause cause)
 		[EVREC_CAUSE_EXPIRED] = "expired",
 		[EVREC_CAUSE_MAX_TRIES] = "max_tries",
 		[EVREC_CAUSE_UNFIT] = "unfit",
+		[EVREC_CAUSES] = "", /* the cause of an evrec_suppressed that was not dropped */
 	};
 
 	return names[cause];

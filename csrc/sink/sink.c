@@ -20,10 +20,10 @@ void evrec_sink_options_init(evrec_sink_options *options)
 static int check_series(const evrec_series_options *o, evrec_error *err)
 {
 	if (o->refresh_interval < EVREC_SECOND) {
-		return error_set(err, EVREC_EINVALID, "refresh_interval: must be at least 1");
+		return error_set(err, EVREC_EINVALID, "refresh_interval: must be at least 1 s");
 	}
 	if (o->finish_time < EVREC_SECOND) {
-		return error_set(err, EVREC_EINVALID, "finish_time: must be at least 1");
+		return error_set(err, EVREC_EINVALID, "finish_time: must be at least 1 s");
 	}
 	if (o->max_series < 1 || o->max_series > SERIES_MAX) {
 		return error_set(err, EVREC_EINVALID, "max_series: must be 1 to %u", SERIES_MAX);

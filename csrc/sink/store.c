@@ -297,7 +297,7 @@ static int check_options(const evrec_store_options *o, evrec_error *err)
 		return error_set(err, EVREC_EINVALID, "path: must be the name of a file");
 	}
 	if (o->keep < EVREC_SECOND) {
-		return error_set(err, EVREC_EINVALID, "keep: must be at least 1");
+		return error_set(err, EVREC_EINVALID, "keep: must be at least 1 s");
 	}
 	if (o->keep_bytes != 0 && o->keep_bytes < KEEP_BYTES_MIN) {
 		return error_set(err, EVREC_EINVALID, "keep_bytes: must be at least %u", KEEP_BYTES_MIN);

@@ -119,6 +119,10 @@ static void test_name_of_each_problem(void **state)
 
 		kubernetes_outcome(&try, &answer, &o);
 		assert_string_equal(o.problem, rows[i].name);
+		/* A function of a sink may leave the message empty. */
+		if (answer.status == 0) {
+			assert_string_equal(o.message, "POST: no answer");
+		}
 	}
 }
 

@@ -128,6 +128,7 @@ static void test_cronjob_is_aggregated_and_rate_limited(void **state)
 	/* Ordered by stage, latest first: both reasons are aggregates from the tenth message on. */
 	assert_int_equal(explained.events[0].stage, EVREC_STAGE_AGGREGATED);
 	assert_int_equal(explained.events[0].cause, EVREC_CAUSES);
+	assert_string_equal(evrec_cause_name(explained.events[0].cause), "");
 	assert_int_equal(explained.events[2].stage, EVREC_STAGE_RATE_LIMITED);
 	assert_str(explained.events[2].reason, "SawCompletedJob");
 	assert_str(explained.events[2].message, "(combined from similar events): Saw completed job: hello-20");

@@ -243,7 +243,7 @@ static void check_refused(const evrec_sink_options *options, const char *name)
 	assert_null(evrec_sink_new(&ops, NULL, options, &err));
 	assert_int_equal(err.code, EVREC_EINVALID);
 	assert_int_equal(strncmp(err.message, name, strlen(name)), 0);
-	assert_int_equal(err.message[strlen(name)], ':');
+	assert_true(err.message[strlen(name)] == ':' || strchr(name, ':') != NULL);
 }
 
 static void test_bad_options_are_refused_by_name(void **state)
@@ -259,10 +259,10 @@ static void test_bad_options_are_refused_by_name(void **state)
 	check_refused(&bad, "correlate");
 	evrec_sink_options_init(&bad);
 	bad.series.refresh_interval = EVREC_SECOND - 1;
-	check_refused(&bad, "refresh_interval");
+	check_refused(&bad, "refresh_interval: must be at least 1 s");
 	evrec_sink_options_init(&bad);
 	bad.series.finish_time = 0;
-	check_refused(&bad, "finish_time");
+	check_refused(&bad, "finish_time: must be at least 1 s");
 	evrec_sink_options_init(&bad);
 	bad.series.max_series = 0;
 	check_refused(&bad, "max_series");

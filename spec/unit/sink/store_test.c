@@ -314,7 +314,7 @@ static void test_wrong_options_are_refused(void **state)
 		const char *why;
 	} wrong[] = {
 		{ "", EVREC_SECOND, 0, "path: must be the name of a file" },
-		{ "x", EVREC_SECOND - 1, 0, "keep: must be at least 1" },
+		{ "x", EVREC_SECOND - 1, 0, "keep: must be at least 1 s" },
 		{ "x", EVREC_SECOND, 1000, "keep_bytes: must be at least 1048576" },
 	};
 
