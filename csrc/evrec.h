@@ -541,9 +541,9 @@ typedef struct evrec_kubernetes_options {
 	evrec_str ca;                /* the text of a PEM file; unset: the system's authorities */
 	evrec_str client_certificate, client_key; /* PEM, both or none */
 	/*
-	 * The files that hold these two, both or none. They are read again when one of them changes, and on a 401; if they
-	 * cannot be read then, as in a chroot, the last ones stay in use. The constructor reads them if no text is given. A
-	 * relative path, also of token_file, begins in the folder in which the constructor was called.
+	 * The files that hold these two, both or none. They are read again when one of them changes, and on a 401, but the last
+	 * ones stay in use if that fails, as in a chroot. The constructor reads them if no text is given. The constructor's
+	 * working directory is the start of relative paths, also of token_file.
 	 */
 	evrec_str client_certificate_file, client_key_file;
 	/*
@@ -582,9 +582,8 @@ evrec_sink *evrec_sink_kubernetes(const evrec_kubernetes_options *options, evrec
 /*
  * A Kubernetes sink for a process in a pod. The server is KUBERNETES_SERVICE_HOST and _PORT of the environment; token and
  * authority are `token` and `ca.crt` in `folder`: unset, /var/run/secrets/kubernetes.io/serviceaccount. `options` (NULL:
- * the defaults) may not name a server. Its token, token_file or exec takes the place of the folder's token, and its ca or
- * insecure_skip_tls_verify that of the authority. Messages of EVREC_EINVALID name the variable or file that is missing.
- * Not while another thread changes the environment.
+ * the defaults) names no server; its token, token_file or exec replaces `token`, its ca or insecure_skip_tls_verify `ca.crt`.
+ * EVREC_EINVALID names the missing variable or file. Not while another thread changes the environment.
  */
 evrec_sink *evrec_sink_in_cluster(evrec_str folder, const evrec_kubernetes_options *options, evrec_error *err);
 
