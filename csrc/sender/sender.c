@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/signals.h"
 #include "sender/sender_inner.h"
 
 #include <stdio.h>
@@ -129,19 +130,24 @@ static bool begin_step(struct sender *s)
 
 void sender_look_ahead(struct sender *s)
 {
+	struct signals signals;
+
 	if (s->spooler == NULL || s->state == NULL || sender_is_parents(s) || atomic_load(&s->drive) == DRIVE_THREAD ||
 	    !begin_step(s)) {
 		return;
 	}
 	/* News would start the thread, which uses the spooler. */
 	atomic_store(&s->looks_ahead, true);
+	signals_block(&signals);
 	spooler_look_ahead(s->spooler, s->outbox, atomic_load(&s->drive) == DRIVE_STEPS);
+	signals_unblock(&signals);
 	atomic_flag_clear(&s->stepping);
 }
 
 void sender_end_look_ahead(struct sender *s)
 {
 	const struct timespec moment = { 0, LOOK_AGAIN };
+	struct signals signals;
 	int tries = 0;
 
 	if (!atomic_load(&s->looks_ahead) || sender_is_parents(s) || !begin_step(s)) {
@@ -152,7 +158,9 @@ void sender_end_look_ahead(struct sender *s)
 	       tries++ < LOOKS_MAX) {
 		(void)nanosleep(&moment, NULL);
 	}
+	signals_block(&signals);
 	spooler_end_look_ahead(s->spooler, s->outbox);
+	signals_unblock(&signals);
 	atomic_flag_clear(&s->stepping);
 	atomic_store(&s->looks_ahead, false);
 	sender_begin(s);

@@ -76,12 +76,22 @@ static int64_t waiting_time(const struct sender *s, int64_t expiry, int64_t max)
 	return due < max ? due : max;
 }
 
+/* If the protocol calls the embedder's functions, these need the signals, which are blocked for the spool alone. */
 static void step_spool(struct sender *s)
 {
-	if (s->spooler != NULL) {
-		atomic_store(&s->on_disk, true);
-		spooler_step(s->spooler, s->outbox, s->clock, atomic_load(&s->drive) == DRIVE_STEPS);
-		atomic_store(&s->on_disk, false);
+	struct signals signals;
+
+	if (s->spooler == NULL) {
+		return;
+	}
+	if (!s->does_io) {
+		signals_block(&signals);
+	}
+	atomic_store(&s->on_disk, true);
+	spooler_step(s->spooler, s->outbox, s->clock, atomic_load(&s->drive) == DRIVE_STEPS);
+	atomic_store(&s->on_disk, false);
+	if (!s->does_io) {
+		signals_unblock(&signals);
 	}
 }
 
@@ -343,8 +353,13 @@ int64_t sender_step_delay(struct sender *s, int64_t max)
 
 void sender_free_parts(struct sender *s)
 {
+	struct signals signals;
+
 	s->protocol->ops->free(s->protocol);
+	/* SQLite may write when it closes a file. */
+	signals_block(&signals);
 	spooler_free(s->spooler);
+	signals_unblock(&signals);
 	state_file_free(s->state);
 	outbox_free(s->outbox);
 	evrec_clock_release(s->clock);

@@ -1,3 +1,4 @@
+#include "base/signals.h"
 #include "spool/private_file.h"
 #include "spool/state_file_inner.h"
 
@@ -74,22 +75,33 @@ static bool fail(const struct state_file *f, int error, evrec_error *err)
 	return false;
 }
 
-static bool write_to(const struct state_file *f, int fd, const void *data, size_t size, evrec_error *err)
+/* 0 or an errno. */
+static int write_all(int fd, const char *at, size_t size)
 {
-	const char *at = data;
-
 	while (size != 0) {
 		ssize_t n = write(fd, at, size);
 
 		if (n < 0 && errno != EINTR) {
-			return fail(f, errno, err);
+			return errno;
 		}
 		if (n > 0) {
 			at += n;
 			size -= (size_t)n;
 		}
 	}
-	return true;
+	return 0;
+}
+
+/* The caller may be a poll, outside of all that blocks signals. */
+static bool write_to(const struct state_file *f, int fd, const void *data, size_t size, evrec_error *err)
+{
+	struct signals signals;
+	int error;
+
+	signals_block(&signals);
+	error = write_all(fd, data, size);
+	signals_unblock(&signals);
+	return error == 0 || fail(f, error, err);
 }
 
 static bool begin_new(struct state_file *f, evrec_error *err)

@@ -8,6 +8,8 @@
 #include "spool/spooler.h"
 
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #define MS (EVREC_SECOND / 1000)
 
@@ -240,6 +242,45 @@ static void test_sender_that_looks_ahead_sleeps(void **test)
 	sender_fixture_close(&f);
 }
 
+static volatile sig_atomic_t signals;
+
+static void on_signal(int signal)
+{
+	signals += signal == SIGXFSZ;
+}
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The embedder's thread looks ahead: a file that may not grow raises no signal in it. */
+static void test_file_that_may_not_grow_harms_nobody(void **test)
+{
+	const char *folder = tmpdir_path(*test, "spool");
+	void (*old)(int) = signal(SIGXFSZ, on_signal);
+	struct fake_state state;
+	struct sender_fixture f;
+
+	(void)spool_file_make_folder(folder);
+	(void)spool_fixture_die(folder, 1);
+	(void)open_spooled(&f, &state, test, spooler_new(str_from(folder), SPOOL_AFTER, &fake_write_sure_codec),
+	                   evrec_clock_real());
+	signals = 0;
+	limit_files(4096);
+	sender_look_ahead(f.sender);
+	sender_end_look_ahead(f.sender);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(signals, 0);
+	spool_fixture_check_message(&f, "a file stays in the spool: ");
+	sender_fixture_close(&f);
+	(void)signal(SIGXFSZ, old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +290,7 @@ int main(void)
 		TMPDIR_TEST(test_no_row_is_written_while_the_state_is_in_use),
 		TMPDIR_TEST(test_the_end_waits_for_no_state),
 		TMPDIR_TEST(test_sender_that_looks_ahead_sleeps),
+		TMPDIR_TEST(test_file_that_may_not_grow_harms_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
