@@ -177,8 +177,8 @@ static void end_one(struct sender *s, const struct ending_plan *plan)
 }
 
 /*
- * If the sender calls functions of the embedder, exit() writes only the state file; and not even that if exit() was
- * called inside of a step of the sender.
+ * If the sender calls functions of the embedder, exit() writes only the state file, and the spool if there is one; and
+ * not even that if exit() was called inside of a step of the sender.
  */
 static void save_state(struct sender *s)
 {
@@ -217,7 +217,7 @@ static void end_all(int64_t timeout, bool by_signal)
 	}
 	wait_for_threads_to_let_go();
 	for (struct sender *s = senders.head; s != NULL; s = s->next) {
-		if (is_concerned(s, &plan)) {
+		if (is_concerned(s, &plan) || (is_stepped(s) && s->spooler != NULL)) {
 			end_one(s, &plan);
 		} else {
 			save_state(s);

@@ -114,8 +114,8 @@ describe("the spool", function()
 	end)
 
 	--- Runs a process that records two occurrences of one event into a sink in Lua that never writes, polls for so many
-	--- seconds, and kills itself.
-	local function be_killed(options, seconds)
+	--- seconds, and ends by the statement `last`. Returns what it has written on standard error.
+	local function live(options, seconds, last)
 		local script, lua = path .. ".lua", require("command").interpreter
 		local file = assert(io.open(script, "w"))
 		file:write(([[
@@ -130,11 +130,18 @@ describe("the spool", function()
 			repeat
 				broadcaster:poll()
 			until os.time() >= deadline
-			os.execute("kill -9 " .. io.open "/proc/self/stat":read "*n")
-		]]):format(options, seconds))
+			%s
+		]]):format(options, seconds, last))
 		file:close()
-		os.execute(("%s '%s' >/dev/null 2>&1"):format(lua, script))
+		local pipe = assert(io.popen(("%s '%s' 2>&1 >/dev/null"):format(lua, script)))
+		local output = pipe:read "*a"
+		pipe:close()
 		os.remove(script)
+		return output
+	end
+
+	local function be_killed(options, seconds)
+		live(options, seconds, [[os.execute("kill -9 " .. io.open "/proc/self/stat":read "*n")]])
 	end
 
 	--- Counts of the events that the next sink finds, and how many occurrences these are.
@@ -168,5 +175,15 @@ describe("the spool", function()
 		local written, restored = take_up()
 		assert.same({}, written)
 		assert.equal(0, restored)
+	end)
+
+	it("keeps the events of a process that exits, and calls none of them lost", function()
+		for _, journal in ipairs { "true", "false" } do
+			local output = live(("{ path = %q, after = 30, journal = %s }"):format(spool, journal), 1, "os.exit(0)")
+			assert.is_nil(output:find("not written", 1, true))
+			local written, restored = take_up()
+			assert.same({ 2 }, written)
+			assert.equal(2, restored)
+		end
 	end)
 end)
