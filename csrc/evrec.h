@@ -774,10 +774,10 @@ evrec_broadcaster *evrec_broadcaster_new(const evrec_broadcaster_options *option
 void evrec_broadcaster_may_own(evrec_broadcaster *b);
 /*
  * Ends the broadcaster without waiting. Waiting writes are sent in the background for up to 30 s: by the sink's thread or,
- * without one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped. A process of
- * a `share` hands over within that time; if it has no thread, and is to succeed an owner that ends, it drops its events.
- * Watches and recorders stay valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a
- * callback.
+ * without one, by the polls of other broadcasters and at exit(); writes to a sink of evrec_sink_new are dropped, but the
+ * next process finds them in the journal of the sink's spool, if it has one. A process of a `share` hands over within
+ * that time; if it has no thread, and is to succeed an owner that ends, it drops its events. Watches and recorders stay
+ * valid: a recorder refuses with EVREC_ECLOSED, a watch gets no event. NULL is fine. Not from a callback.
  */
 void evrec_broadcaster_free(evrec_broadcaster *b);
 

@@ -186,4 +186,12 @@ describe("the spool", function()
 			assert.equal(2, restored)
 		end
 	end)
+
+	it("keeps the events of a broadcaster that is collected in the journal alone", function()
+		for journal, kept in pairs { ["true"] = { 2 }, ["false"] = {} } do
+			local output = live(("{ path = %q, after = 30, journal = %s }"):format(spool, journal), 1, "")
+			assert.truthy(output:find("2 events were not written", 1, true))
+			assert.same(kept, (take_up()))
+		end
+	end)
 end)
