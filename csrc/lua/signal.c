@@ -39,6 +39,9 @@ static int signal_number(lua_State *L)
 	const bool is_string = lua_type(L, -1) == LUA_TSTRING;
 	const char *name = is_string ? lua_tostring(L, -1) : "";
 
+	if (is_string && strlen(name) != lua_rawlen(L, -1)) {
+		return luaL_error(L, NAME ": the name of a signal has a NUL byte");
+	}
 	if (strncmp(name, "SIG", 3) == 0) {
 		name += 3;
 	}
@@ -77,7 +80,7 @@ static void check_keys(lua_State *L, size_t len)
 		if (lua_type(L, -2) != LUA_TSTRING) {
 			luaL_error(L, "%s: unknown option of type %s", NAME, luaL_typename(L, -2));
 		}
-		if (strcmp(lua_tostring(L, -2), "timeout") != 0) {
+		if (lua_rawlen(L, -2) != strlen("timeout") || strcmp(lua_tostring(L, -2), "timeout") != 0) {
 			luaL_error(L, "%s: unknown option '%s'", NAME, lua_tostring(L, -2));
 		}
 	}

@@ -29,6 +29,10 @@ const unsigned *users_push(lua_State *L, const struct option_strings *users, evr
 	char *buffer = lua_newuserdata(L, ENTRY_MAX);
 
 	for (size_t i = 0; i < users->len; i++) {
+		if (strlen(users->items[i].data) != users->items[i].len) {
+			*err = (evrec_error){ EVREC_EINVALID, "share_users: has a NUL byte" };
+			return NULL;
+		}
 		if (!find_user(users->items[i].data, buffer, &uids[i])) {
 			err->code = EVREC_EINVALID;
 			(void)snprintf(err->message, sizeof(err->message), "share_users: there is no user '%.100s'",

@@ -29,6 +29,7 @@ describe("share", function()
 				"evrec.broadcaster: option 'share_users': " .. message)
 		end
 		refused({ "no-such-user" }, "there is no user 'no-such-user'")
+		refused({ "root\0x" }, "has a NUL byte")
 		refused({ -1 }, "there is no user '-1'")
 		refused({ 4294967295 }, "there is no user '4294967295'")
 		refused({ 2 ^ 40 }, "there is no user '1099511627776'")
