@@ -4,28 +4,11 @@
  */
 #define _GNU_SOURCE
 
+#include "file_limit.h"
 #include "tmpdir.h"
 #include "unit.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
-static volatile sig_atomic_t signals;
 static unsigned errors;
-
-static void on_signal(int signal)
-{
-	signals += signal == SIGXFSZ;
-}
-
-static void limit_files(rlim_t bytes)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	limit.rlim_cur = bytes;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
 
 static void refuse(void *ctx, const evrec_event *event, evrec_answer *answer)
 {
@@ -88,12 +71,11 @@ static void record(evrec_broadcaster *b, unsigned n)
 /* Records under the limit, polls, and frees the broadcaster with or without a shutdown. */
 static void check(const evrec_sink_options *options, char *name, bool shut_down)
 {
-	void (*old)(int) = signal(SIGXFSZ, on_signal);
 	evrec_broadcaster *b = begin(options, name);
 
-	signals = 0;
 	errors = 0;
-	limit_files(4096);
+	file_limit_count_signals();
+	file_limit_set(4096);
 	record(b, 200);
 	for (unsigned i = 0; i < 3; i++) {
 		evrec_broadcaster_poll(b);
@@ -103,9 +85,9 @@ static void check(const evrec_sink_options *options, char *name, bool shut_down)
 	}
 	assert_true(errors != 0);
 	evrec_broadcaster_free(b);
-	limit_files(RLIM_INFINITY);
-	(void)signal(SIGXFSZ, old);
-	assert_int_equal(signals, 0);
+	file_limit_set(RLIM_INFINITY);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(file_limit_signals, 0);
 }
 
 static void test_spool(void **state)

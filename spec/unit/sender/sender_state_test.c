@@ -1,6 +1,7 @@
 /* A state that is written before something is sent, so that the next owner knows each name that a server may have. */
 #define _GNU_SOURCE
 
+#include "file_limit.h"
 #include "sender_fixture.h"
 #include "spool_file.h"
 #include "spool_fixture.h"
@@ -8,8 +9,6 @@
 #include "spool/spooler.h"
 
 #include <dlfcn.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #define MS (EVREC_SECOND / 1000)
 
@@ -242,27 +241,10 @@ static void test_sender_that_looks_ahead_sleeps(void **test)
 	sender_fixture_close(&f);
 }
 
-static volatile sig_atomic_t signals;
-
-static void on_signal(int signal)
-{
-	signals += signal == SIGXFSZ;
-}
-
-static void limit_files(rlim_t bytes)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	limit.rlim_cur = bytes;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
 /* The embedder's thread looks ahead: a file that may not grow raises no signal in it. */
 static void test_file_that_may_not_grow_harms_nobody(void **test)
 {
 	const char *folder = tmpdir_path(*test, "spool");
-	void (*old)(int) = signal(SIGXFSZ, on_signal);
 	struct fake_state state;
 	struct sender_fixture f;
 
@@ -270,15 +252,15 @@ static void test_file_that_may_not_grow_harms_nobody(void **test)
 	(void)spool_fixture_die(folder, 1);
 	(void)open_spooled(&f, &state, test, spooler_new(str_from(folder), SPOOL_AFTER, &fake_write_sure_codec),
 	                   evrec_clock_real());
-	signals = 0;
-	limit_files(4096);
+	file_limit_count_signals();
+	file_limit_set(4096);
 	sender_look_ahead(f.sender);
 	sender_end_look_ahead(f.sender);
-	limit_files(RLIM_INFINITY);
-	assert_int_equal(signals, 0);
+	file_limit_set(RLIM_INFINITY);
+	assert_int_equal(file_limit_signals, 0);
 	spool_fixture_check_message(&f, "a file stays in the spool: ");
 	sender_fixture_close(&f);
-	(void)signal(SIGXFSZ, old);
+	(void)signal(SIGXFSZ, SIG_DFL);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include "fake_write.h"
+#include "file_limit.h"
 #include "tmpdir.h"
 
 #include "sink/sink.h"
@@ -9,8 +10,6 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,16 +128,6 @@ static void test_directory_is_no_file(void **state)
 	file_fixture_close(&f);
 }
 
-/* Lets no file grow beyond `bytes`, as a full disk does. */
-static void limit_file_size(rlim_t bytes)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = bytes;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
 static void test_fragment_of_a_full_disk_ends_its_line(void **state)
 {
 	const char *path = tmpdir_path(*state, "log");
@@ -147,19 +136,19 @@ static void test_fragment_of_a_full_disk_ends_its_line(void **state)
 
 	fake_write_submit(f.ob, 1, 1);
 	sender_step(f.sender); /* 24 bytes */
-	limit_file_size(24);
+	file_limit_set(24);
 	fake_write_submit(f.ob, 2, 1);
 	step_at(&f, 0);
 	assert_message(&f, "File too large");
 	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n");
 	/* With room for a part of the line, a fragment is written; the next line begins after a newline. */
-	limit_file_size(34);
+	file_limit_set(34);
 	step_at(&f, EVREC_SECOND);
 	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n{\"name\":\"n");
-	limit_file_size(35);
+	file_limit_set(35);
 	step_at(&f, 3 * EVREC_SECOND);
 	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n{\"name\":\"n\n");
-	limit_file_size(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	fake_write_submit(f.ob, 3, 1);
 	step_at(&f, 60 * EVREC_SECOND);
 	assert_file(path,
@@ -259,12 +248,12 @@ static void test_file_is_opened_anew_after_an_error(void **state)
 
 	fake_write_submit(f.ob, 1, 1);
 	sender_step(f.sender);
-	limit_file_size(24);
+	file_limit_set(24);
 	fake_write_submit(f.ob, 2, 1);
 	sender_step(f.sender);
 	/* Somebody deletes the file to make room. */
 	unlink(path);
-	limit_file_size(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	step_at(&f, EVREC_SECOND);
 	assert_file(path, "{\"name\":\"n2\",\"count\":1}\n");
 	file_fixture_close(&f);
@@ -278,11 +267,11 @@ static void test_fragment_of_a_renamed_file_ends_no_line_of_the_new_one(void **s
 	struct file_fixture f = file_fixture_open(path);
 	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 
-	limit_file_size(10);
+	file_limit_set(10);
 	fake_write_submit(f.ob, 1, 1);
 	sender_step(f.sender);
 	assert_file(path, "{\"name\":\"n");
-	limit_file_size(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	assert_int_equal(rename(path, rotated), 0);
 	step_at(&f, EVREC_SECOND);
 	assert_file(path, "{\"name\":\"n1\",\"count\":1}\n");
@@ -367,7 +356,7 @@ static int tear_down(void **state)
 {
 	bool only_log;
 
-	limit_file_size(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	(void)unlink(tmpdir_path(*state, "log"));
 	only_log = tmpdir_is_empty(*state);
 	return tmpdir_teardown(state) + !only_log;

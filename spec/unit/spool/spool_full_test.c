@@ -1,23 +1,14 @@
 /* The disk fills up while a process ends: as many events as fit become rows, and the others count as dropped. */
 #define _GNU_SOURCE
 
+#include "file_limit.h"
 #include "spool_file.h"
 #include "spool_fixture.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define WARNINGS 200
 #define OTHERS 1800
-
-static void limit_files(rlim_t bytes)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
 
 /* Submits an event named "n<id>-...", with 60 bytes. */
 static void submit(struct sender_fixture *f, unsigned id, bool important)
@@ -88,9 +79,9 @@ static uint64_t fill_disk(const char *path, bool threadless, rlim_t bytes)
 	if (!threadless) {
 		sender_fixture_wait_sent(&f, 4);
 	}
-	limit_files(bytes);
+	file_limit_set(bytes);
 	assert_false(sender_join(f.sender, 0));
-	limit_files(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	stats = sender_fixture_stats(&f);
 	assert_int_equal(stats.spooled + stats.dropped[EVREC_CAUSE_CLOSED], WARNINGS + OTHERS);
 	spool_fixture_check_message(&f, "the spool could not keep all events: ");
@@ -150,9 +141,9 @@ static void test_large_event_does_not_stop_smaller_ones(void **state)
 		(void)snprintf(draft.name, sizeof(draft.name), "n%u", id);
 		assert_true(outbox_submit(f.ob, &occurrence, &cause));
 	}
-	limit_files(100000);
+	file_limit_set(100000);
 	assert_false(sender_join(f.sender, 0));
-	limit_files(RLIM_INFINITY);
+	file_limit_set(RLIM_INFINITY);
 	spool_fixture_check_message(&f, "the spool could not keep all events: ");
 	assert_int_equal(sender_fixture_stats(&f).spooled, 48);
 	while ((entry = outbox_collect(f.ob, 1)) != NULL) {
