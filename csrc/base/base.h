@@ -21,6 +21,17 @@
 #define HOT __attribute__((hot))
 #define COLD __attribute__((cold))
 
+/*
+ * A function with AT_LOAD runs when the program, or the shared object, is loaded; one of an earlier place runs first. They
+ * register handlers of fork(): if a thread registered them at its first use of a library, a fork that another thread has
+ * begun would miss them, and its child would find locks that nobody releases.
+ *
+ * Handlers that run before a fork run in the reverse order. So a lock has an earlier place than those whose holders may
+ * wait for it.
+ */
+#define AT_LOAD(place) __attribute__((constructor(101 + (place))))
+enum load_place { LOAD_FORK_LOCK, LOAD_INNER_LOCKS, LOAD_OUTER_LOCKS, LOAD_HUBS };
+
 void *mem_alloc(size_t size);                /* NULL: no memory */
 void *mem_zalloc(size_t size);               /* zeroed */
 void *mem_realloc(void *block, size_t size); /* NULL: no memory, and the old block stays valid */

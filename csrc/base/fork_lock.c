@@ -11,7 +11,6 @@
  */
 #define FORK_WAITS_MAX EVREC_SECOND
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held by the thread that forks, from before to after */
 static pthread_cond_t changed;
 static unsigned entered; /* threads between enter and leave */
@@ -60,16 +59,11 @@ static void leave_at_end(void *value)
 	}
 }
 
-static void init(void)
+static AT_LOAD(LOAD_FORK_LOCK) void init(void)
 {
 	wait_init(&changed);
 	has_key = pthread_key_create(&ending, leave_at_end) == 0;
 	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
-void fork_lock_init(void)
-{
-	(void)pthread_once(&once, init);
 }
 
 void fork_lock_enter(void)

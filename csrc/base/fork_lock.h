@@ -13,8 +13,6 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Before the first fork_lock_enter. Idempotent; any thread. */
-void fork_lock_init(void);
 /*
  * Waits while another thread forks. Any number of threads may be between the two calls, each once, and for a bounded
  * time: they must not wait for the network, nor for a lock whose holder may fork or call fork_lock_enter. A fork by a

@@ -64,7 +64,6 @@ bool library_load(struct library *library, evrec_error *err)
 	bool ok = atomic_load(&library->is_loaded);
 
 	if (!ok) {
-		fork_lock_init();
 		fork_lock_enter(); /* before the mutex, so that no forked child finds that locked */
 		(void)pthread_mutex_lock(&lock);
 		ok = atomic_load(&library->is_loaded) || load(library, err);

@@ -9,7 +9,6 @@
 
 static void seed(void)
 {
-	fork_lock_init();
 	fork_lock_enter();
 	json_object_seed(0);
 	fork_lock_leave();

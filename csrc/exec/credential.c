@@ -76,7 +76,6 @@ static json_t *parse(evrec_str json)
 {
 	json_t *root;
 
-	fork_lock_init();
 	fork_lock_enter(); /* jansson may initialize itself */
 	root = json.len == 0 ? NULL : json_loadb(json.data, json.len, 0, NULL);
 	fork_lock_leave();

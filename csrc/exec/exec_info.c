@@ -87,7 +87,6 @@ int exec_info_put(struct buf *out, const evrec_exec *exec, const struct exec_clu
 	json_t *root;
 	int code;
 
-	fork_lock_init();
 	fork_lock_enter(); /* jansson may set itself up */
 	root = json_object();
 	code = put_info(out, root, exec, cluster, err);

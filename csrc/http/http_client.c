@@ -393,7 +393,6 @@ struct http_client *http_client_new(const struct http_options *options, const st
 		error_set(err, EVREC_ENOMEM, "no memory");
 		return NULL;
 	}
-	fork_lock_init();
 	(void)pthread_mutex_init(&client->lock, NULL);
 	client->events = *events;
 	client->owner = owner;

@@ -22,7 +22,6 @@ bool http_global_init(void)
 	bool was_set_up;
 
 	(void)curl_load(NULL);
-	fork_lock_init();
 	fork_lock_enter(); /* before the mutex, so that no forked child finds that locked */
 	(void)pthread_mutex_lock(&lock);
 	was_set_up = is_set_up;
@@ -37,7 +36,6 @@ bool http_global_init(void)
 
 void http_end_thread(void)
 {
-	fork_lock_init();
 	fork_lock_enter_until_thread_ends();
 }
 

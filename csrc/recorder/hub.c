@@ -16,7 +16,6 @@ static const struct timespec fork_pause = { 0, EVREC_SECOND / 1000 };
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hub *registry;
 static bool registry_locked_for_fork;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void hub_lock_shared(struct hub *hub)
 {
@@ -91,9 +90,8 @@ static void after_fork_in_child(void)
 }
 
 /* Handlers that run before a fork run in the reverse order: a holder of a hub's lock may wait in fork_lock_enter. */
-static void init(void)
+static AT_LOAD(LOAD_HUBS) void init(void)
 {
-	fork_lock_init();
 	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
@@ -213,7 +211,6 @@ static struct hub *hub_new(const evrec_broadcaster_options *options)
 	hub->users = hub->open = 1;
 	hub->thread = pthread_self();
 	hub->one_thread = true;
-	sender_watch_forks();
 	hub->fork_generation = sender_fork_generation();
 	return hub;
 }
@@ -277,7 +274,6 @@ static struct hub *open_named(const evrec_broadcaster_options *options, evrec_er
 	const char *difference = NULL;
 	struct hub *hub;
 
-	(void)pthread_once(&once, init);
 	(void)pthread_mutex_lock(&registry_lock);
 	for (hub = registry; hub != NULL; hub = hub->next) {
 		if (str_eq(hub->options.name, options->name) &&

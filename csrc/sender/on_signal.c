@@ -108,7 +108,6 @@ static void forked(void)
 static void init(void)
 {
 	make_new();
-	senders_init();
 	(void)pthread_atfork(NULL, NULL, forked);
 }
 

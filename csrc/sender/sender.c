@@ -76,7 +76,6 @@ struct sender *sender_new(struct outbox *ob, struct protocol *p, const struct se
 		outbox_free(ob);
 		return NULL;
 	}
-	senders_init();
 	s->outbox = ob;
 	s->protocol = p;
 	s->batch = batch;

@@ -140,11 +140,9 @@ void senders_poll_guests(void);
 /*
  * A number that changes in a forked child, in which the parent's threads do not exist and its locks may be held for
  * ever. The owner of a sender who finds the number changed makes a new outbox, protocol and sender, and leaks the old
- * ones: the functions above do nothing for these. Cheap; any thread. Forks before the first sender_watch_forks go
- * unnoticed.
+ * ones: the functions above do nothing for these. Cheap; any thread.
  */
 unsigned sender_fork_generation(void);
-void sender_watch_forks(void);
 
 /* pthread_create, with all signals blocked in the new thread: they belong to the embedder's threads. */
 int sender_create_thread(pthread_t *thread, void *(*function)(void *ctx), void *ctx);

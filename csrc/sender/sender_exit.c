@@ -288,7 +288,6 @@ void senders_watch_exit(const struct protocol *p)
 
 void senders_add_guest(struct sender_guest *guest)
 {
-	senders_init();
 	senders_watch_exit(NULL);
 	(void)pthread_mutex_lock(&senders.lock);
 	senders_list_guest(guest);

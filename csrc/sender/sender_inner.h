@@ -100,12 +100,10 @@ struct senders {
 	pthread_t leaver; /* the last thread that left the list with its sender: the next one joins it, or exit() */
 	bool has_leaver;
 };
-extern struct senders senders;
+extern struct senders senders; /* a forked child finds the list empty, and the generation changed */
 
 /* CLOCK_MONOTONIC in ns, even if the sender's clock is a fake one. */
 int64_t sender_real_now(void);
-/* Before the first sender is made. From then on a forked child finds the list empty and the generation changed. */
-void senders_init(void);
 /* With the lock held. Removing a sender that is not listed does nothing. */
 void senders_add(struct sender *s);
 void senders_remove(struct sender *s);

@@ -6,7 +6,6 @@
 
 struct senders senders;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint generation;
 
 int64_t sender_real_now(void)
@@ -32,20 +31,10 @@ static void forked(void)
 	make_empty();
 }
 
-static void init(void)
+static AT_LOAD(LOAD_INNER_LOCKS) void init(void)
 {
 	make_empty();
 	(void)pthread_atfork(NULL, NULL, forked);
-}
-
-void senders_init(void)
-{
-	(void)pthread_once(&once, init);
-}
-
-void sender_watch_forks(void)
-{
-	senders_init();
 }
 
 HOT unsigned sender_fork_generation(void)

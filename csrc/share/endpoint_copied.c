@@ -7,9 +7,8 @@
 /* Held for a few instructions at a time: fork() waits for it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint_copied *all;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void lock(void)
+void endpoint_copied_lock(void)
 {
 	(void)pthread_mutex_lock(&mutex);
 }
@@ -29,15 +28,9 @@ static void after_fork_in_child(void)
 	endpoint_copied_unlock();
 }
 
-static void watch_forks(void)
+static AT_LOAD(LOAD_OUTER_LOCKS) void watch_forks(void)
 {
-	(void)pthread_atfork(lock, endpoint_copied_unlock, after_fork_in_child);
-}
-
-void endpoint_copied_lock(void)
-{
-	(void)pthread_once(&once, watch_forks);
-	lock();
+	(void)pthread_atfork(endpoint_copied_lock, endpoint_copied_unlock, after_fork_in_child);
 }
 
 void endpoint_copied_add(struct endpoint_copied *copied, int *fd)
@@ -64,7 +57,7 @@ static void take_out(const struct endpoint_copied *copied)
 
 void endpoint_copied_move(struct endpoint_copied *copied, int *fd, struct endpoint_copied *to, int *to_fd)
 {
-	lock();
+	endpoint_copied_lock();
 	take_out(copied);
 	*to_fd = *fd;
 	*fd = -1;
@@ -77,7 +70,7 @@ static int forget(const struct endpoint_copied *copied, int *fd)
 {
 	int own;
 
-	lock();
+	endpoint_copied_lock();
 	own = *fd;
 	if (own >= 0) {
 		take_out(copied);

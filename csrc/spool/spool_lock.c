@@ -14,7 +14,6 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct spool_lock *taken;
 static unsigned long forks;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
 {
@@ -37,14 +36,13 @@ static void after_fork_in_child(void)
 	(void)pthread_mutex_unlock(&mutex);
 }
 
-static void watch_forks(void)
+static AT_LOAD(LOAD_INNER_LOCKS) void watch_forks(void)
 {
 	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 void spool_lock_init(struct spool_lock *lock)
 {
-	(void)pthread_once(&once, watch_forks);
 	*lock = (struct spool_lock){ .fd = -1 };
 }
 

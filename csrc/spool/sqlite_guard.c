@@ -8,7 +8,6 @@
 
 static atomic_uint inside; /* threads */
 static atomic_bool is_locked;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void after_fork_in_child(void)
 {
@@ -17,7 +16,7 @@ static void after_fork_in_child(void)
 	}
 }
 
-static void init(void)
+static AT_LOAD(LOAD_INNER_LOCKS) void init(void)
 {
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
 }
@@ -25,8 +24,6 @@ static void init(void)
 void sqlite_guard_init(void)
 {
 	(void)sqlite_load(NULL);
-	fork_lock_init();
-	(void)pthread_once(&once, init);
 }
 
 void sqlite_guard_enter(void)

@@ -16,7 +16,6 @@
  */
 #define WAIT_SECONDS 1 /* for all transactions together: a disk may hang */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct store *first;
 static struct reader_link *first_reader;
@@ -66,15 +65,13 @@ static void after_fork_in_child(void)
  * Handlers run before a fork in the reverse order in which they were set, and after it in that order: here first before a
  * fork, and in the child once the guard knows whether SQLite may be used.
  */
-static void init(void)
+static AT_LOAD(LOAD_OUTER_LOCKS) void init(void)
 {
-	sqlite_guard_init();
 	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 void store_list_add(struct store *store)
 {
-	(void)pthread_once(&once, init);
 	(void)pthread_mutex_init(&store->lock, NULL);
 	(void)pthread_mutex_lock(&list_lock);
 	store->next = first;
@@ -120,7 +117,6 @@ void store_readers_add(struct reader_link *reader, struct store_db *db, void (*c
 {
 	reader->db = db;
 	reader->close = close;
-	(void)pthread_once(&once, init);
 	(void)pthread_mutex_lock(&list_lock);
 	reader->next = first_reader;
 	first_reader = reader;
