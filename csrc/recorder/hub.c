@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include "base/fork_lock.h"
 #include "base/phase.h"
 #include "recorder/sharing.h"
 #include "sender/last_words.h"
@@ -108,7 +107,7 @@ void hub_check_fork(struct hub *hub)
 	}
 	sharing_renew(hub);
 	if (!hub->keeps_handles) {
-		/* Those of threads that do not exist in the child would never end: a handle counts again once it is used. */
+		/* A handle of a thread that does not exist in the child would never end: a handle counts once it is used. */
 		hub->users = hub->open = 0;
 	}
 	notices_clear(&hub->notices);

@@ -77,9 +77,7 @@ bool trace_file_open(struct trace_file *file, const struct buf *header, evrec_er
 
 bool trace_file_is_removed(const struct trace_file *file, evrec_error *err)
 {
-	struct stat st;
-
-	if (file->fd < 0 || fstat(file->fd, &st) != 0 || st.st_nlink != 0) {
+	if (!private_file_is_removed(file->fd)) {
 		return false;
 	}
 	private_file_set_error(err, file->path, " was removed");

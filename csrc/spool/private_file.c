@@ -12,6 +12,13 @@
 #define MODE (S_IRUSR | S_IWUSR)
 #define PATH_SHOWN 160 /* bytes, so that a message has room for its reason */
 
+bool private_file_is_removed(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 void private_file_set_error(evrec_error *err, const char *path, const char *reason)
 {
 	(void)error_set(err, EVREC_ESYSTEM, "%.*s%s", (int)utf8_floor(str_from(path), PATH_SHOWN), path, reason);

@@ -15,6 +15,8 @@
 bool private_file_check(const char *path, evrec_error *err);
 /* Opens such a file for reading and writing, or creates it. The caller's descriptor; -1: see *err. */
 int private_file_open(const char *path, evrec_error *err);
+/* True: somebody has removed the file, so nobody would find what is written to the descriptor now. -1 has no file. */
+bool private_file_is_removed(int fd);
 /* Sets *err to the path, cut to 160 bytes, and `reason`, which begins with a space or a colon. */
 void private_file_set_error(evrec_error *err, const char *path, const char *reason);
 /* Sets *err to the path and the text of errno's value `error`. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -208,9 +207,8 @@ static bool ask_for_lock(struct state_file *f, evrec_error *err)
 static bool was_removed(struct state_file *f)
 {
 	const bool lock = spool_lock_is_removed(&f->lock);
-	struct stat st;
 
-	if (!lock && (f->fd < 0 || fstat(f->fd, &st) != 0 || st.st_nlink != 0)) {
+	if (!lock && !private_file_is_removed(f->fd)) {
 		return false;
 	}
 	state_file_drop_new(f);
