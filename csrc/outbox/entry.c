@@ -74,6 +74,11 @@ struct entry *list_shift(struct entry_list *list)
 	return entry;
 }
 
+enum verb entry_verb_in_row(const struct entry *entry, uint32_t count)
+{
+	return entry->again && (entry->told || count > 1) ? VERB_PATCH : entry->verb;
+}
+
 /*
  * The entry may be sent after its row was written, so the row is marked as maybe received. If an earlier try may have
  * been received, the server has at least that try's count.
@@ -81,11 +86,12 @@ struct entry *list_shift(struct entry_list *list)
 void entry_describe(const struct entry *entry, struct outbox_row *row)
 {
 	const struct entry *follow_up = entry->follow_up;
+	const uint32_t count = entry->count + (follow_up == NULL ? 0 : follow_up->count);
 
 	*row = (struct outbox_row){
 		.row = entry->row,
-		.verb = entry->verb,
-		.count = entry->count + (follow_up == NULL ? 0 : follow_up->count),
+		.verb = entry_verb_in_row(entry, count),
+		.count = count,
 		.maybe_received = entry->maybe_received != 0 ? entry->maybe_received : entry->count,
 		.last = follow_up == NULL ? entry->last : follow_up->last,
 	};

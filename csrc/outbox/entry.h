@@ -101,6 +101,7 @@ struct entry {
 	bool maybe_late; /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;    /* it was given its second name */
 	bool again;      /* it is unknown whether another process has created the object under this name */
+	bool told;       /* it began without an occurrence: an earlier process has counted some */
 	unsigned tries;  /* failed tries with the present verb and name */
 	unsigned failed; /* all tries that had to be repeated */
 	bool important;
@@ -146,6 +147,11 @@ static inline const char *entry_resource_version(const struct entry *entry)
 	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
 }
 
+/*
+ * The verb of the entry's row, which has `count` occurrences. If another process may have created the object, with fewer
+ * of them, that is a patch: to the next process, which does not know that, a create would seem to be of another object.
+ */
+enum verb entry_verb_in_row(const struct entry *entry, uint32_t count);
 /* Sets the row of the entry and its follow-up, but for the item. */
 void entry_describe(const struct entry *entry, struct outbox_row *row);
 /* Sets the entry's state. A debug build traps unless the step is legal. */

@@ -205,7 +205,10 @@ void outbox_back_off(struct outbox *ob, struct entry *entry, enum backoff_why wh
 static void keep(struct outbox *ob, struct entry *entry)
 {
 	entry_enter(entry, ENTRY_KEPT);
-	if (entry->verb == VERB_PATCH) {
+	entry->verb = entry_verb_in_row(entry, entry->count);
+	if (entry->verb == VERB_CREATE && entry->again) {
+		entry->maybe_received = entry->count;
+	} else if (entry->verb == VERB_PATCH) {
 		entry->maybe_received = entry->maybe_late || entry->acked != 0 ? entry->count : 0;
 	}
 	list_append(&ob->kept, entry);

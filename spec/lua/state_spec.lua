@@ -154,6 +154,49 @@ describe("a state file", function()
 		assert.same({ 1, 2, 3 }, counts)
 	end)
 
+	--- The first process leaves a create in the spool, the second one makes it, and leaves the next count there.
+	it("makes no second event of a count that two processes leave in a spool", function()
+		local events, left = {}, 0
+		local function create(event)
+			local name = event.metadata.name
+			if left == 0 then
+				return nil, 429
+			elseif events[name] then
+				return nil, 409
+			end
+			left = left - 1
+			events[name] = event.series and event.series.count or 1
+		end
+		local function patch(event)
+			if left == 0 then
+				return nil, 429
+			elseif not events[event.metadata.name] then
+				return nil, 404
+			end
+			events[event.metadata.name] = event.series.count
+		end
+		for life, takes in ipairs { 0, 1, 10 } do
+			left = takes
+			local broadcaster = evrec.broadcaster { clock = evrec.fake_clock(fixtures.now + life), on_error = false }
+			broadcaster:start_recording_to_sink(evrec.sink.lua {
+				correlate = "series", state_file = path, spool = path .. ".spool", create = create, patch = patch,
+			})
+			local recorder = broadcaster:new_recorder { component = "spec" }
+			if life < 3 then
+				assert.is_true(recorder:event(fixtures.pod(), "Normal", "Started", "started"))
+			end
+			fixtures.flush_until(broadcaster, function() return left == 0 or life == 3 end)
+			broadcaster:flush(life == 3 and 10 or 0)
+			broadcaster:shutdown(0.05)
+		end
+		os.execute(("rm -rf '%s.spool'"):format(path))
+		local counts = {}
+		for _, count in pairs(events) do
+			counts[#counts + 1] = count
+		end
+		assert.same({ 2 }, counts)
+	end)
+
 	it("is an option of every sink", function()
 		evrec.sink.file { path = "-", state_file = path }
 		evrec.sink.kubernetes { server = "https://127.0.0.1:1", token = "t", state_file = path }

@@ -372,11 +372,52 @@ static void test_created_by_another_process_is_patched(void **state)
 	checked_outbox_free(ob);
 }
 
+/* The next process does not know that another one may have created it, perhaps with fewer occurrences. */
+static void test_row_of_what_another_process_may_have_created(void **state)
+{
+	const struct {
+		bool told;
+		unsigned occurrences;
+		enum verb verb;
+		unsigned maybe_received;
+	} cases[] = { { true, 1, VERB_PATCH, 0 }, { false, 2, VERB_PATCH, 0 }, { false, 1, VERB_CREATE, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outbox *ob = checked_outbox(10);
+		struct fake_write draft = { .name = "n1", .count = 1 };
+		struct occurrence occurrence = { .id = 1, .verb = VERB_CREATE, .again = true, .draft = &draft };
+		const struct entry *kept;
+		struct outbox_row row;
+		enum evrec_cause cause;
+
+		outbox_expect(ob, true);
+		outbox_write_rows_after(ob, S);
+		occurrence.silent = cases[i].told;
+		occurrence.due = cases[i].told ? DUE : 0;
+		assert_true(outbox_submit(ob, &occurrence, &cause));
+		for (unsigned n = cases[i].told ? 0 : 1; n < cases[i].occurrences; n++) {
+			checked_submit(ob, 1, 2);
+		}
+		assert_int_equal(outbox_next_row(ob, 2 * S, 1, &row), OUTBOX_ROW);
+		assert_int_equal(row.verb, cases[i].verb);
+		outbox_discard(ob, row.item);
+		outbox_rows_written(ob, true);
+		outbox_keep_all_for_spool(ob);
+		kept = outbox_next_kept(ob, NULL);
+		assert_int_equal(kept->verb, cases[i].verb);
+		assert_int_equal(kept->maybe_received, cases[i].maybe_received);
+		outbox_spooled(ob, kept);
+		checked_outbox_free(ob);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_becomes_a_patch_at_once),
 		cmocka_unit_test(test_created_by_another_process_is_patched),
+		cmocka_unit_test(test_row_of_what_another_process_may_have_created),
 		cmocka_unit_test(test_its_tries_are_counted_anew),
 		cmocka_unit_test(test_follow_up_is_absorbed),
 		cmocka_unit_test(test_later_writes_inherit_name_and_base),
