@@ -17,7 +17,7 @@ static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 	entry->verb = verb;
 	entry->tries = 0;
 	entry->maybe_received = entry->acked = 0;
-	entry->again = false;
+	entry->again = entry->again && verb == VERB_CREATE;
 	entry_enter(entry, ENTRY_WAITING);
 	waiting_prepend(ob, entry);
 	rows_change(ob, entry, ob->now);
