@@ -104,6 +104,22 @@ static bool may_restore(struct outbox *ob, size_t bytes)
 	       backoff_reserve(&ob->backoff, (size_t)ob->stats.writes + ob->deferred_len + 1);
 }
 
+/*
+ * If rows go first, but not in time, an entry of this process may create the event of a row: its count, from a state,
+ * includes the row's.
+ */
+static void set_doubts(const struct outbox *ob, struct entry *entry, const struct outbox_saved *saved)
+{
+	if (saved->verb == VERB_PATCH) {
+		entry->maybe_late = saved->maybe_received != 0;
+		entry->again = ob->rows_first;
+	} else if (ob->rows_first && saved->maybe_received == 0) {
+		entry->maybe_received = saved->count;
+	} else {
+		entry->maybe_received = saved->maybe_received;
+	}
+}
+
 static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 {
 	const struct occurrence occurrence = { .important = saved->important, .now = saved->last };
@@ -120,11 +136,7 @@ static bool restore(struct outbox *ob, const struct outbox_saved *saved)
 	entry->id = ENTRY_RESTORED | (saved->event != 0 ? saved->event : (uint64_t)saved->row);
 	entry->verb = saved->verb;
 	entry->count = saved->count;
-	if (saved->verb == VERB_CREATE) {
-		entry->maybe_received = saved->maybe_received;
-	} else {
-		entry->maybe_late = saved->maybe_received != 0;
-	}
+	set_doubts(ob, entry, saved);
 	entry->row = saved->row;
 	entry->bytes = bytes;
 	pending_add_restored(ob, entry, &occurrence);

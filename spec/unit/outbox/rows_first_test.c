@@ -78,6 +78,26 @@ static void test_row_that_is_read_later_goes_to_the_second_name(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
+/* A new entry of the same event did not wait any longer, and created it with a count that includes the row's. */
+static void test_name_that_a_new_entry_took_is_the_event(void **state)
+{
+	struct outbox *ob = outbox_that_waits(100);
+
+	(void)state;
+	assert_true(restore_row(ob, 1, VERB_CREATE, 7));
+	checked_answer(ob, checked_take(ob, 0), answer_with(409), 0);
+	assert_null(checked_take(ob, 0));
+	assert_counts(ob, 1, 0, 0, 0);
+	assert_true(restore_row(ob, 2, VERB_PATCH, 8));
+	checked_answer(ob, checked_take(ob, 0), answer_with(404), 0);
+	checked_answer(ob, take_expected(ob, 0, ENTRY_RESTORED | 8, VERB_CREATE, 1), answer_with(409), 0);
+	checked_answer(ob, take_expected(ob, 0, ENTRY_RESTORED | 8, VERB_PATCH, 1), answer_with(200), 0);
+	assert_null(checked_take(ob, 0));
+	assert_counts(ob, 1, 1, 0, 0);
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
 /* ---- random histories ---- */
 
 struct history {
@@ -248,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_time_that_is_up_is_no_stall),
 		cmocka_unit_test(test_what_waits_leaves_room_for_rows),
 		cmocka_unit_test(test_row_that_is_read_later_goes_to_the_second_name),
+		cmocka_unit_test(test_name_that_a_new_entry_took_is_the_event),
 		cmocka_unit_test(test_random_histories),
 	};
 
