@@ -14,10 +14,13 @@ static void written(struct outbox *ob, struct entry *entry)
 static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 {
 	outbox_absorb_follow_up(ob, entry);
+	/* Only once, as else a patch and a create might alternate for ever. */
+	entry->missing = entry->known && verb == VERB_CREATE;
+	entry->known = false;
 	entry->verb = verb;
 	entry->tries = 0;
 	entry->maybe_received = entry->acked = 0;
-	entry->again = entry->again && verb == VERB_CREATE;
+	entry->again = false;
 	entry_enter(entry, ENTRY_WAITING);
 	waiting_prepend(ob, entry);
 	rows_change(ob, entry, ob->now);

@@ -76,7 +76,7 @@ struct entry *list_shift(struct entry_list *list)
 
 enum verb entry_verb_in_row(const struct entry *entry, uint32_t count)
 {
-	return entry->again && (entry->told || count > 1) ? VERB_PATCH : entry->verb;
+	return entry->missing || (entry->again && (entry->known || count > 1)) ? VERB_PATCH : entry->verb;
 }
 
 /*

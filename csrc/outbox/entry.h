@@ -101,7 +101,8 @@ struct entry {
 	bool maybe_late; /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;    /* it was given its second name */
 	bool again;      /* it is unknown whether another process has created the object under this name */
-	bool told;       /* it began without an occurrence: an earlier process has counted some */
+	bool known;      /* the object was there before this entry, which no answer has changed yet */
+	bool missing;    /* the object was known, and a patch did not find it: another write may create it meanwhile */
 	unsigned tries;  /* failed tries with the present verb and name */
 	unsigned failed; /* all tries that had to be repeated */
 	bool important;
@@ -145,6 +146,12 @@ static inline const char *entry_name(const struct entry *entry)
 static inline const char *entry_resource_version(const struct entry *entry)
 {
 	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
+}
+
+/* If the name of a create is taken, that is this entry's object, as far as is known. */
+static inline bool entry_may_exist(const struct entry *entry)
+{
+	return entry->maybe_received != 0 || entry->again || entry->missing;
 }
 
 /*

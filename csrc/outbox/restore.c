@@ -112,7 +112,7 @@ static void set_doubts(const struct outbox *ob, struct entry *entry, const struc
 {
 	if (saved->verb == VERB_PATCH) {
 		entry->maybe_late = saved->maybe_received != 0;
-		entry->again = ob->rows_first;
+		entry->known = true;
 	} else if (ob->rows_first && saved->maybe_received == 0) {
 		entry->maybe_received = saved->count;
 	} else {

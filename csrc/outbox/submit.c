@@ -20,7 +20,7 @@ static struct entry *alloc_entry(struct outbox *ob, const struct occurrence *occ
 		entry->id = occurrence->id;
 		entry->verb = occurrence->verb;
 		entry->again = occurrence->again;
-		entry->told = occurrence->silent;
+		entry->known = occurrence->silent || occurrence->verb == VERB_PATCH;
 	}
 	return entry;
 }

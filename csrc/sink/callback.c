@@ -43,8 +43,7 @@ static void call(struct callback *callback, const struct entry *entry, evrec_ans
 static void callback_send(struct protocol *p, struct sender *s, struct entry *const *entries, size_t n)
 {
 	struct entry *entry = entries[0];
-	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
-		                            false };
+	const struct kubernetes_try try = { entry->verb, entry_may_exist(entry), entry->renamed, false };
 	evrec_answer answer;
 	struct outcome outcome;
 

@@ -72,7 +72,7 @@ static void end(struct kubernetes *k, struct sent *sent, const struct kubernetes
 void kubernetes_answered(struct kubernetes *k, struct sent *sent, evrec_answer *answer, bool lacks_api, bool timed_out)
 {
 	const struct entry *entry = sent->entry;
-	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
+	const struct kubernetes_try try = { entry->verb, entry_may_exist(entry), entry->renamed,
 		                            has_just_started(k, sent->begun, answer) };
 	const enum api_news news = kubernetes_api_news(&try, answer, lacks_api);
 

@@ -190,6 +190,36 @@ static void test_created_by_another_process_is_patched(void **state)
 	checked_outbox_free(ob);
 }
 
+static void answer_with_status(struct outbox *ob, enum verb verb, unsigned count, int status)
+{
+	checked_answer(ob, take_expected(ob, 0, 1, verb, count), answer_with(status), 0);
+}
+
+/* Somebody created it between the answer to the patch and the create: a row of the spool, or another process. */
+static void test_missing_object_that_is_there_is_patched(void **state)
+{
+	const unsigned renamed = fake_writes.renamed;
+	struct outbox *ob = checked_outbox(10);
+
+	(void)state;
+	checked_submit(ob, 1, 2);
+	answer_with_status(ob, VERB_PATCH, 2, 404);
+	answer_with_status(ob, VERB_CREATE, 2, 409);
+	answer_with_status(ob, VERB_PATCH, 2, 200);
+	assert_counts(ob, 0, 1, 0, 0);
+	/* No server makes this go on for ever. */
+	checked_submit(ob, 1, 3);
+	for (int i = 0; i < 2; i++) {
+		answer_with_status(ob, VERB_PATCH, 3, 404);
+		answer_with_status(ob, VERB_CREATE, 3, 409);
+	}
+	assert_int_equal(fake_writes.renamed, renamed + 1);
+	answer_with_status(ob, VERB_CREATE, 3, 201);
+	assert_counts(ob, 1, 1, 0, 0);
+	outbox_recycle(ob, outbox_collect(ob, 2));
+	checked_outbox_free(ob);
+}
+
 /* The next process does not know that another one may have created it, perhaps with fewer occurrences. */
 static void test_row_of_what_another_process_may_have_created(void **state)
 {
@@ -235,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_becomes_a_patch_at_once),
 		cmocka_unit_test(test_created_by_another_process_is_patched),
+		cmocka_unit_test(test_missing_object_that_is_there_is_patched),
 		cmocka_unit_test(test_row_of_what_another_process_may_have_created),
 		cmocka_unit_test(test_its_tries_are_counted_anew),
 		cmocka_unit_test(test_follow_up_is_absorbed),

@@ -2,8 +2,7 @@
 
 static struct outcome outcome_as_kubernetes(const struct entry *entry, const evrec_answer *answer)
 {
-	const struct kubernetes_try try = { entry->verb, entry->maybe_received != 0 || entry->again, entry->renamed,
-		                            false };
+	const struct kubernetes_try try = { entry->verb, entry_may_exist(entry), entry->renamed, false };
 	struct outcome outcome;
 
 	kubernetes_outcome(&try, answer, &outcome);
