@@ -20,6 +20,21 @@ describe("a page of events", function()
 			hash_of(whole:match "<style>(.-)</style>"), hash_of(whole:match "<script>(.-)</script>"))
 		assert.equal(policy, whole:match 'Content%-Security%-Policy" content="([^"]*)"')
 	end)
+
+	-- The page's script leaves out bars that end before they begin.
+	it("has an event whose last occurrence was before its first one, as the clock was set back", function()
+		local function item(first, last)
+			return { object = "Pod/web-0", namespace = "shop", type = "Normal", reason = "R", first = first, last = last,
+				count = 2 }
+		end
+		local whole = page.page { title = "t", subtitle = "s", views = {
+			{ name = "v", events = { item(3600000, 1000), item() }, suppressed = { item(9000, 8000) } },
+		} }
+		local view = cjson.decode(whole:match '<script type="application/json" id="data">(.-)</script>').views[1]
+		assert.same({ 1000, 3600000 }, { view.events[1].first, view.events[1].last })
+		assert.is_nil(view.events[2].first)
+		assert.same({ 8000, 9000 }, { view.suppressed[1].first, view.suppressed[1].last })
+	end)
 end)
 
 describe("the page of evrec events", function()

@@ -82,6 +82,17 @@ end
 ---@field events evrec.html.item[]
 ---@field suppressed? evrec.html.item[] spans in which occurrences were suppressed
 
+-- Makes a list ready for the page's script. An empty list would be encoded as an object. The script leaves out a bar
+-- that ends before it begins, as it does if the clock was set back.
+local function drawable(list)
+	for _, item in ipairs(list or {}) do
+		if item.first and item.first > item.last then
+			item.first, item.last = item.last, item.first
+		end
+	end
+	return list and list[1] and list
+end
+
 --- Makes the page.
 ---@param page { title: string, subtitle: string, hatched?: string, views: evrec.html.view[] } hatched: a text for the
 ---legend, about suppressed spans
@@ -89,10 +100,9 @@ end
 function html.page(page)
 	local views = {}
 	for i, view in ipairs(page.views) do
-		-- An empty list would be encoded as an object.
 		views[i] = {
-			name = view.name, facts = view.facts and view.facts[1] and view.facts, events = view.events[1] and view.events,
-			suppressed = view.suppressed and view.suppressed[1] and view.suppressed,
+			name = view.name, facts = view.facts and view.facts[1] and view.facts,
+			events = drawable(view.events), suppressed = drawable(view.suppressed),
 		}
 	end
 	local parts = {
