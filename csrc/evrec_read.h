@@ -227,7 +227,7 @@ typedef struct evrec_replayed_trace {
 	uint64_t occurrences;
 	uint64_t lost, gaps; /* events that are missing in the trace, and the number of gaps */
 	uint64_t malformed;  /* lines that were left out */
-	int64_t first, last; /* times of occurrences; EVREC_UNSET if there was none */
+	int64_t first, last; /* the earliest and the latest occurrence; EVREC_UNSET if there was none */
 	bool full;           /* the trace ended at max_bytes */
 } evrec_replayed_trace;
 void evrec_replay_get_trace(const evrec_replay *replay, evrec_replayed_trace *trace);

@@ -104,6 +104,14 @@ static struct replay_group *find_group(const evrec_replay *replay, struct known 
 	return group;
 }
 
+/* The clock may have been set back. */
+static void count_in_trace(evrec_replayed_trace *trace, int64_t t)
+{
+	trace->first = trace->occurrences == 0 || t < trace->first ? t : trace->first;
+	trace->last = trace->occurrences == 0 || t > trace->last ? t : trace->last;
+	trace->occurrences++;
+}
+
 bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t at)
 {
 	evrec_fields event = *evrec_event_fields(known->event);
@@ -123,7 +131,6 @@ bool replay_occur(evrec_replay *replay, struct known *known, int64_t t, int64_t 
 	group->occurrences++;
 	group->last = t;
 	group->number = replay->trace.occurrences;
-	replay->trace.first = replay->trace.occurrences++ == 0 ? t : replay->trace.first;
-	replay->trace.last = t;
+	count_in_trace(&replay->trace, t);
 	return true;
 }

@@ -236,6 +236,7 @@ static void test_clock_that_was_set_back(void **state)
 		for (int by_series = 0; by_series < 2; by_series++) {
 			evrec_replay_variant options;
 			evrec_replayed_variant variant;
+			evrec_replayed_trace trace;
 			evrec_replay *r;
 
 			evrec_replay_variant_init(&options);
@@ -249,6 +250,9 @@ static void test_clock_that_was_set_back(void **state)
 			feed(r, "{\"id\":2,\"t\":3600," OTHER_REASON "}\n{\"id\":2,\"t\":3901}\n");
 			evrec_replay_get_variant(r, 0, &variant);
 			assert_int_equal(variant.tally.rate_limited, fake ? 2 : 1);
+			evrec_replay_get_trace(r, &trace);
+			assert_int_equal(trace.first, 3600 * EVREC_SECOND);
+			assert_int_equal(trace.last, 7200 * EVREC_SECOND);
 			evrec_replay_free(r);
 		}
 	}
