@@ -67,5 +67,9 @@ int cluster_failed(struct cluster_reader *r, int status, evrec_error *err)
 		r->asked = false;
 		return 0;
 	}
+	/* A page that was cut, or came too slowly. */
+	if (status == 0 && r->connection->body.len != 0 && r->phase == LISTING && r->page_limit > 1) {
+		r->page_limit /= 2;
+	}
 	return is_final(status) || r->connection->too_long ? refused(r->connection, err) : cluster_retry(r, err);
 }

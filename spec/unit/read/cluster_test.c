@@ -20,6 +20,7 @@
 #define STATUS(line, code) HTTP_REPLY(line, "", "{\"kind\":\"Status\",\"code\":" code ",\"message\":\"told why\"}")
 
 struct world {
+	int64_t timeout; /* of a request; 0: the default */
 	struct http_server server;
 	evrec_source *source;
 	evrec_reader *reader;
@@ -34,6 +35,7 @@ static void open_source(struct world *w, const struct http_turn *turns, size_t t
 	http_server_start(&w->server, turns, turns_len);
 	evrec_kubernetes_options_init(&options);
 	options.server = str_from(w->server.url);
+	options.timeout = w->timeout != 0 ? w->timeout : options.timeout;
 	sink = evrec_sink_kubernetes(&options, NULL);
 	w->source = evrec_source_cluster(sink, NULL);
 	assert_non_null(w->source);
@@ -104,7 +106,7 @@ static void check_error(struct world *w, const char *why)
 
 static void test_a_query_reads_all_pages(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, PAGE("9", "t/1", ITEM("a", "1", "01") "," ITEM("b", "2", "03")) },
@@ -120,7 +122,7 @@ static void test_a_query_reads_all_pages(void **state)
 
 static void test_a_token_that_expires_begins_the_list_anew(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, PAGE("9", "t1", ITEM("a", "1", "01")) },
@@ -137,7 +139,7 @@ static void test_a_token_that_expires_begins_the_list_anew(void **state)
 
 static void test_a_busy_server_is_asked_again(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, STATUS("503 Unavailable", "503") }, { TURN_RESET, NULL },
@@ -149,7 +151,7 @@ static void test_a_busy_server_is_asked_again(void **state)
 
 static void test_a_refusal_is_told(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, STATUS("403 Forbidden", "403") }));
@@ -160,7 +162,7 @@ static void test_a_refusal_is_told(void **state)
 
 static void test_a_server_that_stays_busy_is_given_up(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, STATUS("500 Error", "500") }));
@@ -176,7 +178,7 @@ static void test_a_server_that_stays_busy_is_given_up(void **state)
 static void test_a_refusal_of_a_second_sending_is_told(void **state)
 {
 	const struct http_turn lost = { TURN_REPLY, NULL }, slow = { TURN_KEEP, KEPT("429 Slow", "4", "slow") };
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_KEEP, KEPT("200 OK", "40", "{\"metadata\":{\"continue\":\"t\"},\"items\":[]}") },
@@ -187,7 +189,7 @@ static void test_a_refusal_of_a_second_sending_is_told(void **state)
 
 static void test_credentials_are_tried_twice(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, STATUS("401 Unauthorized", "401") },
@@ -202,7 +204,7 @@ static void test_credentials_are_tried_twice(void **state)
 
 static void test_an_answer_that_is_no_list_is_an_error(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_REPLY, HTTP_REPLY("200 OK", "", "<html>") }));
@@ -212,7 +214,7 @@ static void test_an_answer_that_is_no_list_is_an_error(void **state)
 
 static void test_a_page_that_is_too_long_is_halved(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_query(&w, TURNS({ TURN_FLOOD, HTTP_REPLY("200 OK", "", "{") },
@@ -222,9 +224,23 @@ static void test_a_page_that_is_too_long_is_halved(void **state)
 	close_world(&w);
 }
 
+/* A page of 500 events takes longer than the timeout if the network is slow. */
+static void test_a_page_that_comes_too_slowly_is_halved(void **state)
+{
+	struct world w = { .timeout = SHORT };
+
+	(void)state;
+	open_query(&w, TURNS({ TURN_MUTE, NULL }, { TURN_MUTE, KEPT("200 OK", "100", "{\"kind\":") },
+	                     { TURN_REPLY, PAGE("9", "", ITEM("a", "1", "01")) }));
+	check_next(&w, "a");
+	http_server_check_saw(&w.server, 1, "limit=500 HTTP");
+	http_server_check_saw(&w.server, 2, "limit=250 HTTP");
+	close_world(&w);
+}
+
 static void test_a_silent_server_does_not_hold_up_the_caller(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 	evrec_error err;
 
 	(void)state;
@@ -236,7 +252,7 @@ static void test_a_silent_server_does_not_hold_up_the_caller(void **state)
 
 static void test_a_watch_is_resumed_behind_what_it_has_seen(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	(void)state;
 	open_watch(&w,
@@ -262,7 +278,7 @@ static void test_a_watch_is_resumed_behind_what_it_has_seen(void **state)
 
 static void check_behind_gone(const struct http_turn *turns, size_t turns_len)
 {
-	struct world w;
+	struct world w = { 0 };
 
 	open_watch(&w, turns, turns_len);
 	check_next(&w, "a");
@@ -299,7 +315,7 @@ static void test_what_came_before_a_410_is_listed_and_told_once(void **state)
 
 static void test_a_deleted_event_is_told_as_such(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 	evrec_found found;
 
 	(void)state;
@@ -312,7 +328,7 @@ static void test_a_deleted_event_is_told_as_such(void **state)
 
 static void test_a_change_that_cannot_be_read_ends_the_watch(void **state)
 {
-	struct world w;
+	struct world w = { 0 };
 	evrec_found found;
 	evrec_error err;
 
@@ -377,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_credentials_are_tried_twice),
 		cmocka_unit_test(test_an_answer_that_is_no_list_is_an_error),
 		cmocka_unit_test(test_a_page_that_is_too_long_is_halved),
+		cmocka_unit_test(test_a_page_that_comes_too_slowly_is_halved),
 		cmocka_unit_test(test_a_silent_server_does_not_hold_up_the_caller),
 		cmocka_unit_test(test_a_watch_is_resumed_behind_what_it_has_seen),
 		cmocka_unit_test(test_what_came_before_a_410_is_listed_and_told_once),
