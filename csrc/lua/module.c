@@ -147,6 +147,7 @@ int luaopen_evrec_core(lua_State *L)
 	set_function(L, "next_line", terminal_next_line);
 	set_function(L, "file_at", terminal_file_at);
 	set_function(L, "monotonic", terminal_monotonic);
+	set_function(L, "pause", terminal_pause);
 	set_function(L, "is_broadcaster", is_broadcaster);
 	return 1;
 }

@@ -257,3 +257,13 @@ int terminal_monotonic(lua_State *L)
 	lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec / EVREC_SECOND);
 	return 1;
 }
+
+/* os.execute("sleep") would ignore SIGINT meanwhile. */
+int terminal_pause(lua_State *L)
+{
+	const int64_t ns = seconds_check(L, 1, "pause", "seconds", 0);
+	const struct timespec time = { (time_t)(ns / EVREC_SECOND), (long)(ns % EVREC_SECOND) };
+
+	(void)nanosleep(&time, NULL);
+	return 0;
+}

@@ -48,6 +48,9 @@ int terminal_file_at(lua_State *L);
 /* Lua: core.monotonic() -> seconds of CLOCK_MONOTONIC, which nobody sets: for waits. */
 int terminal_monotonic(lua_State *L);
 
+/* Lua: core.pause(seconds). Returns early after a signal whose handler returns. */
+int terminal_pause(lua_State *L);
+
 #pragma GCC visibility pop
 
 #endif

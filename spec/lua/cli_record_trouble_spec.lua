@@ -126,8 +126,35 @@ describe("evrec record in trouble", function()
 	end)
 end)
 
+describe("evrec record that waits for its state file", function()
+	-- Another sink of the process has the state file. A SIGINT comes once the command has looked at the clock twice.
+	local SCRIPT = [[
+		local core, evrec = require "evrec.core", require "evrec"
+		local broadcaster = evrec.broadcaster {}
+		broadcaster:start_recording_to_sink(evrec.sink.file { path = "/dev/null", state_file = %q })
+		broadcaster:poll()
+		local monotonic, looks = core.monotonic, 0
+		function core.monotonic()
+			looks = looks + 1
+			if looks == 3 then
+				os.execute "(sleep 0.1; kill -INT $PPID) &"
+			end
+			return monotonic()
+		end
+		os.exit(require "evrec.cli.command".run { "record", "--timeout", "5", "--lines", %q, "pod/a", "Normal", "R", "m" })]]
+
+	it("ends at Ctrl-C", function()
+		local prefix, _, remove = tmpfiles.new()
+		local lines = prefix .. ".json"
+		local status, _, told = command.script(SCRIPT:format(lines .. ".state", lines))
+		remove()
+		os.execute(("rm -f %s.*"):format(prefix))
+		assert.same({ 130, "" }, { status, told })
+	end)
+end)
+
 describe("a session of evrec record", function()
-	local new_broadcaster, monotonic, tell, execute = evrec.broadcaster, core.monotonic, terminal.tell, os.execute
+	local new_broadcaster, monotonic, tell, pause = evrec.broadcaster, core.monotonic, terminal.tell, core.pause
 	local clock, stats, on_error, session, told, on_flush
 
 	-- Lets the time pass while an event waits; then on_flush has its turn.
@@ -156,8 +183,7 @@ describe("a session of evrec record", function()
 	end)
 
 	after_each(function()
-		evrec.broadcaster, core.monotonic, terminal.tell = new_broadcaster, monotonic, tell
-		os.execute = execute -- luacheck: ignore 122
+		evrec.broadcaster, core.monotonic, terminal.tell, core.pause = new_broadcaster, monotonic, tell, pause
 	end)
 
 	it("waits after a lost event as before it", function()
@@ -211,10 +237,10 @@ describe("a session of evrec record", function()
 		local waits = 0
 		session:close()
 		stats.pending, stats.dropped = 0, {}
-		os.execute = function() -- luacheck: ignore 122
+		function core.pause(seconds)
 			waits = waits + 1
 			assert(waits <= 510, "it waits for ever")
-			clock:advance(0.02)
+			clock:advance(seconds)
 		end
 		local new = evrec.broadcaster
 		evrec.broadcaster = function(options)

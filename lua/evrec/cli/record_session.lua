@@ -9,8 +9,8 @@ local terminal = require "evrec.cli.terminal"
 local record_session = {}
 record_session.__index = record_session
 
-local PAUSE = "sleep 0.02" -- between two tries to get the state file
-local TURN = "sleep 0.05" -- longer than the pause, so that a process that waits gets its turn
+local PAUSE = 0.02 -- seconds between two tries to get the state file
+local TURN = 0.05 -- longer than the pause, so that a process that waits gets its turn
 local LONGEST = 1 -- seconds that the state file is kept while lines come
 local LOOK = 0.2 -- seconds between two looks at a write that waits
 local PATIENCE = 3 -- seconds after which a lasting error is printed while lines may come, though evrec still tries
@@ -134,7 +134,7 @@ local function open(self)
 			self.opened = self.clock:now()
 		else
 			broadcaster:shutdown(0)
-			os.execute(PAUSE)
+			core.pause(PAUSE)
 		end
 	end
 end
@@ -210,7 +210,7 @@ end
 function record_session:emit(event)
 	if self.broadcaster and self.options.state_file and self.clock:now() - self.opened > LONGEST then
 		self:close(true)
-		os.execute(TURN)
+		core.pause(TURN)
 	end
 	open(self)
 	return self.recorder:emit(event)
