@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "spool/sqlite_guard.h"
 #include "store/query_inner.h"
 
@@ -15,6 +16,7 @@
  * anything else: a child has none of its parent's locks, and so releases none.
  */
 #define WAIT_SECONDS 1 /* for all transactions together: a disk may hang */
+#define OPEN_WAIT (2 * EVREC_SECOND)
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct store *first;
@@ -121,6 +123,25 @@ void store_readers_add(struct reader_link *reader, struct store_db *db, void (*c
 	reader->next = first_reader;
 	first_reader = reader;
 	(void)pthread_mutex_unlock(&list_lock);
+}
+
+bool store_readers_open(struct reader_link *reader, bool (*open)(struct reader_link *reader, evrec_error *err),
+                        evrec_error *err)
+{
+	const int64_t deadline = time_after(clock_monotonic(evrec_clock_real()), OPEN_WAIT);
+	bool ok, busy;
+
+	do {
+		reader->db->busy = false;
+		sqlite_guard_enter();
+		ok = open(reader, err);
+		busy = !ok && reader->db->busy;
+		if (!ok) {
+			reader->close(reader);
+		}
+		sqlite_guard_leave();
+	} while (busy && clock_monotonic(evrec_clock_real()) < deadline);
+	return ok;
 }
 
 bool store_readers_end(struct reader_link *reader)

@@ -259,8 +259,10 @@ static bool begin_watching(struct store_cursor *c, evrec_error *err)
 	       store_db_ask(&c->db, "SELECT ifnull(max(rv), 0) FROM events", &c->rv, err);
 }
 
-static bool open_inside(struct store_cursor *c, evrec_error *err)
+static bool open_inside(struct reader_link *reader, evrec_error *err)
 {
+	struct store_cursor *c = (struct store_cursor *)reader;
+
 	return store_db_open(&c->db, STORE_READ, err) &&
 	       store_db_prepare_all(&c->db, sources, c->statements, CURSOR_STATEMENTS, err) &&
 	       filter_open(&c->plan.filter, &c->db, c->query, err) &&
@@ -270,7 +272,6 @@ static bool open_inside(struct store_cursor *c, evrec_error *err)
 static struct store_cursor *cursor_new(evrec_str path, const evrec_query *query, bool watch, evrec_error *err)
 {
 	struct store_cursor *c;
-	bool ok;
 
 	if (!store_readers_allowed(err)) {
 		return NULL;
@@ -286,10 +287,7 @@ static struct store_cursor *cursor_new(evrec_str path, const evrec_query *query,
 	c->left = watch || query->limit == 0 || query->field_selector.len != 0 ? SIZE_MAX : query->limit;
 	streams_init(&c->plan.streams, query);
 	store_readers_add(&c->link, &c->db, close_inside);
-	sqlite_guard_enter();
-	ok = open_inside(c, err);
-	sqlite_guard_leave();
-	if (!ok) {
+	if (!store_readers_open(&c->link, open_inside, err)) {
 		store_cursor_free(c);
 		return NULL;
 	}

@@ -127,6 +127,13 @@ struct reader_link {
 bool store_readers_allowed(evrec_error *err);
 /* Lists the reader before it is opened. Outside the guard. */
 void store_readers_add(struct reader_link *reader, struct store_db *db, void (*close)(struct reader_link *reader));
+/*
+ * Calls `open` inside the guard; after a failure closes the reader. Waits for a writer that has the file to itself:
+ * because it ends, and writes its log into the file, or because it repairs the file after a crash. Outside the guard, as
+ * a fork waits for those inside.
+ */
+bool store_readers_open(struct reader_link *reader, bool (*open)(struct reader_link *reader, evrec_error *err),
+                        evrec_error *err);
 /* False, with *err: this process was forked after the reader was opened, or while its parent used SQLite. */
 bool store_readers_check(const struct reader_link *reader, evrec_error *err);
 /*

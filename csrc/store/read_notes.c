@@ -56,8 +56,9 @@ static const char *sql_of(const struct store_notes *notes)
 	return notes->query->regarding.name.len != 0 ? of_name[reporters] : of_any_name[reporters];
 }
 
-static bool open_inside(struct store_notes *notes, evrec_error *err)
+static bool open_inside(struct reader_link *reader, evrec_error *err)
 {
+	struct store_notes *notes = (struct store_notes *)reader;
 	const evrec_object_filter *object = &notes->query->regarding;
 	sqlite3_stmt *statement;
 
@@ -91,7 +92,6 @@ static void close_inside(struct reader_link *reader)
 static struct store_notes *notes_open(evrec_str path, const evrec_query *query, bool of_occurrences, evrec_error *err)
 {
 	struct store_notes *notes;
-	bool ok;
 
 	if (!store_readers_allowed(err)) {
 		return NULL;
@@ -107,10 +107,7 @@ static struct store_notes *notes_open(evrec_str path, const evrec_query *query, 
 	notes->place = of_occurrences ? INT64_MIN : INT64_MAX;
 	notes->left = query->limit == 0 ? SIZE_MAX : query->limit;
 	store_readers_add(&notes->link, &notes->db, close_inside);
-	sqlite_guard_enter();
-	ok = open_inside(notes, err);
-	sqlite_guard_leave();
-	if (!ok) {
+	if (!store_readers_open(&notes->link, open_inside, err)) {
 		store_notes_free(notes);
 		return NULL;
 	}

@@ -37,7 +37,8 @@ bool store_db_failed(struct store_db *d, evrec_error *err)
 {
 	const int code = d->db == NULL ? SQLITE_NOMEM : sqlite3_errcode(d->db);
 
-	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+	d->busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+	if (d->busy) {
 		return store_db_refuse(d, " is in use: another process is writing", err);
 	}
 	if (code == SQLITE_NOTADB) {

@@ -43,6 +43,7 @@ struct store_db {
 	dev_t device;
 	ino_t inode;     /* of the open file */
 	int64_t version; /* of its schema, when a reader opened it */
+	bool busy;       /* the last failure: another process has the file to itself */
 };
 
 bool store_db_init(struct store_db *d, evrec_str path); /* false: no memory */

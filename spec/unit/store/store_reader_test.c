@@ -3,6 +3,8 @@
 
 #include "store_fixture.h"
 
+#include <poll.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #define NOBODY 65534
@@ -73,6 +75,57 @@ static void test_a_reader_who_may_not_write_reads_or_is_told_why(void **state)
 	assert_int_equal(chmod(log, 0), 0);
 	check_other(folder, path, "events.db-wal: Permission denied");
 	store_free(store);
+}
+
+/* ---- a file that another process has to itself ---- */
+
+#define HELD_MS 300 /* longer than SQLite waits by itself */
+
+/* In a child: has the file to itself for a while. */
+static void hold(const char *path, int ready)
+{
+	sqlite3 *db = NULL;
+
+	if (sqlite3_open(path, &db) == SQLITE_OK &&
+	    sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK) {
+		(void)!write(ready, "+", 1);
+	} else {
+		(void)!write(ready, "-", 1);
+	}
+	(void)poll(NULL, 0, HELD_MS);
+	_exit(0);
+}
+
+/* A writer that ends has the file to itself until its log is in the file, which takes seconds on a slow disk. */
+static void test_a_reader_waits_for_a_writer_that_ends(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	const evrec_query query = store_query_all();
+	struct store_notes *notes;
+	pid_t child;
+	char byte;
+	int ready[2];
+
+	store_fixture_make(path);
+	for (int of_notes = 0; of_notes < 2; of_notes++) {
+		assert_int_equal(pipe(ready), 0);
+		child = fork();
+		if (child == 0) {
+			hold(path, ready[1]);
+		}
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		assert_int_equal(byte, '+');
+		if (of_notes) {
+			notes = store_read_suppressions(evrec_string(path), &query, NULL);
+			assert_non_null(notes);
+			store_notes_free(notes);
+		} else {
+			store_fixture_check(path, &query, "");
+		}
+		assert_int_equal(unit_wait(child), 0);
+		(void)close(ready[0]);
+		(void)close(ready[1]);
+	}
 }
 
 /* ---- forks ---- */
@@ -205,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_a_reader_who_may_not_write_reads_or_is_told_why),
+		TMPDIR_TEST(test_a_reader_waits_for_a_writer_that_ends),
 		TMPDIR_TEST(test_a_forked_child_reads_with_cursors_of_its_own),
 	};
 
