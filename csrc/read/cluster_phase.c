@@ -29,8 +29,11 @@ static bool is_final(int status)
 
 static int refused(const struct connection *c, evrec_error *err)
 {
+	const char *between = c->message[0] == '\0' ? "" : ": ";
+
 	return c->status == 0 ? error_set(err, EVREC_ESYSTEM, "%s", c->message)
-	                      : error_set(err, EVREC_ESYSTEM, "the API server answered %d: %s", c->status, c->message);
+	                      : error_set(err, EVREC_ESYSTEM, "the API server answered %d%s%s", c->status, between,
+	                                  c->message);
 }
 
 int cluster_retry(struct cluster_reader *r, evrec_error *err)

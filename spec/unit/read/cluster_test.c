@@ -212,6 +212,19 @@ static void test_an_answer_that_is_no_list_is_an_error(void **state)
 	close_world(&w);
 }
 
+/* A proxy that asks for a login answers so, often without a text. */
+static void test_a_redirect_without_a_text_is_told_by_its_number(void **state)
+{
+	struct world w = { 0 };
+	evrec_error err;
+
+	(void)state;
+	open_query(&w, TURNS({ TURN_REPLY, HTTP_REPLY("302 Found", "Location: /login\r\n", "") }));
+	assert_int_equal(evrec_reader_begin(w.reader, SOON, &err), EVREC_ESYSTEM);
+	assert_string_equal(err.message, "the API server answered 302");
+	close_world(&w);
+}
+
 static void test_a_page_that_is_too_long_is_halved(void **state)
 {
 	struct world w = { 0 };
@@ -392,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_a_refusal_of_a_second_sending_is_told),
 		cmocka_unit_test(test_credentials_are_tried_twice),
 		cmocka_unit_test(test_an_answer_that_is_no_list_is_an_error),
+		cmocka_unit_test(test_a_redirect_without_a_text_is_told_by_its_number),
 		cmocka_unit_test(test_a_page_that_is_too_long_is_halved),
 		cmocka_unit_test(test_a_page_that_comes_too_slowly_is_halved),
 		cmocka_unit_test(test_a_silent_server_does_not_hold_up_the_caller),
