@@ -96,7 +96,7 @@ static bool call(const struct host *host, const struct frame *frame, char messag
 	lua_State *L = host->L;
 	bool ok;
 
-	if (L == NULL || !lua_checkstack(L, LUA_MINSTACK)) {
+	if (L == NULL || !compat_has_room(L)) {
 		(void)snprintf(message, CALLBACK_MESSAGE, "%s: no room on Lua's stack", name);
 		return false;
 	}

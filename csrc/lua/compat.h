@@ -19,6 +19,8 @@
  * compat_setuservalue   pops a table, and makes it the user value of the userdata at `index`
  * compat_getuservalue   pushes the user value, which must have been set
  * compat_rawget         lua_rawget, which returns the value's type
+ * compat_has_room       whether there are a few free stack slots, as for one call. Never raises
+ * compat_checkstack     lua_checkstack, which never raises. `grow`: the index of compat_grow, which LuaJIT needs
  * compat_cpcall         calls f(lightuserdata) protected, without results. Returns false if f raises, and leaves the
  *                       error on the stack. Needs three free stack slots. Allocates nothing outside of the protection
  */
@@ -71,6 +73,40 @@ static inline void lua_rawsetp(lua_State *L, int index, const void *p)
 }
 
 #endif
+
+/* Lua: (slots) -> nothing; raises if the stack cannot have so many free slots. */
+static inline int compat_grow(lua_State *L)
+{
+	luaL_checkstack(L, (int)lua_tointeger(L, 1), "evrec");
+	return 0;
+}
+
+/* LuaJIT's lua_checkstack raises if the stack cannot grow. Each C function has LUA_MINSTACK slots besides its arguments. */
+static inline bool compat_has_room(lua_State *L)
+{
+#if LUA_VERSION_NUM >= 503
+	return lua_checkstack(L, LUA_MINSTACK) != 0;
+#else
+	(void)L;
+	return true;
+#endif
+}
+
+static inline bool compat_checkstack(lua_State *L, int slots, int grow)
+{
+#if LUA_VERSION_NUM >= 503
+	(void)grow;
+	return lua_checkstack(L, slots) != 0;
+#else
+	lua_pushvalue(L, grow);
+	lua_pushinteger(L, slots);
+	if (lua_pcall(L, 1, 0, 0) == 0) {
+		return true;
+	}
+	lua_pop(L, 1);
+	return false;
+#endif
+}
 
 static inline bool compat_cpcall(lua_State *L, lua_CFunction f, void *ud)
 {

@@ -58,7 +58,7 @@ bool drive_ask(lua_State *L, const void *broadcaster)
 	struct question question = { .broadcaster = broadcaster };
 
 	/* In a context in which the program does not allow this the function raises; then the next call asks again. */
-	if (lua_checkstack(L, LUA_MINSTACK) && !compat_cpcall(L, ask, &question)) {
+	if (compat_has_room(L) && !compat_cpcall(L, ask, &question)) {
 		lua_pop(L, 1);
 	}
 	return question.yes;

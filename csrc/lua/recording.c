@@ -202,7 +202,7 @@ bool recording_format(struct recording *r, int index)
 	if (memchr(r->emit.note.data, '%', r->emit.note.len) == NULL) {
 		return true;
 	}
-	if (!lua_checkstack(L, RECORDING_SLOTS + last)) {
+	if (!compat_checkstack(L, RECORDING_SLOTS + last, lua_upvalueindex(UP_GROW))) {
 		r->err = (evrec_error){ EVREC_EDROPPED, "format: no room on Lua's stack" };
 		return false;
 	}
@@ -224,6 +224,7 @@ void recording_push_upvalues(lua_State *L)
 	lua_getglobal(L, "string");
 	lua_getfield(L, -1, "format");
 	lua_remove(L, -2);
+	lua_pushcfunction(L, compat_grow);
 	*(void **)lua_newuserdata(L, sizeof(void *)) = NULL;
 	lua_pushvalue(L, -1);
 	lua_pushcclosure(L, copy_map, 1);

@@ -15,6 +15,7 @@
 /* The upvalues of the methods of a recorder, in the order in which recording_push_upvalues pushes them. */
 enum recording_upvalue {
 	UP_FORMAT = UP_REFERENCE_LAST + 1, /* string.format */
+	UP_GROW,                           /* compat_grow */
 	UP_ADDRESS,                        /* a userdata that holds the address for the next two functions */
 	UP_MAP,                            /* a function that copies a map to the evrec_map at the address */
 	UP_FAILURE,                        /* a function that returns nil, message, name of the evrec_error there */
@@ -56,7 +57,7 @@ static inline bool recording_begin(lua_State *L, struct recording *r, int argume
 	if (recorder == NULL || lua_rawlen(L, 1) != sizeof(*recorder) || recorder->type != &recorder_type) {
 		return recording_decline(L, r, NULL);
 	}
-	if (recorder->recorder == NULL || (slots != 0 && !lua_checkstack(L, slots))) {
+	if (recorder->recorder == NULL || (slots != 0 && !compat_checkstack(L, slots, lua_upvalueindex(UP_GROW)))) {
 		return recording_decline(L, r, recorder);
 	}
 	r->L = L;

@@ -42,7 +42,7 @@ static bool log_line(lua_State *L, const char *line)
 {
 	struct telling telling = { line, false };
 
-	if (L == NULL || !lua_checkstack(L, LUA_MINSTACK)) {
+	if (L == NULL || !compat_has_room(L)) {
 		return false;
 	}
 	if (!compat_cpcall(L, call_logger, &telling)) {

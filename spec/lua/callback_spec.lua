@@ -162,6 +162,37 @@ describe("a callback", function()
 	end)
 end)
 
+describe("a recursion without end that records events", function()
+	local calls = {
+		event = function(r) return r:event(pod, "Normal", "R", "m") end,
+		emit = function(r) return r:emit { regarding = pod, related = pod, type = "Normal", reason = "R", note = "m" } end,
+	}
+
+	after_each(function() collectgarbage "restart" end)
+
+	for name, record in pairs(calls) do
+		it("leaves the broadcaster as it was, by recorder:" .. name, function()
+			local s, seen = fixtures.setup(), 0
+			s.broadcaster:start_event_watcher(function() seen = seen + 1 end)
+			local function overflow()
+				record(s.recorder)
+				return overflow() .. ""
+			end
+			fixtures.interpret()
+			collectgarbage "stop"
+			assert.is_false(pcall(overflow))
+			local before = seen
+			assert.is_true(record(s.recorder))
+			assert.equal(before + 1, seen)
+			local ok, stats, message = s.broadcaster:flush(5)
+			assert.equal(stats.refused.memory == 0, ok, message)
+			assert.equal(name == "emit", stats.refused.memory > 0)
+			assert.equal(0, stats.queued)
+			assert.is_nil(fixtures.fault(stats))
+		end)
+	end
+end)
+
 -- The names are string literals in the C sources: arguments of these functions, and problems of outcomes.
 describe("the names of errors", function()
 	local tellers = {
