@@ -1149,7 +1149,7 @@ const evrec_explanation *evrec_explanation_new(evrec_broadcaster *b, const evrec
                                                evrec_error *err);
 void evrec_explanation_free(const evrec_explanation *explanation); /* NULL is fine */
 
-/* Counts a callback that failed, and calls on_error with `message` and the name "callback": for bindings. */
+/* Counts a failed callback. Unless it is on_error, calls on_error with `message` and "callback": for bindings. */
 void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message);
 
 #ifdef __cplusplus

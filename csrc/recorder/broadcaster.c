@@ -22,7 +22,10 @@ void evrec_broadcaster_callback_error(evrec_broadcaster *b, const char *message)
 {
 	handle_enter(b);
 	b->hub->stats.callback_errors++;
-	hub_tell_error(b->hub, message, "callback", NULL);
+	/* on_error never gets its own error, or a broadcaster with a name would call it again and again. */
+	if (!b->reporting) {
+		hub_tell_error(b->hub, message, "callback", NULL);
+	}
 	handle_leave(b);
 }
 

@@ -33,9 +33,10 @@ struct evrec_broadcaster {
 	struct hub *hub;
 	enum broadcaster_phase phase;
 	unsigned fork_generation;
-	bool busy;     /* a callback may be running: recording is deferred, other calls are refused */
-	bool dropping; /* on_drop runs */
-	unsigned refs; /* the user's, and one of every recorder */
+	bool busy;      /* a callback may be running: recording is deferred, other calls are refused */
+	bool dropping;  /* on_drop runs */
+	bool reporting; /* on_error runs */
+	unsigned refs;  /* the user's, and one of every recorder */
 	size_t deferred_len, deferred_head; /* of the ring `deferred` */
 	evrec_broadcaster_options options;
 	evrec_event **deferred; /* a ring of DEFERRED_MAX, made when first needed */

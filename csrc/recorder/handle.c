@@ -18,8 +18,9 @@ void handle_call_on_error(evrec_broadcaster *b, const char *message, const char 
 	const bool busy = b->busy;
 
 	if (b->options.on_error != NULL) {
-		b->busy = true;
+		b->reporting = b->busy = true;
 		b->options.on_error(b->options.ctx, message, name);
+		b->reporting = false;
 		b->busy = busy;
 	}
 }

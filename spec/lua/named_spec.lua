@@ -175,6 +175,29 @@ describe("a broadcaster with a name", function()
 		assert.is_true(b:shutdown())
 	end)
 
+	it("counts an on_error that raises, and does not call it with its own error", function()
+		local messages = {}
+		local function on_error(message)
+			messages[#messages + 1] = message
+			if #messages < 100 then -- a recording call that calls it again and again would never end
+				error("boo", 0)
+			end
+		end
+		local b, other = open { on_error = on_error }, open { on_error = on_error }
+
+		b:start_event_watcher(function() error("oops", 0) end)
+		for _, handle in ipairs { b, other, b, b } do
+			assert.is_true(handle:new_recorder({}):event(pod, "Normal", "R", "m"))
+		end
+		other:shutdown()
+		b:shutdown()
+		for _, message in ipairs(messages) do
+			assert.equal("event watcher: oops", message)
+		end
+		assert.equal(4, #messages)
+		assert.equal(8, b:stats().callback_errors)
+	end)
+
 	it("is a new one after the last handle was shut down", function()
 		local first, second = open(), open()
 

@@ -203,6 +203,37 @@ static void test_what_a_callback_recorded_is_dropped_with_its_handle(void **stat
 	evrec_broadcaster_free(b);
 }
 
+struct failing {
+	evrec_broadcaster *b;
+	unsigned calls;
+};
+
+static void fail_on_error(void *ctx, const char *message, const char *name)
+{
+	struct failing *failing = ctx;
+
+	assert_string_equal(message, "a callback's");
+	assert_string_equal(name, "callback");
+	assert_true(++failing->calls < 100);
+	evrec_broadcaster_callback_error(failing->b, "its own");
+}
+
+static void test_on_error_is_not_called_with_its_own_error(void **state)
+{
+	evrec_broadcaster_options options = named_options("failing");
+	struct failing failing = { .calls = 0 };
+
+	(void)state;
+	options.on_error = fail_on_error;
+	options.ctx = &failing;
+	failing.b = evrec_broadcaster_new(&options, NULL);
+	evrec_broadcaster_callback_error(failing.b, "a callback's");
+	assert_int_equal(named_emit(failing.b, "R"), 0);
+	assert_int_equal(failing.calls, 1);
+	assert_int_equal(named_stats(failing.b).callback_errors, 2);
+	evrec_broadcaster_free(failing.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +244,7 @@ int main(void)
 		TMPDIR_TEST(test_only_the_last_shutdown_ends_the_sinks),
 		TMPDIR_TEST(test_functions_of_a_sink_are_called_by_the_handle_that_started_it),
 		TMPDIR_TEST(test_what_a_callback_recorded_is_dropped_with_its_handle),
+		TMPDIR_TEST(test_on_error_is_not_called_with_its_own_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
