@@ -241,6 +241,14 @@ describe("evrec record", function()
 		assert.truthy(output:find("Failed: 1 occurrence was rate limited, as there was no token for it. ", 1, true), output)
 	end)
 
+	it("has no limit without --burst-size and --qps, also after calls that had one", function()
+		for _ = 1, 2 do
+			assert.equal(0, (record("", "--lines", lines, "--burst-size", "1", "--qps", "0", "Pod/a", "Normal", "R", "m")))
+		end
+		assert.equal(0, (record("", "--lines", lines, "Pod/a", "Normal", "R", "m")))
+		assert.equal(3, written()[1].count)
+	end)
+
 	-- Starts the command on a named pipe, into which a shell writes at descriptor 3 as `script` says. The script has
 	-- the command's process id in $p. Returns the command's status.
 	local function record_pipe(script, ...)

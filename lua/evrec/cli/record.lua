@@ -16,7 +16,6 @@ local values = require "evrec.cli.values"
 
 local record = {}
 
-local UNLIMITED = 1000000000 -- burst size: a script records only events that people are to see
 local IDLE = 0.2 -- seconds without a line, after which the state file is free for other processes
 local LAST_READ = 1 -- seconds at most for the lines that are in the pipe when a signal comes
 local STATUS = { INT = 130, TERM = 143 } -- as of a program that the signal ends, in a shell
@@ -40,7 +39,7 @@ local function define_target(parser)
 		parser:option("--state-file", "Where counts are kept between calls: by default PATH.state, for a cluster a file in "
 			.. "$XDG_STATE_HOME/evrec."):argname "PATH",
 		parser:option("--burst-size", "Events about one object at once; after them, --qps limits. Else there is no limit.")
-			:argname "N":convert(values.number("--burst-size", 1, true)):default(tostring(UNLIMITED)):show_default(false),
+			:argname "N":convert(values.number("--burst-size", 1, true)),
 		parser:option("--qps", "Events a second about one object, such as 1 or 1/300."):argname "NUMBER"
 			:convert(values.number("--qps", 0)),
 		parser:option("--timeout", "Seconds to wait for the write."):argname "SECONDS":default "10"

@@ -14,10 +14,19 @@ local TURN = 0.05 -- longer than the pause, so that a process that waits gets it
 local LONGEST = 1 -- seconds that the state file is kept while lines come
 local LOOK = 0.2 -- seconds between two looks at a write that waits
 local PATIENCE = 3 -- seconds after which a lasting error is printed while lines may come, though evrec still tries
+local UNLIMITED = 1000000000 -- tokens, and tokens a second: a script records only events that people are to see
 
 -- The names of errors that lose no event, and of those after which the sink tries again.
 local HARMLESS = { state = true, notes = true, cardinality = true, warning = true }
 local RETRIED = { transport = true, server = true, throttled = true, unauthorized = true, store = true }
+
+-- Without a limit a bucket is filled at once, as a limited call before may have left it empty in the state file.
+local function correlator(arguments)
+	return {
+		burst_size = arguments.burst_size or UNLIMITED,
+		qps = arguments.qps or not arguments.burst_size and UNLIMITED or nil,
+	}
+end
 
 --- Makes a session, which is not open yet.
 ---@param arguments table of `evrec record`
@@ -32,7 +41,7 @@ function record_session.new(arguments, make, options)
 		troubles = {}, -- messages of errors after which evrec tries again; not printed yet
 		lost = false, lost_count = 0, -- occurrences
 		dropped = 0, -- the broadcaster's drops at the last look at an error
-		correlator = { burst_size = arguments.burst_size, qps = arguments.qps },
+		correlator = correlator(arguments),
 		source = { component = arguments.component, host = arguments.host },
 	}, record_session)
 end
