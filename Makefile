@@ -339,7 +339,7 @@ help: ## start | show this list
 	  END { group("start", "Getting started"); group("testing", "Testing"); \
 	  group("server", "Against a real API server, which is built the first time (15 minutes)"); \
 	  group("measuring", "Measuring"); group("sources", "Checking the sources"); group("release", "Releasing"); \
-	  print "LUAS=5.4 chooses one Lua of 5.4, 5.3 and luajit. Each target installs the packages it lacks." }' Makefile
+	  print "LUAS=5.4 chooses one Lua of 5.4, 5.3 and luajit. Each target but `all` installs the packages it lacks." }' Makefile
 
 clean: ## start | remove build/
 	rm -rf build
