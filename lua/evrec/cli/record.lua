@@ -53,7 +53,7 @@ function record.define(parser)
 	parser:epilog [[
 Examples:
    evrec record --store events.db job/backup Warning BackupFailed 'disk /dev/sdb is full'
-   tail -F error.log | evrec record --store events.db service/shop Warning Logged -
+   tail -n 0 -F error.log | evrec record --store events.db service/shop Warning Logged -
    evrec record --store events.db -- job/backup Warning BackupFailed "$message"   # which may begin with -]]
 	parser:usage "Usage: evrec record [OPTION]... KIND/NAME TYPE REASON MESSAGE\n       evrec record [OPTION]... -"
 	parser:help_max_width(100)
