@@ -158,6 +158,20 @@ describe("the quick start", function()
 			assert.is_nil(log:find("evrec: ", 1, true), log)
 		end)
 
+		-- If a worker takes too long to end, nginx kills the others as soon as that one has ended.
+		it("lets each of many workers tell what it lost, stopped by SIGINT", function()
+			local folder = new_folder()
+			local port = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082 })[8080]
+			local readme = folder .. "/examples/nginx/README.md"
+			cluster.run { "sed", "-i", "s/worker_processes 2/worker_processes 16/", folder .. "/examples/nginx/nginx.conf" }
+			local stop = quickstart.start(folder, quickstart.command(readme, "nginx "),
+				"env OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1")
+			ask(folder, readme, port, 60)
+			local log = stop "INT"
+			assert.truthy(log:find("not written", 1, true), log)
+			assert.is_nil(log:find("exited on signal", 1, true), log)
+		end)
+
 		it("prints the events if there is no cluster", function()
 			local folder = new_folder()
 			local port = quickstart.copy(folder, "nginx", { "luajit" }, { 8080, 8082 })[8080]
