@@ -19,10 +19,10 @@ if os.getenv "OTEL_EXPORTER_OTLP_ENDPOINT" or os.getenv "OTEL_EXPORTER_OTLP_LOGS
 end
 local recorder = broadcaster:new_recorder { component = "nginx", host = os.getenv "HOSTNAME" or "" }
 
---- For exit_worker_by_lua: writes what waits, for 1.5 s at most. If one worker takes longer, nginx kills the others as
+--- For exit_worker_by_lua: writes what waits, for 1 s at most. If one worker takes longer, nginx kills the others as
 --- soon as that one has ended: then they could not tell which events they lost.
 function failures.exit_worker()
-	broadcaster:shutdown(1.5)
+	broadcaster:shutdown(1)
 end
 
 --- For init_by_lua: returns a function for log_by_lua, which records an event about the Service behind this location if
