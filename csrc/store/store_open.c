@@ -55,8 +55,8 @@ static bool resolve(struct store_db *d, evrec_error *err)
 	return true;
 }
 
-/* False, with *err: the file of the store with this suffix is there, and this user may not read it. */
-static bool check_readable(const struct store_db *d, const char *suffix, evrec_error *err)
+/* False, with *err: the file of the store with this suffix is there, and forbids this user what `mode` says. */
+static bool check_access(const struct store_db *d, const char *suffix, int mode, evrec_error *err)
 {
 	struct buf name = { 0 };
 	int error;
@@ -66,7 +66,7 @@ static bool check_readable(const struct store_db *d, const char *suffix, evrec_e
 		(void)error_set(err, EVREC_ENOMEM, "no memory");
 		return false;
 	}
-	error = faccessat(AT_FDCWD, name.data, R_OK, AT_EACCESS) == 0 ? 0 : errno;
+	error = faccessat(AT_FDCWD, name.data, mode, AT_EACCESS) == 0 ? 0 : errno;
 	if (error != 0 && error != ENOENT) {
 		private_file_set_errno(err, name.data, error);
 	}
@@ -89,9 +89,10 @@ static bool check_file(struct store_db *d, enum store_access access, evrec_error
 	d->device = st.st_dev;
 	d->inode = st.st_ino;
 	if (access == STORE_READ) {
-		return check_readable(d, "", err);
+		return check_access(d, "", R_OK, err);
 	}
-	if (!private_file_check(d->full, err)) {
+	/* The file may be root's. */
+	if (!private_file_check(d->full, err) || !check_access(d, "", R_OK | W_OK, err)) {
 		return false;
 	}
 	/* An empty file becomes a store here, as private as one that is made. SQLite gives its mode to -wal and -shm. */
@@ -172,16 +173,20 @@ static bool is_folder_writable(const struct store_db *d)
 
 /*
  * A reader shares the log and its index with the writers. If it may not make these files, it can use those of a writer.
- * SQLite fails with one of the two codes if there are none, or if they cannot be read.
+ * SQLite fails with one of the two codes if there are none, or if they cannot be read; also for a writer.
  */
-static void explain_failure(const struct store_db *d, evrec_error *err)
+static void explain_failure(const struct store_db *d, enum store_access access, evrec_error *err)
 {
 	const int code = sqlite3_errcode(d->db);
 
-	if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN) && check_readable(d, "-wal", err) &&
-	    check_readable(d, "-shm", err) && !is_folder_writable(d)) {
+	if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN) && check_access(d, "-wal", R_OK, err) &&
+	    check_access(d, "-shm", R_OK, err) && !is_folder_writable(d)) {
 		(void)store_db_refuse(
-			d, ": reading a store needs write permission to its folder, unless a writer has it open", err);
+			d,
+			access == STORE_READ
+				? ": reading a store needs write permission to its folder, unless a writer has it open"
+				: ": writing a store needs write permission to its folder",
+			err);
 	}
 }
 
@@ -196,8 +201,8 @@ bool store_db_open(struct store_db *d, enum store_access access, evrec_error *er
 	    (access == STORE_READ ? schema_check(d, err) : set_up(d, err))) {
 		return true;
 	}
-	if (ok && access == STORE_READ) {
-		explain_failure(d, err);
+	if (ok) {
+		explain_failure(d, access, err);
 	}
 	store_db_close(d);
 	return false;

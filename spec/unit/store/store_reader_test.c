@@ -1,4 +1,4 @@
-/* Readers of a store that are other users, or were forked from another reader. */
+/* Readers and writers of a store that are other users, and readers that were forked from another reader. */
 #define _GNU_SOURCE
 
 #include "store_fixture.h"
@@ -75,6 +75,56 @@ static void test_a_reader_who_may_not_write_reads_or_is_told_why(void **state)
 	assert_int_equal(chmod(log, 0), 0);
 	check_other(folder, path, "events.db-wal: Permission denied");
 	store_free(store);
+}
+
+/* In a child, as query_as_other: a writer who is not root. */
+static int write_as_other(const char *path, const char *why)
+{
+	struct store *store;
+	evrec_error err = { .message = "" };
+	bool begun;
+
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0) {
+		return 2;
+	}
+	store = store_new(evrec_string(path));
+	if (store == NULL) {
+		return 2;
+	}
+	begun = store_begin(store, &err);
+	store_free(store);
+	if (!begun && strstr(err.message, why) != NULL) {
+		return 0;
+	}
+	(void)fprintf(stderr, "%s\n", begun ? "begun" : err.message);
+	return 1;
+}
+
+static void check_writer(const char *path, const char *why)
+{
+	const pid_t child = fork();
+
+	if (child == 0) {
+		_exit(write_as_other(path, why));
+	}
+	assert_int_equal(unit_wait(child), 0);
+}
+
+static void test_a_writer_without_permission_is_told_which_it_lacks(void **state)
+{
+	const char *folder = tmpdir_path(*state, ""), *path = tmpdir_path(*state, "events.db");
+	struct store *store;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	store = store_fixture_open(path);
+	put(store, "a.1");
+	store_free(store);
+	assert_int_equal(chmod(folder, 0755), 0);
+	check_writer(path, "events.db: Permission denied");
+	assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+	check_writer(path, "events.db: writing a store needs write permission to its folder");
 }
 
 /* ---- a file that another process has to itself ---- */
@@ -258,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_a_reader_who_may_not_write_reads_or_is_told_why),
+		TMPDIR_TEST(test_a_writer_without_permission_is_told_which_it_lacks),
 		TMPDIR_TEST(test_a_reader_waits_for_a_writer_that_ends),
 		TMPDIR_TEST(test_a_forked_child_reads_with_cursors_of_its_own),
 	};
