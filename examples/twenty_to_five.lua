@@ -45,7 +45,8 @@ function twenty_to_five.in_a_store(path)
 	local broadcaster = evrec.broadcaster { clock = clock }
 	broadcaster:start_recording_to_sink(evrec.sink.store { path = path })
 	twenty_to_five.play(broadcaster, function(seconds) clock:advance(seconds) end)
-	assert(broadcaster:shutdown(10))
+	local ok, _, message = broadcaster:shutdown(10)
+	assert(ok, message)
 end
 
 --- Plays the story into the cluster that the environment names.

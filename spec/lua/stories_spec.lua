@@ -24,6 +24,12 @@ describe("the story twenty to five", function()
 		assert.equal(12, count)
 		assert.equal(5, failures)
 	end)
+
+	it("says why its events could not be stored", function()
+		local ok, message = pcall(twenty_to_five.in_a_store, "/nowhere/pods.db")
+		assert.is_false(ok)
+		assert.truthy(message:find("/nowhere/pods.db: No such file or directory", 1, true), message)
+	end)
 end)
 
 describe("the story of the CronJob that fell silent", function()
