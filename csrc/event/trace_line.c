@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 
 /* ---- writing ---- */
 
@@ -25,16 +26,35 @@ static void put_string(struct buf *out, const char *before, const char *name, ev
 	(void)json_put_string(out, value, 0);
 }
 
+/* The host's locale may have something else for the decimal point: a comma, or several bytes. */
+static void put_number(struct buf *out, const char *name, double number)
+{
+	char text[64];
+	bool in_point = false;
+
+	(void)snprintf(text, sizeof(text), "%.17g", number);
+	buf_printf(out, "\"%s\":", name);
+	for (const char *c = text; *c != '\0'; c++) {
+		const bool is_point = strchr("0123456789-+e", *c) == NULL;
+
+		if (!in_point || !is_point) {
+			buf_put(out, is_point ? "." : c, 1);
+		}
+		in_point = is_point;
+	}
+}
+
 void trace_put_header(struct buf *out, const struct trace_header *header)
 {
 	const evrec_correlator_options *o = &header->correlator;
 
 	buf_printf(out, TRACE_START "%d,\"evrec\":\"" EVREC_VERSION "\",\"clock\":\"%s\",\"correlator\":{",
 	           TRACE_VERSION, header->fake_clock ? "fake" : "real");
-	buf_printf(out, "\"lru_cache_size\":%zu,\"burst_size\":%u,\"qps\":%.17g,\"max_events\":%u,", o->lru_cache_size,
-	           o->burst_size, o->qps, o->max_events);
-	buf_printf(out, "\"max_interval_in_seconds\":%.17g}", (double)o->max_interval / (double)EVREC_SECOND);
-	buf_printf(out, ",\"key_func\":%s,\"spam_key_func\":%s}\n", o->key_func != NULL ? "true" : "false",
+	buf_printf(out, "\"lru_cache_size\":%zu,\"burst_size\":%u,", o->lru_cache_size, o->burst_size);
+	put_number(out, "qps", o->qps);
+	buf_printf(out, ",\"max_events\":%u,", o->max_events);
+	put_number(out, "max_interval_in_seconds", (double)o->max_interval / (double)EVREC_SECOND);
+	buf_printf(out, "},\"key_func\":%s,\"spam_key_func\":%s}\n", o->key_func != NULL ? "true" : "false",
 	           o->spam_key_func != NULL ? "true" : "false");
 }
 

@@ -1,0 +1,49 @@
+-- A script, or a host, may set a locale whose numbers have a comma in the place of the decimal point.
+local command = require "command"
+local tmpfiles = require "tmpfiles"
+
+describe("a locale with a decimal comma", function()
+	local folder, remove, made
+
+	-- Runs a script after os.setlocale. Results as of `command.script`.
+	local function script(text)
+		local path = folder .. "/script.lua"
+		local file = assert(io.open(path, "w"))
+		file:write('assert(os.setlocale "de_DE.UTF-8")\n', text)
+		file:close()
+		return command.shell('LOCPATH=$1 exec "$2" "$3"', folder, command.interpreter, path)
+	end
+
+	setup(function()
+		local prefix, _
+		prefix, _, remove = tmpfiles.new()
+		folder = prefix .. ".locale"
+		made = command.shell([[mkdir "$1" && localedef -i de_DE -f UTF-8 "$1/de_DE.UTF-8"]], folder) == 0
+	end)
+
+	before_each(function()
+		if not made then
+			pending "no locale can be made (Debian: locales)"
+		end
+	end)
+
+	teardown(function()
+		remove()
+		os.execute(("rm -rf %s"):format(folder))
+	end)
+
+	it("does not change a trace", function()
+		local path = folder .. "/a.trace"
+		assert.same({ 0, "", "" }, { script(([[
+			local evrec = require "evrec"
+			local broadcaster = evrec.broadcaster { correlator = { qps = 0.5, max_interval_in_seconds = 1.25 } }
+			broadcaster:start_trace(%q)
+			local pod = { kind = "Pod", name = "a", namespace = "shop" }
+			broadcaster:new_recorder({ component = "c" }):event(pod, "Normal", "Started", "m")
+			assert(broadcaster:shutdown(5))]]):format(path)) })
+		assert.matches('"qps":0.5,"max_events":10,"max_interval_in_seconds":1.25}', tmpfiles.read(path), 1, true)
+		local status, output, told = command.evrec("replay", path)
+		assert.same({ 0, "" }, { status, told })
+		assert.matches("qps 1/2, max events 10, max interval 1.25 s", output, 1, true)
+	end)
+end)
