@@ -71,8 +71,9 @@ end
 
 local function line(out, name, labels, value)
 	local braces = labels ~= "" and "{" .. labels .. "}" or ""
-	local format = value == math.floor(value) and "%s%s %.0f" or "%s%s %.9f"
-	out[#out + 1] = format:format(name, braces, value)
+	-- The locale may have something else for the decimal point.
+	local number = value == math.floor(value) and ("%.0f"):format(value) or ("%.9f"):format(value):gsub("[^%d-]+", ".")
+	out[#out + 1] = ("%s%s %s"):format(name, braces, number)
 end
 
 local function sorted_keys(t)

@@ -46,4 +46,14 @@ describe("a locale with a decimal comma", function()
 		assert.same({ 0, "" }, { status, told })
 		assert.matches("qps 1/2, max events 10, max interval 1.25 s", output, 1, true)
 	end)
+
+	it("does not change metrics", function()
+		local status, output, told = script [[
+			local evrec = require "evrec"
+			local stats = evrec.broadcaster({}):stats()
+			stats.recorded = 1.5
+			print(evrec.metrics { a = stats })]]
+		assert.same({ 0, "" }, { status, told })
+		assert.matches('evrec_recorded_total{broadcaster="a"} 1.500000000\n', output, 1, true)
+	end)
 end)
