@@ -1,4 +1,4 @@
--- The arguments of `evrec events` that are refused.
+-- The arguments of `evrec events`: how they are read, and which are refused.
 local command = require "command"
 local shapes = require "event_shapes"
 
@@ -22,6 +22,13 @@ describe("evrec events", function()
 		write ""
 		for _, given in ipairs { { "--kubeconfig", "x" }, { "--context", "c" }, { "--allow-exec", "aws" } } do
 			assert.same({ 2, "", ("evrec: --lines: not together with %s\n"):format(given[1]) }, { run(given[1], given[2]) })
+		end
+	end)
+
+	it("takes a field selector with white space around it, as kubectl does", function()
+		write(shapes.json(shapes.plain("a", "default", os.time() - 30)))
+		for _, selector in ipairs { "type=Normal", " type=Normal", "type=Normal ", "\ttype=Normal\n" } do
+			assert.same({ 0, "event/a\n", "" }, { run("-o", "name", "--field-selector", selector) })
 		end
 	end)
 

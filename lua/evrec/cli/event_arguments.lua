@@ -15,6 +15,10 @@ local function without_equals(text)
 	return (text:gsub("^=", ""))
 end
 
+local function trimmed(text)
+	return text:match "^%s*(.-)%s*$"
+end
+
 -- One of `names`, in the case that `names` has.
 local function one_of(option, names)
 	return function(text)
@@ -119,7 +123,8 @@ local function define_selection(parser)
 		parser:option("--since", "Last occurred at or after a time."):argname "TIME":convert(time "--since"),
 		parser:option("--before --until", "Last occurred before a time."):argname "TIME"
 			:convert(time "--before"),
-		parser:option("--field-selector", "As of kubectl get, such as type!=Normal,reason=Killing."):argname "FIELDS",
+		parser:option("--field-selector", "As of kubectl get, such as type!=Normal,reason=Killing."):argname "FIELDS"
+			:convert(trimmed),
 		parser:option("--limit", "At most N events, the newest."):argname "N":convert(whole_number("--limit", 1)))
 end
 
