@@ -23,7 +23,7 @@ packages_of() {
 	demo) echo "lua5.4 lua-cjson lua-yaml lua-argparse" ;;
 	# luajit2, as nginx's Lua module conflicts with luajit.
 	test) echo "lua5.4 lua5.3 luajit2|luajit lua-busted lua-cjson lua-yaml lua-argparse libcmocka-dev libssl-dev g++" \
-		"python3-prometheus-client libcurl3-gnutls" ;;
+		"locales python3-prometheus-client libcurl3-gnutls" ;;
 	lint) echo "clang clang-format clang-tidy lua-check shellcheck git" ;;
 	fuzz) echo "clang libclang-rt-14-dev" ;;
 	dist) echo "git zip" ;;
