@@ -174,8 +174,8 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		acknowledge(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
-		/* The count that another process wrote is unknown: send the whole count. */
-		send_rest(ob, entry, entry->again ? 0 : entry->maybe_received, VERB_PATCH);
+		/* The count that another write may have created it with is unknown: send the whole count. */
+		send_rest(ob, entry, entry->again || entry->missing ? 0 : entry->maybe_received, VERB_PATCH);
 		break;
 	case VERDICT_RETRY:
 		retry(ob, entry, outcome, now);

@@ -220,6 +220,21 @@ static void test_missing_object_that_is_there_is_patched(void **state)
 	checked_outbox_free(ob);
 }
 
+/* The lost create may not be what created it: the server may have a lower count. */
+static void test_missing_object_in_doubt_is_patched(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+
+	(void)state;
+	checked_submit(ob, 1, 2);
+	answer_with_status(ob, VERB_PATCH, 2, 404);
+	checked_answer(ob, take_expected(ob, 0, 1, VERB_CREATE, 2), ANSWER_LOST, 0);
+	checked_answer(ob, take_expected(ob, 10 * S, 1, VERB_CREATE, 2), answer_with(409), 10 * S);
+	answer_with_status(ob, VERB_PATCH, 2, 200);
+	assert_counts(ob, 0, 1, 0, 0);
+	checked_outbox_free(ob);
+}
+
 /* The next process does not know that another one may have created it, perhaps with fewer occurrences. */
 static void test_row_of_what_another_process_may_have_created(void **state)
 {
@@ -266,6 +281,7 @@ int main(void)
 		cmocka_unit_test(test_create_becomes_a_patch_at_once),
 		cmocka_unit_test(test_created_by_another_process_is_patched),
 		cmocka_unit_test(test_missing_object_that_is_there_is_patched),
+		cmocka_unit_test(test_missing_object_in_doubt_is_patched),
 		cmocka_unit_test(test_row_of_what_another_process_may_have_created),
 		cmocka_unit_test(test_its_tries_are_counted_anew),
 		cmocka_unit_test(test_follow_up_is_absorbed),

@@ -26,15 +26,16 @@ static void apply_retry(struct outbox_world *w, unsigned id, bool memory)
 	}
 }
 
-static void apply_conflict(struct outbox_world *w, unsigned id, bool is_own, bool memory)
+/* `missing`: a patch has not found it before, so another write may have stored it. */
+static void apply_conflict(struct outbox_world *w, unsigned id, bool is_own, bool missing, bool memory)
 {
 	struct model_write *write = model_find(&w->m, id, true);
 
 	if (is_own) {
 		/* An earlier try stored it: its occurrences are written, later ones wait for a PATCH. */
-		unsigned received = write->maybe_received;
+		unsigned received = missing ? 0 : write->maybe_received;
 
-		assert_true(received != 0);
+		assert_true(write->maybe_received != 0);
 		write = model_return(&w->m, id, w->now, memory);
 		(void)model_acknowledge(&w->m, write, received);
 	} else if (write->renamed) {
@@ -68,7 +69,7 @@ static void learn_block(struct outbox_world *w, unsigned id, enum verb verb, con
 }
 
 static void model_answered(struct outbox_world *w, unsigned id, enum verb verb, const evrec_answer *answer, bool is_own,
-                           bool memory)
+                           bool missing, bool memory)
 {
 	struct model_write *write = model_find(&w->m, id, true);
 	bool may_be_received =
@@ -96,7 +97,7 @@ static void model_answered(struct outbox_world *w, unsigned id, enum verb verb, 
 		if (verb == VERB_PATCH) {
 			apply_retry(w, id, memory);
 		} else {
-			apply_conflict(w, id, is_own, memory);
+			apply_conflict(w, id, is_own, missing, memory);
 		}
 		break;
 	case 422:
@@ -130,6 +131,7 @@ void world_answer(struct outbox_world *w, size_t slot)
 	struct entry *entry = w->in_flight[slot];
 	const unsigned id = (unsigned)entry->id;
 	const enum verb verb = entry->verb;
+	const bool missing = entry->missing;
 	evrec_answer answer = { 0 };
 	const struct stored_event *there, *found = world_find_to_adopt(w, entry);
 
@@ -142,7 +144,7 @@ void world_answer(struct outbox_world *w, size_t slot)
 	if (found != NULL) {
 		answer_adopt(w, entry, found);
 	} else {
-		model_answered(w, id, verb, &answer, there != NULL && there->id == id, !fake_writes.no_memory);
+		model_answered(w, id, verb, &answer, there != NULL && there->id == id, missing, !fake_writes.no_memory);
 		answer_entry_as_kubernetes(w->ob, entry, &answer, w->now);
 	}
 	fake_writes.no_memory = false;
