@@ -18,7 +18,7 @@ bool kubernetes_is_of_authorization(const char *message);
 /* A write that was answered: how it was sent, and its earlier tries. */
 struct kubernetes_try {
 	enum verb verb;
-	bool maybe_received; /* an earlier try of this create may have been carried out */
+	bool maybe_received; /* an earlier try of this create, or another one of its event, may have been carried out */
 	bool renamed;        /* the write has had its second name */
 	bool just_started;   /* the server may have just started: until it has read its roles, it forbids everything */
 };

@@ -29,7 +29,7 @@
  * outbox_next_kept walks a list that only the driver of the outbox changes.
  *
  * Between outbox_take and outbox_answer an entry belongs to the sender, which reads id, verb, item, maybe_received,
- * renamed and again; between outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
+ * renamed, again and missing; between outbox_collect and outbox_recycle to the pipeline, which reads all but the links.
  */
 #ifndef EVREC_OUTBOX_H
 #define EVREC_OUTBOX_H

@@ -30,10 +30,10 @@ enum verb { VERB_CREATE, VERB_PATCH };
 
 enum verdict {
 	VERDICT_WRITTEN, /* the server has it */
-	VERDICT_EXISTS,  /* an earlier try of this create was carried out: later occurrences are still to be patched */
-	VERDICT_RETRY,   /* the same again, after a backoff */
-	VERDICT_CREATE,  /* the object to be patched is gone: create it, at once */
-	VERDICT_RENAME,  /* the name belongs to another object: create it under a new one, at once */
+	VERDICT_EXISTS, /* this object was created before, as entry_may_exist says: what is later is still to be patched */
+	VERDICT_RETRY,  /* the same again, after a backoff */
+	VERDICT_CREATE, /* the object to be patched is gone: create it, at once */
+	VERDICT_RENAME, /* the name belongs to another object: create it under a new one, at once */
 	VERDICT_ADOPT, /* an earlier process created the object, as `name` with `base` occurrences: patch that, at once */
 	VERDICT_AGAIN, /* the protocol held it back, and did not send it: it waits again, not counted as a try */
 	VERDICT_DROP,
