@@ -6,6 +6,7 @@
 
 #define PERIOD (10 * EVREC_SECOND)
 #define PLACE_SIZE (LUA_IDSIZE + 16)
+#define LINES_MAX 32  /* at once: more than there are kinds of trouble */
 #define LEVELS_MAX 20 /* of functions that may lie between a C function and the Lua code that called it */
 
 /* Its address is the key of the logger in the registry. */
@@ -51,11 +52,13 @@ static bool log_line(lua_State *L, const char *line)
 	return telling.told;
 }
 
+/* A log of the program may be a function of the script that records each line. After shutdown this causes a new line. */
 HOT static void tell(struct broadcaster *b, lua_State *L, bool all)
 {
 	char line[EVREC_LINE_SIZE];
+	int i;
 
-	while (evrec_broadcaster_next_line(b->host.b, all, line)) {
+	for (i = 0; i < LINES_MAX && evrec_broadcaster_next_line(b->host.b, all, line); i++) {
 		if (!log_line(L, line) && !evrec_line_to_stderr(line)) {
 			evrec_broadcaster_not_told(b->host.b);
 			return;

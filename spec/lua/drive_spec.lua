@@ -163,6 +163,28 @@ for host, stand_in in pairs { nginx = NGINX, haproxy = HAPROXY } do
 			run(stand_in, "b:flush(0) assert(count() == 1)")
 		end)
 
+		it("shutdown ends although the host's log records each of its lines", function()
+			run(stand_in, [[
+				local lines, ended = 0, false
+				local function log(line)
+					lines = lines + 1
+					assert(lines < 100, line)
+					if not ended then
+						r:event({ kind = "Pod", namespace = "shop", name = "web-0" }, "Warning", "Logged", line)
+					end
+				end
+				if ngx then ngx.log = function(_, line) log(line) end else core.Warning = log end
+				b, r = make { drive = "poll" }
+				assert(not r:event(nil, "Normal", "R", "m"))
+				assert(lines == 1)
+				assert(not r:event(nil, "Normal", "R", "m"))
+				assert(not b:shutdown(0))
+				assert(lines > 1 and b:stats().refused.closed > 0)
+				ended = true
+				b:shutdown(0) -- logs the last line
+			]])
+		end)
+
 		it("polls keep no broadcaster alive that the script has dropped, and end", function()
 			run(stand_in, [[
 				if jit then jit.off() jit.flush() end
