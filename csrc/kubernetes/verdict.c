@@ -73,7 +73,7 @@ static void conflict(struct outcome *outcome, const struct kubernetes_try *try)
 {
 	if (try->verb == VERB_PATCH) {
 		retry(outcome, try->verb, false);
-	} else if (try->maybe_received) {
+	} else if (try->may_exist) {
 		outcome->verdict = VERDICT_EXISTS;
 		outcome->problem = NULL;
 	} else if (!try->renamed) {

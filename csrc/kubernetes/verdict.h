@@ -18,9 +18,9 @@ bool kubernetes_is_of_authorization(const char *message);
 /* A write that was answered: how it was sent, and its earlier tries. */
 struct kubernetes_try {
 	enum verb verb;
-	bool maybe_received; /* an earlier try of this create, or another one of its event, may have been carried out */
-	bool renamed;        /* the write has had its second name */
-	bool just_started;   /* the server may have just started: until it has read its roles, it forbids everything */
+	bool may_exist;    /* an earlier try of this create, or another write of its event, may have been carried out */
+	bool renamed;      /* the write has had its second name */
+	bool just_started; /* the server may have just started: until it has read its roles, it forbids everything */
 };
 
 /*
@@ -32,8 +32,8 @@ struct kubernetes_try {
  *   401                              retry; the caller reads the credentials again
  *   403                              drop; but retry if the server may have just started
  *   404 to a patch                   create: the event expired or was deleted
- *   409 to a create                  if an earlier try may have been carried out: success, and later occurrences are patched;
- *                                    else renamed once
+ *   409 to a create                  if its event may exist (kubernetes_try.may_exist): success, and later occurrences are
+ *                                    patched; else renamed once
  *   409 to a patch                   retry
  *   all others, redirects too        drop
  *

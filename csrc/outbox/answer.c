@@ -14,8 +14,8 @@ static void written(struct outbox *ob, struct entry *entry)
 static void send_at_once(struct outbox *ob, struct entry *entry, enum verb verb)
 {
 	outbox_absorb_follow_up(ob, entry);
-	/* Only once, as else a patch and a create might alternate for ever. */
-	entry->missing = entry->known && verb == VERB_CREATE;
+	/* Only once: otherwise a patch and a create could alternate for ever. */
+	entry->missing = entry->known && entry->verb == VERB_PATCH && verb == VERB_CREATE;
 	entry->known = false;
 	entry->verb = verb;
 	entry->tries = 0;
@@ -174,8 +174,12 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 		acknowledge(ob, entry, now);
 		break;
 	case VERDICT_EXISTS:
-		/* The count that another write may have created it with is unknown: send the whole count. */
-		send_rest(ob, entry, entry->again || entry->missing ? 0 : entry->maybe_received, VERB_PATCH);
+		/* If another write may have created it, its count is unknown: send the whole count. */
+		if (entry->missing) {
+			send_at_once(ob, entry, VERB_PATCH); /* also if the entry has no occurrence of its own */
+		} else {
+			send_rest(ob, entry, entry->again ? 0 : entry->maybe_received, VERB_PATCH);
+		}
 		break;
 	case VERDICT_RETRY:
 		retry(ob, entry, outcome, now);

@@ -101,9 +101,9 @@ struct entry {
 	bool maybe_late; /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;    /* it was given its second name */
 	bool again;      /* it is unknown whether another process has created the object under this name */
-	bool known;      /* the object was there before this entry, which no answer has changed yet */
-	bool missing;    /* the object was known, and a patch did not find it: another write may create it meanwhile */
-	unsigned tries;  /* failed tries with the present verb and name */
+	bool known;     /* an earlier entry or process has counted the object; false after the first new verb or name */
+	bool missing;   /* a patch did not find the known object: another write may create it before this create */
+	unsigned tries; /* failed tries with the present verb and name */
 	unsigned failed; /* all tries that had to be repeated */
 	bool important;
 	bool deferred; /* DEFERRED, or FOLLOWING: its occurrences are counted, not pending */
@@ -148,15 +148,18 @@ static inline const char *entry_resource_version(const struct entry *entry)
 	return entry->identity == NULL ? "" : entry->identity->text + entry->identity->version_at;
 }
 
-/* If the name of a create is taken, that is this entry's object, as far as is known. */
+/*
+ * Whether a conflict of this create is with the entry's own object: an earlier try, another process or another write may
+ * have created it.
+ */
 static inline bool entry_may_exist(const struct entry *entry)
 {
 	return entry->maybe_received != 0 || entry->again || entry->missing;
 }
 
 /*
- * The verb of the entry's row, which has `count` occurrences. If another process may have created the object, with fewer
- * of them, that is a patch: to the next process, which does not know that, a create would seem to be of another object.
+ * The verb of the entry's row, which has `count` occurrences. A patch, if another process may have created the object with
+ * fewer: the next process does not know of this doubt, and would take a create's conflict for another client's object.
  */
 enum verb entry_verb_in_row(const struct entry *entry, uint32_t count);
 /* Sets the row of the entry and its follow-up, but for the item. */

@@ -93,10 +93,11 @@ struct outbox {
 	struct messages messages;
 	struct brought *brought, **brought_end; /* the items of outbox_bring, in order */
 	/* With a spool: */
-	bool keeps;             /* at the end entries are kept for the spool, not dropped */
-	bool more;              /* rows are expected of the spool */
-	bool rows_first;        /* entries of this process are held until no row is left, */
-	int64_t rows_until;     /* or until then; INT64_MIN: nothing was taken yet */
+	bool keeps;           /* at the end entries are kept for the spool, not dropped */
+	bool more;            /* rows are expected of the spool */
+	bool rows_were_first; /* outbox_send_rows_first was called: an entry of this process may be of a row's event */
+	bool rows_first;      /* entries of this process are held until no row is left, */
+	int64_t rows_until;   /* or until then; INT64_MIN: nothing was taken yet */
 	struct entry_list held; /* the entries that rows_first holds back */
 	bool rows_stay;         /* a row was kept at the end, or is not read any more: the next process sends it */
 	struct entry_list kept; /* for the spool: pending, but not to be sent in this process */

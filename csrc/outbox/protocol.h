@@ -30,7 +30,7 @@ enum verb { VERB_CREATE, VERB_PATCH };
 
 enum verdict {
 	VERDICT_WRITTEN, /* the server has it */
-	VERDICT_EXISTS, /* this object was created before, as entry_may_exist says: what is later is still to be patched */
+	VERDICT_EXISTS, /* the name is that of the write's own object (entry_may_exist): occurrences that it lacks are patched */
 	VERDICT_RETRY,  /* the same again, after a backoff */
 	VERDICT_CREATE, /* the object to be patched is gone: create it, at once */
 	VERDICT_RENAME, /* the name belongs to another object: create it under a new one, at once */

@@ -24,7 +24,7 @@ bool outbox_awaits_rows(struct outbox *ob)
 void outbox_send_rows_first(struct outbox *ob)
 {
 	(void)pthread_mutex_lock(&ob->lock);
-	ob->rows_first = true;
+	ob->rows_first = ob->rows_were_first = true;
 	ob->rows_until = INT64_MIN;
 	(void)pthread_mutex_unlock(&ob->lock);
 }
@@ -105,15 +105,16 @@ static bool may_restore(struct outbox *ob, size_t bytes)
 }
 
 /*
- * If rows go first, but not in time, an entry of this process may create the event of a row: its count, from a state,
- * includes the row's.
+ * An entry of this process may overtake a row, and create its event. Its count comes from the state file, and includes the
+ * row's. So a conflict of the row's create is a success. If the name is that of another client's event, the row is lost;
+ * that is rarer, as names contain nanoseconds.
  */
 static void set_doubts(const struct outbox *ob, struct entry *entry, const struct outbox_saved *saved)
 {
 	if (saved->verb == VERB_PATCH) {
 		entry->maybe_late = saved->maybe_received != 0;
 		entry->known = true;
-	} else if (ob->rows_first && saved->maybe_received == 0) {
+	} else if (ob->rows_were_first && saved->maybe_received == 0) {
 		entry->maybe_received = saved->count;
 	} else {
 		entry->maybe_received = saved->maybe_received;

@@ -80,7 +80,7 @@ static void check_outcome(const evrec_answer *answer, const struct kubernetes_tr
 	CHECK((o.verdict == VERDICT_RETRY) == (passing || (answer->status == 409 && try->verb == VERB_PATCH)));
 	CHECK(o.verdict != VERDICT_CREATE || try->verb == VERB_PATCH);
 	CHECK(o.verdict != VERDICT_RENAME || (try->verb == VERB_CREATE && !try->renamed));
-	CHECK(o.verdict != VERDICT_EXISTS || (try->verb == VERB_CREATE && try->maybe_received));
+	CHECK(o.verdict != VERDICT_EXISTS || (try->verb == VERB_CREATE && try->may_exist));
 	CHECK(o.verdict != VERDICT_DROP || o.cause < EVREC_CAUSES);
 	CHECK(!o.maybe_received || (try->verb == VERB_CREATE && o.verdict == VERDICT_RETRY));
 	CHECK(!o.maybe_received || answer->status != 0 || !answer->unsent);

@@ -202,6 +202,29 @@ static void test_follow_up_of_a_dropped_create_is_a_create(void **state)
 	}
 }
 
+/* Its event was never there: if both names are taken, they are those of other events. */
+static void test_follow_up_of_a_dropped_create_patches_no_other_event(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct outbox_stats stats;
+	struct entry *entry;
+
+	(void)state;
+	assert_true(checked_submit_due(ob, 1, 1, S, 0));
+	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	checked_answer(ob, entry, answer_with(422), S);
+	outbox_recycle(ob, outbox_collect(ob, 1));
+	for (int i = 0; i < 2; i++) {
+		checked_answer(ob, take_expected(ob, DUE, 1, VERB_CREATE, 2), answer_with(409), DUE);
+	}
+	assert_null(checked_take(ob, DUE));
+	outbox_get_stats(ob, &stats);
+	assert_int_equal(stats.dropped[EVREC_CAUSE_CONFLICT], 1);
+	outbox_recycle(ob, outbox_collect(ob, 1));
+	checked_outbox_free(ob);
+}
+
 static bool submit_bounded(struct outbox *ob, uint64_t id, size_t max_deferred, bool *deferred)
 {
 	struct fake_write draft = { .count = 2 };
@@ -255,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_deferred_writes_may_have_a_bound),
 		cmocka_unit_test(test_follow_up_of_a_dropped_create_is_a_create),
+		cmocka_unit_test(test_follow_up_of_a_dropped_create_patches_no_other_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,23 @@ static void test_name_that_a_new_entry_took_is_the_event(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
+/* The time in which rows go first is over. */
+static void test_row_that_is_read_too_late_may_have_been_overtaken(void **state)
+{
+	struct outbox *ob = outbox_that_waits(100);
+
+	(void)state;
+	checked_submit(ob, 1, 1);
+	assert_null(checked_take(ob, 0));
+	checked_answer(ob, take_expected(ob, 30 * S, 1, VERB_CREATE, 1), ANSWER_CREATED, 30 * S);
+	assert_true(restore_row(ob, 1, VERB_CREATE, 7));
+	checked_answer(ob, checked_take(ob, 30 * S), answer_with(409), 30 * S);
+	assert_null(checked_take(ob, 30 * S));
+	assert_counts(ob, 2, 0, 0, 0);
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
 /* ---- random histories ---- */
 
 struct history {
@@ -269,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_what_waits_leaves_room_for_rows),
 		cmocka_unit_test(test_row_that_is_read_later_goes_to_the_second_name),
 		cmocka_unit_test(test_name_that_a_new_entry_took_is_the_event),
+		cmocka_unit_test(test_row_that_is_read_too_late_may_have_been_overtaken),
 		cmocka_unit_test(test_random_histories),
 	};
 
