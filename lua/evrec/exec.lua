@@ -20,9 +20,10 @@ local function quoted(text)
 	return '"' .. text:gsub('[%c"\\\127]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
 end
 
+-- The locale may have something else for the decimal point.
 local function encode_number(number)
 	return number == math.floor(number) and math.abs(number) < 2 ^ 53 and ("%.0f"):format(number)
-		or ("%.17g"):format(number)
+		or (("%.17g"):format(number):gsub("[^%d%-+e]+", "."))
 end
 
 local function put(out, text)

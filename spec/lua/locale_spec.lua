@@ -1,4 +1,5 @@
 -- A script, or a host, may set a locale whose numbers have a comma in the place of the decimal point.
+local cjson = require "cjson"
 local command = require "command"
 local tmpfiles = require "tmpfiles"
 
@@ -55,5 +56,18 @@ describe("a locale with a decimal comma", function()
 			print(evrec.metrics { a = stats })]]
 		assert.same({ 0, "" }, { status, told })
 		assert.matches('evrec_recorded_total{broadcaster="a"} 1.500000000\n', output, 1, true)
+	end)
+
+	it("does not change what a credential plugin is told", function()
+		local status, output, told = script [[
+			local plugin = { command = "x", apiVersion = "client.authentication.k8s.io/v1", provideClusterInfo = true }
+			local cluster = { server = "https://x", extensions = {
+				{ name = "client.authentication.k8s.io/exec", extension = { number = 1.5, small = 2 ^ -70 } },
+			} }
+			local fields = require "evrec.exec".plugin(plugin, "user x", function(path) return path end, { "x" }, cluster)
+			print(fields.cluster_config)]]
+		assert.same({ 0, "" }, { status, told })
+		local extension = cjson.decode(output)
+		assert.same({ 1.5, 2 ^ -70 }, { extension.number, extension.small })
 	end)
 end)
