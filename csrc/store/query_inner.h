@@ -128,9 +128,9 @@ bool store_readers_allowed(evrec_error *err);
 /* Lists the reader before it is opened. Outside the guard. */
 void store_readers_add(struct reader_link *reader, struct store_db *db, void (*close)(struct reader_link *reader));
 /*
- * Calls `open` inside the guard; after a failure closes the reader. Waits for a writer that has the file to itself:
- * because it ends, and writes its log into the file, or because it repairs the file after a crash. Outside the guard, as
- * a fork waits for those inside.
+ * Calls `open` inside the guard; after a failure closes the reader. Tries again for 2 s while another process has the file
+ * to itself: a writer that ends writes its log into the file, and the first user after a crash repairs it. Call it outside
+ * the guard: a fork waits for threads inside it.
  */
 bool store_readers_open(struct reader_link *reader, bool (*open)(struct reader_link *reader, evrec_error *err),
                         evrec_error *err);

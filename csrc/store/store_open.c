@@ -91,7 +91,7 @@ static bool check_file(struct store_db *d, enum store_access access, evrec_error
 	if (access == STORE_READ) {
 		return check_access(d, "", R_OK, err);
 	}
-	/* The file may be root's. */
+	/* private_file_check also accepts a file of root's, which this user may not be able to write. */
 	if (!private_file_check(d->full, err) || !check_access(d, "", R_OK | W_OK, err)) {
 		return false;
 	}
@@ -173,14 +173,15 @@ static bool is_folder_writable(const struct store_db *d)
 
 /*
  * A reader shares the log and its index with the writers. If it may not make these files, it can use those of a writer.
- * SQLite fails with one of the two codes if there are none, or if they cannot be read; also for a writer.
+ * SQLite fails with one of the two codes if there are none, or if they cannot be read. A writer must be able to make them, or
+ * to write them.
  */
 static void explain_failure(const struct store_db *d, enum store_access access, evrec_error *err)
 {
-	const int code = sqlite3_errcode(d->db);
+	const int code = sqlite3_errcode(d->db), mode = access == STORE_READ ? R_OK : R_OK | W_OK;
 
-	if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN) && check_access(d, "-wal", R_OK, err) &&
-	    check_access(d, "-shm", R_OK, err) && !is_folder_writable(d)) {
+	if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN) && check_access(d, "-wal", mode, err) &&
+	    check_access(d, "-shm", mode, err) && !is_folder_writable(d)) {
 		(void)store_db_refuse(
 			d,
 			access == STORE_READ
