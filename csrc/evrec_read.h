@@ -73,12 +73,13 @@ void evrec_source_release(evrec_source *source); /* NULL is fine */
 
 /*
  * The events in the file `path`, which evrec_sink_store writes, also while others write. A reader opens a connection of
- * its own. A query is one read transaction: it returns each event once, as the event was when the query began. The
- * transaction ends with the last event, or when the reader is freed. No writer waits for it, but the file's log
- * (PATH-wal) grows by the writes meanwhile, so a slow reader costs room on the disk. A watch holds no transaction. It
- * returns each change from now on, but not that an event expired. A reader needs the right to read the file and, unless
- * a process has it open for writing, to write to its folder. In a forked child it only fails (EVREC_ESYSTEM). NULL:
- * EVREC_EINVALID (path), EVREC_ENOMEM, or EVREC_ESYSTEM: SQLite cannot be loaded.
+ * its own, and waits for up to 2 s for a process that has the file to itself. A query is one read transaction: it returns
+ * each event once, as the event was when the query began. The transaction ends with the last event, or when the reader is
+ * freed. No writer waits for it, but the file's log (PATH-wal) grows by the writes meanwhile, so a slow reader costs room
+ * on the disk. A watch holds no transaction. It returns each change from now on, but not that an event expired. A reader
+ * needs the right to read the file and, unless a process has it open for writing, to write to its folder. In a forked
+ * child it only fails (EVREC_ESYSTEM). NULL: EVREC_EINVALID (path), EVREC_ENOMEM, or EVREC_ESYSTEM: SQLite cannot be
+ * loaded.
  */
 evrec_source *evrec_source_store(evrec_str path, evrec_error *err);
 /*

@@ -19,7 +19,7 @@
  * compat_setuservalue   pops a table, and makes it the user value of the userdata at `index`
  * compat_getuservalue   pushes the user value, which must have been set
  * compat_rawget         lua_rawget, which returns the value's type
- * compat_has_room       whether there are a few free stack slots, as for one call. Never raises
+ * compat_has_room       whether LUA_MINSTACK slots are free; true on LuaJIT. Never raises
  * compat_checkstack     lua_checkstack, which never raises. `grow`: the index of compat_grow, which LuaJIT needs
  * compat_cpcall         calls f(lightuserdata) protected, without results. Returns false if f raises, and leaves the
  *                       error on the stack. Needs three free stack slots. Allocates nothing outside of the protection
@@ -81,7 +81,7 @@ static inline int compat_grow(lua_State *L)
 	return 0;
 }
 
-/* LuaJIT's lua_checkstack raises if the stack cannot grow. Each C function has LUA_MINSTACK slots besides its arguments. */
+/* LuaJIT's lua_checkstack raises if the stack cannot grow. A C function has LUA_MINSTACK slots besides its arguments. */
 static inline bool compat_has_room(lua_State *L)
 {
 #if LUA_VERSION_NUM >= 503

@@ -52,7 +52,7 @@ static bool log_line(lua_State *L, const char *line)
 	return telling.told;
 }
 
-/* A log of the program may be a function of the script that records each line. After shutdown this causes a new line. */
+/* The program's log may be a Lua function that records each line. After shutdown this is refused, which causes a new line. */
 HOT static void tell(struct broadcaster *b, lua_State *L, bool all)
 {
 	char line[EVREC_LINE_SIZE];

@@ -258,7 +258,7 @@ int terminal_monotonic(lua_State *L)
 	return 1;
 }
 
-/* os.execute("sleep") would ignore SIGINT meanwhile. */
+/* While os.execute runs a program, this process ignores SIGINT. */
 int terminal_pause(lua_State *L)
 {
 	const int64_t ns = seconds_check(L, 1, "pause", "seconds", 0);

@@ -70,7 +70,7 @@ int cluster_failed(struct cluster_reader *r, int status, evrec_error *err)
 		r->asked = false;
 		return 0;
 	}
-	/* A page that was cut, or came too slowly. */
+	/* The answer was cut, or came too slowly: a smaller page may arrive in time. */
 	if (status == 0 && r->connection->body.len != 0 && r->phase == LISTING && r->page_limit > 1) {
 		r->page_limit /= 2;
 	}

@@ -15,12 +15,12 @@ void handle_call_on_drop(evrec_broadcaster *b, const evrec_event *event, const c
 
 void handle_call_on_error(evrec_broadcaster *b, const char *message, const char *name)
 {
-	const bool busy = b->busy;
+	const bool busy = b->busy, reporting = b->reporting;
 
 	if (b->options.on_error != NULL) {
 		b->reporting = b->busy = true;
 		b->options.on_error(b->options.ctx, message, name);
-		b->reporting = false;
+		b->reporting = reporting;
 		b->busy = busy;
 	}
 }
