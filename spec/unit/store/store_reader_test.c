@@ -113,6 +113,7 @@ static void check_writer(const char *path, const char *why)
 static void test_a_writer_without_permission_is_told_which_it_lacks(void **state)
 {
 	const char *folder = tmpdir_path(*state, ""), *path = tmpdir_path(*state, "events.db");
+	const char *log = tmpdir_path(*state, "events.db-wal"), *index = tmpdir_path(*state, "events.db-shm");
 	struct store *store;
 
 	if (geteuid() != 0) {
@@ -120,10 +121,15 @@ static void test_a_writer_without_permission_is_told_which_it_lacks(void **state
 	}
 	store = store_fixture_open(path);
 	put(store, "a.1");
-	store_free(store);
 	assert_int_equal(chmod(folder, 0755), 0);
 	check_writer(path, "events.db: Permission denied");
 	assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+	assert_int_equal(chmod(log, 0644), 0);
+	assert_int_equal(chmod(index, 0644), 0);
+	check_writer(path, "events.db-wal: Permission denied");
+	store_free(store);
+	(void)unlink(log);
+	(void)unlink(index);
 	check_writer(path, "events.db: writing a store needs write permission to its folder");
 }
 
