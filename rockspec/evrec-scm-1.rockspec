@@ -81,6 +81,7 @@ build = {
 		["evrec.logging"] = "lua/evrec/logging.lua",
 		["evrec.meta"] = "lua/evrec/meta.lua",
 		["evrec.metrics"] = "lua/evrec/metrics.lua",
+		["evrec.numbers"] = "lua/evrec/numbers.lua",
 		["evrec.options"] = "lua/evrec/options.lua",
 		["evrec.otlp"] = "lua/evrec/otlp.lua",
 		["evrec.pem"] = "lua/evrec/pem.lua",

@@ -1,6 +1,7 @@
 -- Credential plugins of kubeconfigs (`exec`): checks the command, its arguments and its environment. Functions raise
 -- errors as messages without a position.
 local host = require "evrec.host"
+local numbers = require "evrec.numbers"
 
 local exec = {}
 
@@ -20,10 +21,9 @@ local function quoted(text)
 	return '"' .. text:gsub('[%c"\\\127]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
 end
 
--- The locale may have something else for the decimal point.
 local function encode_number(number)
-	return number == math.floor(number) and math.abs(number) < 2 ^ 53 and ("%.0f"):format(number)
-		or (("%.17g"):format(number):gsub("[^%d%-+e]+", "."))
+	local is_integer = number == math.floor(number) and math.abs(number) < 2 ^ 53
+	return numbers.format(is_integer and "%.0f" or "%.17g", number)
 end
 
 local function put(out, text)

@@ -1,5 +1,6 @@
 -- Counters as text in Prometheus' exposition format, version 0.0.4: broadcaster:metrics() and evrec.metrics().
 local core = require "evrec.core"
+local numbers = require "evrec.numbers"
 local read = require "evrec.options"
 
 local checked, fail = read.checked, read.fail
@@ -71,8 +72,7 @@ end
 
 local function line(out, name, labels, value)
 	local braces = labels ~= "" and "{" .. labels .. "}" or ""
-	-- The locale may have something else for the decimal point.
-	local number = value == math.floor(value) and ("%.0f"):format(value) or ("%.9f"):format(value):gsub("[^%d-]+", ".")
+	local number = numbers.format(value == math.floor(value) and "%.0f" or "%.9f", value)
 	out[#out + 1] = ("%s%s %s"):format(name, braces, number)
 end
 
@@ -179,7 +179,7 @@ end
 -- Returns the text of a label's value. Numbers are allowed, as ngx.worker.id() is one.
 local function value_text(name, value)
 	if type(value) == "number" then
-		return ("%.14g"):format(value)
+		return numbers.format("%.14g", value)
 	elseif type(value) ~= "string" then
 		fail("label '%s': expected a string or a number, got %s", name, type(value))
 	elseif not is_utf8(value) then

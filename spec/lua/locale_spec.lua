@@ -53,9 +53,11 @@ describe("a locale with a decimal comma", function()
 			local evrec = require "evrec"
 			local stats = evrec.broadcaster({}):stats()
 			stats.recorded = 1.5
-			print(evrec.metrics { a = stats })]]
+			print(evrec.metrics { a = stats })
+			print(evrec.metrics({ a = stats }, { labels = { share = 0.5 } }))]]
 		assert.same({ 0, "" }, { status, told })
 		assert.matches('evrec_recorded_total{broadcaster="a"} 1.500000000\n', output, 1, true)
+		assert.matches('{share="0.5",broadcaster="a"} 1.500000000\n', output, 1, true)
 	end)
 
 	it("does not change what a credential plugin is told", function()

@@ -1,4 +1,6 @@
 -- Writes JSON as kubectl prints it: keys sorted, four spaces a level.
+local numbers = require "evrec.numbers"
+
 local controls = require "evrec.cli.controls"
 
 local json = {}
@@ -27,8 +29,8 @@ function json.scalar(value)
 		if value == math.floor(value) and math.abs(value) < 2 ^ 63 then
 			return ("%.0f"):format(value)
 		end
-		local short = ("%.14g"):format(value)
-		return tonumber(short) == value and short or ("%.17g"):format(value)
+		local short = numbers.format("%.14g", value)
+		return tonumber(short) == value and short or numbers.format("%.17g", value)
 	elseif type(value) == "boolean" then
 		return tostring(value)
 	end
