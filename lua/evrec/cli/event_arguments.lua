@@ -2,6 +2,7 @@
 local times = require "evrec.times"
 
 local event_output = require "evrec.cli.event_output"
+local event_table = require "evrec.cli.event_table"
 local sort = require "evrec.cli.sort"
 local sources = require "evrec.cli.sources"
 local values = require "evrec.cli.values"
@@ -13,10 +14,6 @@ local event_arguments = {}
 -- A value behind a short option and an equals sign, as in -o=json.
 local function without_equals(text)
 	return (text:gsub("^=", ""))
-end
-
-local function trimmed(text)
-	return text:match "^%s*(.-)%s*$"
 end
 
 -- One of `names`, in the case that `names` has.
@@ -124,7 +121,7 @@ local function define_selection(parser)
 		parser:option("--before --until", "Last occurred before a time."):argname "TIME"
 			:convert(time "--before"),
 		parser:option("--field-selector", "As of kubectl get, such as type!=Normal,reason=Killing."):argname "FIELDS"
-			:convert(trimmed),
+			:convert(event_table.trim),
 		parser:option("--limit", "At most N events, the newest."):argname "N":convert(whole_number("--limit", 1)))
 end
 
