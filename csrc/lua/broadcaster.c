@@ -34,18 +34,14 @@ static bool is_harmless(const struct broadcaster *b, const char *name)
 	return b->poller == POLLER_HOST && b->drive == EVREC_DRIVE_AUTO && strcmp(name, "thread") == 0;
 }
 
-/* If on_error raises, that is counted like every failed callback, but on_error is not called with its own error. */
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	struct broadcaster *b = ctx;
 	struct error_call call = { message, name };
 
-	if (b->reporting || is_harmless(b, name)) {
-		return;
+	if (!is_harmless(b, name)) {
+		(void)callback_run(&b->host, b, CALLBACK_ON_ERROR, call_on_error, &call, NULL);
 	}
-	b->reporting = true;
-	(void)callback_run(&b->host, b, CALLBACK_ON_ERROR, call_on_error, &call, NULL);
-	b->reporting = false;
 }
 
 struct drop_call {

@@ -18,7 +18,6 @@ extern const struct box_type broadcaster_type;
 struct broadcaster {
 	struct host host;                    /* host.b: the broadcaster; NULL once it was closed by __close or __gc */
 	evrec_correlator_options correlator; /* the sinks' defaults, without the functions */
-	bool reporting;                      /* on_error is running */
 	enum evrec_drive drive;
 	enum poller poller;
 	bool loud;     /* there is no on_error: what it would get is summed up in lines (telling.h), until the end */
