@@ -52,7 +52,7 @@ struct spool *spool_new(evrec_str path)
 	if (spool == NULL) {
 		return NULL;
 	}
-	sqlite_guard_init();
+	(void)sqlite_load(NULL); /* before the guard */
 	spool_lock_init(&spool->lock);
 	spool->path = join_path(path, EVREC_STR(""));
 	spool->lock_path = join_path(path, EVREC_STR(".lock"));

@@ -1,7 +1,7 @@
 #include "spool/spooler_inner.h"
 
 #include "base/clock.h"
-#include "spool/sqlite_guard.h"
+#include "spool/sqlite.h"
 
 /*
  * The number of answered rows that are deleted in a transaction; fewer if no other row waits for its answer, or after a
@@ -18,7 +18,7 @@ struct spooler *spooler_new(evrec_str folder, int64_t after, const struct spool_
 	if (sp == NULL) {
 		return NULL;
 	}
-	sqlite_guard_init();
+	(void)sqlite_load(NULL); /* before the guard */
 	sp->after = after;
 	sp->codec = *codec;
 	sp->look_at = sp->write_at = sp->forget_at = sp->check_at = INT64_MIN;

@@ -1,7 +1,6 @@
 #include "spool/sqlite_guard.h"
 
 #include "base/fork_lock.h"
-#include "spool/sqlite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,11 +18,6 @@ static void after_fork_in_child(void)
 static AT_LOAD(LOAD_INNER_LOCKS) void init(void)
 {
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
-}
-
-void sqlite_guard_init(void)
-{
-	(void)sqlite_load(NULL);
 }
 
 void sqlite_guard_enter(void)

@@ -12,7 +12,6 @@
 
 #pragma GCC visibility push(hidden)
 
-void sqlite_guard_init(void); /* before the first enter: loads SQLite, unless it is loaded */
 void sqlite_guard_enter(void);
 void sqlite_guard_leave(void);
 /* True in a child that was forked while a thread was inside. */

@@ -102,7 +102,7 @@ static bool refuse_locked(evrec_error *err)
 
 bool store_readers_allowed(evrec_error *err)
 {
-	sqlite_guard_init();
+	(void)sqlite_load(NULL); /* before the guard */
 	return !sqlite_guard_is_locked() || refuse_locked(err);
 }
 

@@ -14,7 +14,7 @@ struct store *store_new(evrec_str path)
 		mem_free(store);
 		return NULL;
 	}
-	sqlite_guard_init();
+	(void)sqlite_load(NULL); /* before the guard */
 	store_list_add(store);
 	return store;
 }
