@@ -18,39 +18,62 @@ static void put(struct store *store, const char *name)
 
 /* ---- another user ---- */
 
-/* In a child, where a failing assertion would run the remaining tests twice: queries as a user who may not write. */
-static int query_as_other(const char *path, const char *why)
+/* Uses the store; false, with *err: it cannot. */
+typedef bool use_of_store(const char *path, evrec_error *err);
+
+static bool reads(const char *path, evrec_error *err)
 {
 	const evrec_query query = store_query_all();
-	struct store_cursor *cursor;
+	struct store_cursor *cursor = store_query(evrec_string(path), &query, err);
 	struct store_row row;
+	const bool found = cursor != NULL && store_cursor_next(cursor, &row, err) == EVREC_READ_EVENT;
+
+	store_cursor_free(cursor);
+	return found;
+}
+
+static bool writes(const char *path, evrec_error *err)
+{
+	struct store *store = store_new(evrec_string(path));
+	const bool begun = store != NULL && store_begin(store, err);
+
+	store_free(store);
+	return begun;
+}
+
+/* In a child, where a failing assertion would run the remaining tests twice. */
+static int use_as_other(use_of_store *use, const char *path, const char *why)
+{
 	evrec_error err = { .message = "" };
-	bool found;
+	bool ok;
 
 	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0) {
 		return 2;
 	}
-	cursor = store_query(evrec_string(path), &query, &err);
-	found = cursor != NULL && store_cursor_next(cursor, &row, &err) == EVREC_READ_EVENT;
-	store_cursor_free(cursor);
-	if (found ? why == NULL : why != NULL && strstr(err.message, why) != NULL) {
+	ok = use(path, &err);
+	if (ok ? why == NULL : why != NULL && strstr(err.message, why) != NULL) {
 		return 0;
 	}
-	(void)fprintf(stderr, "%s\n", found ? "found" : err.message);
+	(void)fprintf(stderr, "%s\n", ok ? "it succeeded" : err.message);
 	return 1;
 }
 
-/* The reader finds the event, or fails for the reason `why`. */
-static void check_other(const char *folder, const char *path, const char *why)
+/* Another user than root can use the store, or fails for the reason `why`. */
+static void check_as_other(use_of_store *use, const char *path, const char *why)
 {
-	pid_t child;
+	const pid_t child = fork();
 
-	assert_int_equal(chmod(folder, 0555), 0);
-	child = fork();
 	if (child == 0) {
-		_exit(query_as_other(path, why));
+		_exit(use_as_other(use, path, why));
 	}
 	assert_int_equal(unit_wait(child), 0);
+}
+
+/* The reader may not write to the folder. */
+static void check_reader(const char *folder, const char *path, const char *why)
+{
+	assert_int_equal(chmod(folder, 0555), 0);
+	check_as_other(reads, path, why);
 	assert_int_equal(chmod(folder, 0755), 0);
 }
 
@@ -62,52 +85,19 @@ static void test_a_reader_who_may_not_write_reads_or_is_told_why(void **state)
 
 	put(store, "a.1");
 	store_free(store);
-	check_other(folder, path,
-	            geteuid() == 0 ? "events.db: Permission denied" : "needs write permission to its folder");
+	check_reader(folder, path,
+	             geteuid() == 0 ? "events.db: Permission denied" : "needs write permission to its folder");
 	assert_int_equal(chmod(path, 0644), 0);
-	check_other(folder, path,
-	            "events.db: reading a store needs write permission to its folder, unless a writer has it open");
+	check_reader(folder, path,
+	             "events.db: reading a store needs write permission to its folder, unless a writer has it open");
 	/* The files that a writer made beside it are enough. */
 	store = store_fixture_open(path);
 	put(store, "a.1");
-	check_other(folder, path, NULL);
+	check_reader(folder, path, NULL);
 	put(store, "a.1");
 	assert_int_equal(chmod(log, 0), 0);
-	check_other(folder, path, "events.db-wal: Permission denied");
+	check_reader(folder, path, "events.db-wal: Permission denied");
 	store_free(store);
-}
-
-/* In a child, as query_as_other: a writer who is not root. */
-static int write_as_other(const char *path, const char *why)
-{
-	struct store *store;
-	evrec_error err = { .message = "" };
-	bool begun;
-
-	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0) {
-		return 2;
-	}
-	store = store_new(evrec_string(path));
-	if (store == NULL) {
-		return 2;
-	}
-	begun = store_begin(store, &err);
-	store_free(store);
-	if (!begun && strstr(err.message, why) != NULL) {
-		return 0;
-	}
-	(void)fprintf(stderr, "%s\n", begun ? "begun" : err.message);
-	return 1;
-}
-
-static void check_writer(const char *path, const char *why)
-{
-	const pid_t child = fork();
-
-	if (child == 0) {
-		_exit(write_as_other(path, why));
-	}
-	assert_int_equal(unit_wait(child), 0);
 }
 
 static void test_a_writer_without_permission_is_told_which_it_lacks(void **state)
@@ -122,15 +112,15 @@ static void test_a_writer_without_permission_is_told_which_it_lacks(void **state
 	store = store_fixture_open(path);
 	put(store, "a.1");
 	assert_int_equal(chmod(folder, 0755), 0);
-	check_writer(path, "events.db: Permission denied");
+	check_as_other(writes, path, "events.db: Permission denied");
 	assert_int_equal(chown(path, NOBODY, NOBODY), 0);
 	assert_int_equal(chmod(log, 0644), 0);
 	assert_int_equal(chmod(index, 0644), 0);
-	check_writer(path, "events.db-wal: Permission denied");
+	check_as_other(writes, path, "events.db-wal: Permission denied");
 	store_free(store);
 	(void)unlink(log);
 	(void)unlink(index);
-	check_writer(path, "events.db: writing a store needs write permission to its folder");
+	check_as_other(writes, path, "events.db: writing a store needs write permission to its folder");
 }
 
 /* ---- a file that another process has to itself ---- */
