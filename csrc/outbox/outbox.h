@@ -243,7 +243,7 @@ int64_t outbox_keep_memory_ready(struct outbox *ob, int64_t now, bool ahead);
 bool outbox_stalled(struct outbox *ob, int64_t now);
 void outbox_get_stats(struct outbox *ob, struct outbox_stats *stats);
 
-/* Whether outbox_send_rows_first was called. */
+/* Whether entries of this process wait until no row is left: outbox_send_rows_first was called, and its time is not up. */
 bool outbox_sends_rows_first(struct outbox *ob);
 /* True: a spool has, or may have, writes of earlier processes that were not answered yet. */
 bool outbox_awaits_rows(struct outbox *ob);
