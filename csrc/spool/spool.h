@@ -28,7 +28,11 @@ struct spool_row {
 };
 
 struct spool *spool_new(evrec_str path); /* no I/O; NULL: no memory */
-void spool_free(struct spool *spool);    /* closes it; NULL is fine */
+/*
+ * Closes it; NULL is fine. A forked child never calls it for a spool that its parent has open: SQLite would assume that
+ * the child has the parent's locks.
+ */
+void spool_free(struct spool *spool);
 
 /* How much a commit waits for. */
 enum spool_mode {

@@ -99,7 +99,10 @@ static void test_lock_ends_with_a_killed_owner(void **state)
 	(void)close(end[1]);
 }
 
-/* A child does not keep the spool: the owner can close it and open it again. */
+/*
+ * A child does not keep the spool: the owner can close it and open it again. As in a sender, the child leaves its copy
+ * alone: SQLite's sqlite3_close would lock the file for a moment in the child.
+ */
 static void test_child_of_the_owner_keeps_no_lock(void **state)
 {
 	const char *path = tmpdir_path(*state, "spool");
@@ -111,7 +114,6 @@ static void test_child_of_the_owner_keeps_no_lock(void **state)
 	child = fork();
 	if (child == 0) {
 		(void)close(end[1]);
-		spool_free(spool);
 		wait_for(end[0]);
 		_exit(0);
 	}
