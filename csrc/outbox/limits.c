@@ -68,8 +68,7 @@ static void evict(struct outbox *ob, struct entry *entry, enum evrec_cause cause
 	}
 	outbox_drop(ob, entry, cause);
 	if (followed != NULL) {
-		rows_change(ob, followed, ob->now);
-		journal_change(ob, followed);
+		outbox_end_follow_up(ob, followed);
 	}
 }
 

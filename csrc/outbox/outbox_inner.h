@@ -244,6 +244,8 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 void outbox_settle(struct outbox *ob, struct entry *entry);
 /* Counts the entry, which is on no list, as dropped, and settles it. */
 void outbox_drop(struct outbox *ob, struct entry *entry, enum evrec_cause cause);
+/* The entry's follow-up was dropped. Their row counts it no more; it is deleted if no occurrence is left. */
+void outbox_end_follow_up(struct outbox *ob, struct entry *entry);
 /* Merges the follow-up into the entry, which will be sent again. Without memory the follow-up stays. */
 void outbox_absorb_follow_up(struct outbox *ob, struct entry *entry);
 /* An entry on no list is due again after `delay` ns. */

@@ -65,28 +65,48 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 	entry->cause = cause;
 }
 
-/* Lets an answered row be deleted from the spool. A row that was dropped without an answer stays. */
-static void settle_row(struct outbox *ob, struct entry *entry)
+/* Lets the row be deleted from the spool. */
+static void delete_row(struct outbox *ob, struct entry *entry)
 {
-	struct answered_row *answered;
+	struct answered_row *answered = &ob->rows_answered[ob->rows_answered_len];
 
-	if (entry->row == 0) {
-		journal_forget(ob, entry);
-		return;
-	}
-	*(entry->row > 0 ? &ob->rows_waiting : &ob->rows_own) -= 1;
-	if (ob->rows_answered_len == 0) {
+	if (ob->rows_answered_len++ == 0) {
 		ob->rows_answered_at = ob->now;
 	}
-	if (!entry->dropped || (entry->cause != EVREC_CAUSE_CLOSED && entry->cause != EVREC_CAUSE_MEMORY)) {
-		answered = &ob->rows_answered[ob->rows_answered_len++];
-		*answered = (struct answered_row){ entry->row, entry->note };
-		if (answered->note != 0) {
-			ob->journal->note_answered(ob->journal, answered->note);
+	*answered = (struct answered_row){ entry->row, entry->note };
+	if (answered->note != 0) {
+		ob->journal->note_answered(ob->journal, answered->note);
+	}
+	entry->note = 0;
+}
+
+static void count_off_row(struct outbox *ob, const struct entry *entry)
+{
+	*(entry->row > 0 ? &ob->rows_waiting : &ob->rows_own) -= 1;
+}
+
+/* The row of a settled entry. A row that was dropped without an answer stays in the spool. */
+static void settle_row(struct outbox *ob, struct entry *entry)
+{
+	if (entry->row != 0) {
+		count_off_row(ob, entry);
+		if (!entry->dropped || (entry->cause != EVREC_CAUSE_CLOSED && entry->cause != EVREC_CAUSE_MEMORY)) {
+			delete_row(ob, entry);
 		}
-		entry->note = 0;
 	}
 	journal_forget(ob, entry);
+}
+
+void outbox_end_follow_up(struct outbox *ob, struct entry *entry)
+{
+	if (entry->row != 0 && entry->count == 0) {
+		rows_remove(ob, entry);
+		count_off_row(ob, entry);
+		delete_row(ob, entry);
+		entry->row = 0;
+	}
+	rows_change(ob, entry, ob->now);
+	journal_change(ob, entry);
 }
 
 /* The row, which includes the follow-up's occurrences, becomes the row of the follow-up. */

@@ -200,6 +200,37 @@ static void test_silent_write_has_no_row(void **state)
 	checked_outbox_free(ob);
 }
 
+/* A write that waits for a silent one in flight may be dropped once the two have a row. */
+static void test_row_of_a_dropped_follow_up_is_deleted(void **state)
+{
+	evrec_limits limits = limits_without_age(2);
+	struct outbox_row row;
+	struct outbox *ob;
+	const int64_t later = unit_mono() + 2 * S;
+	int64_t answered;
+
+	(void)state;
+	limits.full = EVREC_DROP_OLDEST;
+	ob = checked_outbox_limited(&limits);
+	outbox_write_rows_after(ob, S);
+	assert_true(submit_silent(ob, 3, 0));
+	assert_non_null(outbox_take(ob, 0));
+	assert_true(fake_write_submit(ob, 1, 4));
+	assert_int_equal(outbox_next_row(ob, later, 1, &row), OUTBOX_ROW);
+	assert_int_equal(row.count, 1);
+	outbox_discard(ob, row.item);
+	outbox_rows_written(ob, true);
+	assert_int_equal(outbox_get_answered_rows(ob, 0, &answered, 1), 0);
+	assert_true(fake_write_submit(ob, 2, 1));
+	assert_int_equal(stats_of(ob).dropped[EVREC_CAUSE_QUEUE_FULL], 1);
+	assert_int_equal(outbox_get_answered_rows(ob, 0, &answered, 1), 1);
+	assert_int_equal(answered, row.row);
+	assert_int_equal(outbox_next_row(ob, later, 2, &row), OUTBOX_ROW); /* of the other event */
+	assert_int_equal(row.row, -2);
+	outbox_discard(ob, row.item);
+	outbox_free(ob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_silent_write_folds),
 		cmocka_unit_test(test_lost_silent_write_is_no_loss),
 		cmocka_unit_test(test_silent_write_has_no_row),
+		cmocka_unit_test(test_row_of_a_dropped_follow_up_is_deleted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
