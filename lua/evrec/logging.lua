@@ -3,10 +3,15 @@ local core = require "evrec.core"
 
 local logging = {}
 
+-- Go's short escapes.
+local ESCAPES = {
+	['"'] = '\\"', ["\\"] = "\\\\", ["\a"] = "\\a", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r",
+	["\t"] = "\\t", ["\v"] = "\\v",
+}
+
 local function go_quoted(text)
 	return '"' .. text:gsub('[%c"\\\127]', function(c)
-		local short = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
-		return short[c] or ("\\x%02x"):format(c:byte())
+		return ESCAPES[c] or ("\\x%02x"):format(c:byte())
 	end) .. '"'
 end
 

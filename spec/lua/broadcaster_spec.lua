@@ -279,10 +279,12 @@ describe("a broadcaster", function()
 	it("logs as client-go does", function()
 		local lines = {}
 		s.broadcaster:start_logging(function(format, ...) lines[#lines + 1] = format:format(...) end)
-		local object = { kind = "Pod", name = 'a"b', namespace = "shop", uid = "u\n", apiVersion = "v1", fieldPath = "spec" }
+		local object = { kind = "Pod", name = 'a"b', namespace = "shop", uid = "u\n", apiVersion = "v1",
+			fieldPath = "\1\a\b\t\v\f\r\27\127" }
 		s.recorder:event(object, "Warning", "BackOff", "Back-off")
 		assert.equal("Event(v1.ObjectReference{Kind:\"Pod\", Namespace:\"shop\", Name:\"a\\\"b\", UID:\"u\\n\", "
-			.. "APIVersion:\"v1\", ResourceVersion:\"\", FieldPath:\"spec\"}): type: 'Warning' reason: 'BackOff' Back-off",
+			.. [[APIVersion:"v1", ResourceVersion:"", FieldPath:"\x01\a\b\t\v\f\r\x1b\x7f"}): ]]
+			.. "type: 'Warning' reason: 'BackOff' Back-off",
 			lines[1])
 	end)
 
