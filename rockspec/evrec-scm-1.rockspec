@@ -368,6 +368,7 @@ build = {
 				"csrc/lua/event_read.c",
 				"csrc/lua/exec.c",
 				"csrc/lua/explain.c",
+				"csrc/lua/message.c",
 				"csrc/lua/module.c",
 				"csrc/lua/options.c",
 				"csrc/lua/polling.c",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lua/event.h"
+#include "lua/message.h"
 
 static const char *const callback_names[CALLBACKS] = {
 	[CALLBACK_ON_ERROR] = "on_error",
@@ -107,7 +108,7 @@ static bool call(const struct host *host, const struct frame *frame, char messag
 	host->caller->frame = outer;
 	if (!ok) {
 		if (lua_type(L, -1) == LUA_TSTRING) {
-			(void)snprintf(message, CALLBACK_MESSAGE, "%s: %s", name, lua_tostring(L, -1));
+			message_format(message, CALLBACK_MESSAGE, "%s: %s", name, lua_tostring(L, -1));
 		} else {
 			(void)snprintf(message, CALLBACK_MESSAGE, "%s: raised a %s", name, luaL_typename(L, -1));
 		}

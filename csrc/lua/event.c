@@ -1,9 +1,9 @@
 #include "lua/event.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lua/colon.h"
+#include "lua/message.h"
 #include "lua/seconds.h"
 
 void *event_allocate(lua_State *L, const evrec_fields *fields)
@@ -85,7 +85,7 @@ bool event_at(lua_State *L, int index, evrec_fields *fields, evrec_error *err)
 		return true;
 	}
 	err->code = status == LUA_ERRMEM ? EVREC_ENOMEM : EVREC_EINVALID;
-	(void)snprintf(err->message, sizeof(err->message), "%s",
+	message_format(err->message, sizeof(err->message), "%s",
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "not an event");
 	return false;
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "lua/message.h"
 #include "lua/options.h"
 #include "lua/prepared.h"
 #include "lua/recording.h"
@@ -120,6 +121,7 @@ static bool refuse_name(struct recording *r)
 {
 	lua_State *L = r->L;
 	struct suggestion s;
+	char word[65];
 	int i;
 
 	r->err.code = EVREC_EINVALID;
@@ -131,7 +133,8 @@ static bool refuse_name(struct recording *r)
 	for (i = 1; i < FIELDS_END; i++) {
 		suggest_consider(&s, emit_names[i]);
 	}
-	(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field '%.64s'%s%s%s", s.word,
+	message_format(word, sizeof(word), "%s", s.word);
+	(void)snprintf(r->err.message, sizeof(r->err.message), "unknown field '%s'%s%s%s", word,
 	               s.best == NULL ? "" : ": did you mean '", s.best == NULL ? "" : s.best,
 	               s.best == NULL ? "" : "'?");
 	return false;

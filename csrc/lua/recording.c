@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lua/event.h"
+#include "lua/message.h"
 #include "lua/seconds.h"
 #include "lua/telling.h"
 
@@ -165,7 +166,7 @@ bool recording_time(struct recording *r, int index)
 bool recording_raised(struct recording *r, int status, const char *name)
 {
 	r->err.code = status == LUA_ERRMEM ? EVREC_EDROPPED : EVREC_EINVALID;
-	(void)snprintf(r->err.message, sizeof(r->err.message), "%s: %s", name,
+	message_format(r->err.message, sizeof(r->err.message), "%s: %s", name,
 	               lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "raised an error");
 	return false;
 }

@@ -1,6 +1,7 @@
 #include "lua/reference.h"
 
 #include "lua/colon.h"
+#include "lua/message.h"
 #include "lua/reference_cache.h"
 #include "lua/suggest.h"
 
@@ -53,7 +54,7 @@ static int ask_metatable(lua_State *L, int table, int key, const char *argument,
 		return lua_type(L, -1);
 	}
 	err->code = status == LUA_ERRMEM ? EVREC_EDROPPED : EVREC_EINVALID;
-	(void)snprintf(err->message, sizeof(err->message), "%s: %s", argument,
+	message_format(err->message, sizeof(err->message), "%s: %s", argument,
 	               lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "its metatable raised an error");
 	return FAILED;
 }

@@ -6,6 +6,7 @@
 #include "lua/drive.h"
 #include "lua/event.h"
 #include "lua/exec.h"
+#include "lua/message.h"
 #include "lua/options.h"
 #include "lua/seconds.h"
 #include "lua/sink_options.h"
@@ -76,7 +77,7 @@ static void failed(lua_State *L, int status, evrec_answer *answer)
 
 	answer->status = number >= 300 && number < 600 ? (int)number : 0;
 	if (lua_type(L, status) == LUA_TSTRING) {
-		(void)snprintf(answer->message, sizeof(answer->message), "%s", lua_tostring(L, status));
+		message_format(answer->message, sizeof(answer->message), "%s", lua_tostring(L, status));
 	} else if (answer->status == 0) {
 		(void)snprintf(answer->message, sizeof(answer->message), "the sink did not answer");
 	}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lua/message.h"
+
 #define ENTRY_MAX (64 * 1024) /* bytes of an entry of the user database */
 
 static bool find_user(const char *name, char *buffer, unsigned *uid)
@@ -26,7 +28,7 @@ static bool find_user(const char *name, char *buffer, unsigned *uid)
 const unsigned *users_push(lua_State *L, const struct option_strings *users, evrec_error *err)
 {
 	unsigned *uids = lua_newuserdata(L, (users->len + 1) * sizeof(*uids));
-	char *buffer = lua_newuserdata(L, ENTRY_MAX);
+	char *buffer = lua_newuserdata(L, ENTRY_MAX), name[101];
 
 	for (size_t i = 0; i < users->len; i++) {
 		if (strlen(users->items[i].data) != users->items[i].len) {
@@ -35,8 +37,8 @@ const unsigned *users_push(lua_State *L, const struct option_strings *users, evr
 		}
 		if (!find_user(users->items[i].data, buffer, &uids[i])) {
 			err->code = EVREC_EINVALID;
-			(void)snprintf(err->message, sizeof(err->message), "share_users: there is no user '%.100s'",
-			               users->items[i].data);
+			message_format(name, sizeof(name), "%s", users->items[i].data);
+			(void)snprintf(err->message, sizeof(err->message), "share_users: there is no user '%s'", name);
 			return NULL;
 		}
 	}

@@ -154,3 +154,63 @@ describe("emit", function()
 		assert.equal("web-1", event.involvedObject.name)
 	end)
 end)
+
+describe("a message that is too long", function()
+	local errors, s
+
+	before_each(function()
+		errors = {}
+		s = fixtures.setup { on_error = function(message) errors[#errors + 1] = message end }
+	end)
+
+	-- Calls the function with three texts, of which each is cut at another byte of a character.
+	local function each_text(check)
+		for length = 0, 2 do
+			check(("x"):rep(length) .. ("€"):rep(1000))
+		end
+	end
+
+	local function is_whole(message)
+		assert.equal("€", message:sub(-#"€"), message)
+	end
+
+	local function raiser(text)
+		return function() error(text, 0) end
+	end
+
+	it("is cut between two characters, as the result of a call", function()
+		each_text(function(text)
+			local shy = setmetatable({}, { __index = raiser(text) })
+			local shown = setmetatable({}, { __tostring = raiser(text) })
+			for _, result in ipairs {
+				{ s.recorder:eventf(pod, "Normal", "R", "%s", shown) },
+				{ s.recorder:emit(shy) },
+				{ s.recorder:event(shy, "Normal", "R", "m") },
+				{ evrec.correlator():correlate(shy) },
+			} do
+				assert.equal("invalid", result[3])
+				is_whole(result[2])
+			end
+			is_whole(select(2, s.recorder:emit { [text] = "x" }):match "^unknown field '(.*)'$")
+			is_whole(raises("share_users", evrec.broadcaster, { share_users = { text } }):match "no user '(.*)'$")
+		end)
+	end)
+
+	it("is cut between two characters, as on_error gets it", function()
+		each_text(function(text)
+			local watch = s.broadcaster:start_event_watcher(raiser(text))
+			for _, answer in ipairs { raiser(text), function() return nil, text end } do
+				s.server.answers[1] = answer
+				assert.is_true(s.recorder:event(fixtures.pod(), "Normal", "R", text:sub(1, 1)))
+				s.clock:advance(600)
+				s.broadcaster:poll()
+			end
+			watch:stop()
+		end)
+		s.broadcaster:shutdown(0)
+		assert.truthy(#errors >= 9)
+		for _, message in ipairs(errors) do
+			is_whole((message:gsub(" %(is retried%)$", "")))
+		end
+	end)
+end)
