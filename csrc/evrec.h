@@ -689,8 +689,8 @@ typedef struct evrec_broadcaster_options {
 	 * callbacks only their presence counts. UTF-8, at most 1024 bytes. A broadcaster with a name differs in this:
 	 *
 	 * - on_drop and on_error are those of the handle whose call found the drop or the error, and are called at its end.
-	 * - A function of evrec_broadcaster_start_event_watcher is called at the end of the calls of its own handle. Until
-	 *   then up to 1000 events wait for the function; further ones are dropped, and counted in `watch_dropped`.
+	 * - A function of evrec_broadcaster_start_event_watcher is called at the end of its handle's calls, but not of those
+	 *   that record inside a callback. Until then up to 1000 events wait for it; more are dropped (`watch_dropped`).
 	 * - key_func, message_func and spam_key_func are called for each event that the handle records, with the event as it
 	 *   is recorded. If the handle has not started the sink, the defaults are used.
 	 * - A handle that starts a sink joins the sink of that name that another handle has started: of several sinks of one

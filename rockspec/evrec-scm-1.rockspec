@@ -342,6 +342,7 @@ build = {
 				"csrc/recorder/recorder.c",
 				"csrc/recorder/recorders.c",
 				"csrc/recorder/shared.c",
+				"csrc/recorder/shared_callbacks.c",
 				"csrc/recorder/sharing.c",
 				"csrc/recorder/sharing_answers.c",
 				"csrc/recorder/sharing_ask.c",

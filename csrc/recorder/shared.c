@@ -5,51 +5,6 @@
 #include "event/event.h"
 #include "recorder/sharing.h"
 
-/* ---- callbacks ---- */
-
-/* Calls the function for the events that waited at the beginning, and for no later ones. */
-static void show_events(evrec_broadcaster *b, evrec_watch *watch)
-{
-	evrec_event *event;
-	size_t n;
-
-	hub_lock(b->hub);
-	n = watch->queue_len;
-	hub_unlock(b->hub);
-	while (n-- > 0) {
-		hub_lock(b->hub);
-		event = watch->phase == WATCH_RUNNING ? watch_next(watch) : NULL;
-		hub_unlock(b->hub);
-		if (event == NULL) {
-			return;
-		}
-		watch->func(watch->ctx, event);
-		evrec_event_release(event);
-	}
-}
-
-static void call_back(evrec_broadcaster *b)
-{
-	const size_t n = b->own.len;
-	struct notice *notice;
-
-	b->busy = true;
-	while ((notice = notices_next(&b->notices)) != NULL) {
-		if (notice->event != NULL) {
-			handle_call_on_drop(b, notice->event, notice->name);
-		} else {
-			handle_call_on_error(b, notice->message, notice->name);
-		}
-		notice_free(notice);
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (b->own.items[i]->owner != NULL) {
-			show_events(b, b->own.items[i]);
-		}
-	}
-	b->busy = false;
-}
-
 void shared_enter(evrec_broadcaster *b)
 {
 	struct hub *hub = b->hub;
@@ -70,8 +25,16 @@ void shared_leave(evrec_broadcaster *b)
 	notices_move(&b->hub->notices, &b->notices);
 	shared_unlock(b);
 	if (!b->busy) {
-		call_back(b);
+		shared_call_back(b);
 	}
+}
+
+/* Ends a recording call. One that a callback makes by another handle runs no callbacks, which might record in turn. */
+static void leave_record(evrec_broadcaster *b)
+{
+	b->busy = shared_calls_back(b);
+	shared_leave(b);
+	b->busy = false;
 }
 
 /* ---- beginning and end ---- */
@@ -233,7 +196,7 @@ int shared_record(evrec_broadcaster *b, evrec_fields *event, struct keys *keys, 
 	} else {
 		broadcast(b, event, keys, now, asks);
 	}
-	shared_leave(b);
+	leave_record(b);
 	return code;
 }
 
@@ -245,7 +208,7 @@ void shared_broadcast_deferred(evrec_broadcaster *b, evrec_fields *event, struct
 	shared_enter(b);
 	b->hub->stats.queued--;
 	broadcast(b, event, ok ? keys : NULL, now, asks);
-	shared_leave(b);
+	leave_record(b);
 }
 
 /* ---- polls, and waiting ---- */

@@ -40,6 +40,13 @@ bool shared_close(evrec_broadcaster *b);
 /* Ends the sinks, all of them or those that call functions of this handle, until `deadline`. */
 void shared_end_sinks(evrec_broadcaster *b, bool all, int64_t deadline);
 
+/* ---- shared_callbacks.c ---- */
+
+/* Calls the handle's due callbacks. */
+void shared_call_back(evrec_broadcaster *b);
+/* Whether this thread is in a callback of shared_call_back, of this handle or of another one of its broadcaster. */
+bool shared_calls_back(const evrec_broadcaster *b);
+
 /* ---- joined.c ---- */
 
 /* evrec_broadcaster_start_recording_to_sink: starts the sink, or joins the one that another handle has started. */

@@ -175,6 +175,30 @@ describe("a broadcaster with a name", function()
 		assert.is_true(b:shutdown())
 	end)
 
+	it("runs no watcher of a handle while a watcher of another one records", function()
+		local handles, recorders, depth, deepest, seen = {}, {}, 0, 0, { 0, 0 }
+
+		for i = 1, 2 do
+			handles[i] = open()
+			recorders[i] = handles[i]:new_recorder { component = "x" }
+			handles[i]:start_event_watcher(function()
+				depth = depth + 1
+				deepest = math.max(deepest, depth)
+				seen[i] = seen[i] + 1
+				recorders[3 - i]:event(pod, "Normal", "R", "m")
+				depth = depth - 1
+			end)
+		end
+		recorders[1]:event(pod, "Normal", "R", "m")
+		assert.same({ 1, 0 }, seen)
+		recorders[1]:event(pod, "Normal", "R", "m")
+		assert.same({ 3, 0 }, seen)
+		handles[2]:shutdown(0)
+		assert.truthy(seen[2] >= 5)
+		assert.equal(1, deepest)
+		handles[1]:shutdown(0)
+	end)
+
 	it("counts an on_error that raises, and does not call it with its own error", function()
 		local messages = {}
 		local function on_error(message)
