@@ -23,11 +23,16 @@ static int64_t version_number(evrec_str version)
 
 /* ---- lists ---- */
 
-static bool rank(struct cluster_reader *r, int64_t by, const struct event_item *item)
+/*
+ * The newest of events with one time is the last written one, as in a store and in lines. The oldest stay in the order of
+ * the server's list, in which kubectl prints a short list.
+ */
+static bool rank(struct cluster_reader *r, int64_t by, int64_t version, const struct event_item *item)
 {
+	const uint64_t tie = r->ranking.descending ? (uint64_t)version : 0;
 	struct buf text = { 0 };
 
-	if (!ranking_takes(&r->ranking, by, 0)) {
+	if (!ranking_takes(&r->ranking, by, tie)) {
 		return true;
 	}
 	event_item_json(item, EVREC_CORE_V1, &text);
@@ -35,7 +40,7 @@ static bool rank(struct cluster_reader *r, int64_t by, const struct event_item *
 		buf_free(&text);
 		return false;
 	}
-	return ranking_put(&r->ranking, by, 0, text.data, text.len);
+	return ranking_put(&r->ranking, by, tie, text.data, text.len);
 }
 
 static bool on_listed(void *ctx, const evrec_fields *event, const struct event_item *item)
@@ -47,9 +52,9 @@ static bool on_listed(void *ctx, const evrec_fields *event, const struct event_i
 		return true;
 	}
 	if (!r->watch) {
-		return rank(r, event_last(event), item);
+		return rank(r, event_last(event), version, item);
 	}
-	return version <= version_number(buf_str(&r->version)) || rank(r, version, item);
+	return version <= version_number(buf_str(&r->version)) || rank(r, version, version, item);
 }
 
 static bool ignore(void *ctx, const evrec_fields *event, const struct event_item *item)

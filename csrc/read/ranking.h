@@ -10,8 +10,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A thing is an offset in a file, or a text of mem_alloc that the ranking owns. Things of equal rank are ordered by their
- * offsets, as by the rank; if these are equal too, they keep the order in which they were put.
+ * A thing is an offset in a file; or a text of mem_alloc that the ranking owns, whose `offset` is its resource version.
+ * Things of equal rank are ordered by their offsets, as by the rank; if these are equal too, they keep the order in which
+ * they were put.
  */
 struct ranked {
 	int64_t rank;

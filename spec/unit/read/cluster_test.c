@@ -120,6 +120,22 @@ static void test_a_query_reads_all_pages(void **state)
 	close_world(&w);
 }
 
+/* A server lists by name, so the last write of a second may be anywhere in the list. */
+static void test_events_of_one_second_are_ordered_by_their_writes(void **state)
+{
+	evrec_query query;
+	struct world w = { 0 };
+
+	(void)state;
+	evrec_query_init(&query);
+	query.limit = 1;
+	open_source(&w, TURNS({ TURN_REPLY, PAGE("99", "", ITEM("a", "9", "01") "," ITEM("b", "12", "01")) }));
+	w.reader = evrec_source_query(w.source, &query, NULL);
+	check_next(&w, "b");
+	check_result(&w, SOON, EVREC_READ_END);
+	close_world(&w);
+}
+
 static void test_a_token_that_expires_begins_the_list_anew(void **state)
 {
 	struct world w = { 0 };
@@ -398,6 +414,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_query_reads_all_pages),
+		cmocka_unit_test(test_events_of_one_second_are_ordered_by_their_writes),
 		cmocka_unit_test(test_a_token_that_expires_begins_the_list_anew),
 		cmocka_unit_test(test_a_busy_server_is_asked_again),
 		cmocka_unit_test(test_a_refusal_is_told),
