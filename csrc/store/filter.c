@@ -23,15 +23,33 @@ void filter_close(struct filter *f)
 
 /* ---- the query's words ---- */
 
-/* Adds the numbers of a word; there may be several if case is ignored. */
+static bool has_id(const struct condition *c, int64_t id)
+{
+	for (size_t i = 0; i < c->len; i++) {
+		if (c->ids[i] == id) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Adds the numbers of a word, unless an equal word has added them; there may be several if case is ignored. */
 static bool add_ids(struct filter *f, struct store_db *d, struct condition *c, evrec_str word, evrec_error *err)
 {
 	sqlite3_stmt *statement = f->statements[c->column == FACET_KIND ? FILTER_KIND : FILTER_WORD];
 	int row;
 
 	store_bind_str(statement, 1, word);
-	while ((row = store_db_step(d, statement, err)) == 1 && c->len < CONDITION_IDS) {
-		c->ids[c->len++] = sqlite3_column_int64(statement, 0);
+	while ((row = store_db_step(d, statement, err)) == 1) {
+		const int64_t id = sqlite3_column_int64(statement, 0);
+
+		if (has_id(c, id)) {
+			continue;
+		}
+		if (c->len == CONDITION_IDS) {
+			break;
+		}
+		c->ids[c->len++] = id;
 		c->facets_max += sqlite3_column_int64(statement, 1);
 	}
 	(void)sqlite3_reset(statement);
@@ -117,16 +135,6 @@ bool filter_resolve(struct filter *f, struct store_db *d, evrec_error *err)
 }
 
 /* ---- tests ---- */
-
-static bool has_id(const struct condition *c, int64_t id)
-{
-	for (size_t i = 0; i < c->len; i++) {
-		if (c->ids[i] == id) {
-			return true;
-		}
-	}
-	return false;
-}
 
 /* Whether the row of the statement, all columns of a facet, passes. */
 static bool passes_conditions(const struct filter *f, sqlite3_stmt *facet)

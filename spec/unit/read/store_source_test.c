@@ -1,4 +1,4 @@
-/* A reader of a store, whose field selector evrec itself applies. */
+/* A reader of a store: field selectors, which evrec itself applies, and types. */
 #include "store_fixture.h"
 
 #include "evrec_read.h"
@@ -80,11 +80,38 @@ static void test_a_limit_ends_the_transaction(void **state)
 	evrec_reader_free(reader);
 }
 
+static void test_a_type_may_be_listed_often(void **state)
+{
+	const char *path = tmpdir_path(*state, "events.db");
+	evrec_source *source = evrec_source_store(evrec_string(path), NULL);
+	evrec_str types[100];
+	evrec_reader *reader;
+	evrec_query query;
+	evrec_found found;
+	evrec_error err;
+
+	put_all(path);
+	evrec_query_init(&query);
+	for (size_t i = 0; i < 100; i++) {
+		types[i] = store_event("", "", T0).type;
+	}
+	query.types = types;
+	query.types_len = 100;
+	reader = evrec_source_query(source, &query, &err);
+	assert_non_null(reader);
+	if (evrec_reader_next(reader, SOON, &found, &err) != EVREC_READ_EVENT) {
+		fail_msg("%s", err.message);
+	}
+	evrec_reader_free(reader);
+	evrec_source_release(source);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TMPDIR_TEST(test_a_timeout_ends_a_call_that_finds_nothing),
 		TMPDIR_TEST(test_a_limit_ends_the_transaction),
+		TMPDIR_TEST(test_a_type_may_be_listed_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
