@@ -137,6 +137,22 @@ describe("an object that fell silent", function()
 			.. "No other reason is known to take tokens from its bucket (key of Pulled).", 1, true))
 	end)
 
+	it("is explained by a store with the last message of all of its uids", function()
+		local clock = evrec.fake_clock(1700000000)
+		local broadcaster = evrec.broadcaster {
+			clock = clock, on_error = false,
+			correlator = { burst_size = 1, qps = 0, spam_key_func = function() return "all" end },
+		}
+		broadcaster:start_recording_to_sink(evrec.sink.store { path = store, suppressions = true })
+		local recorder = broadcaster:new_recorder { component = "test" }
+		for i, uid in ipairs { "old", "old", "new", "old" } do
+			clock:advance(5)
+			recorder:event({ kind = "Pod", namespace = "shop", name = "a", uid = uid }, "Normal", "Started", "m" .. i)
+		end
+		broadcaster:shutdown(5)
+		assert.matches(" rate limited 3 Started Normal %S+ %S+ m4 ", explain("pod/a", "--store", store))
+	end)
+
 	-- Two components record three times about pods of one name in two namespaces, with a burst of one.
 	local function record_in_two_namespaces(sink, trace)
 		local broadcaster = evrec.broadcaster {

@@ -12,8 +12,9 @@ local terminal = require "evrec.cli.terminal"
 
 local explain_store = {}
 
--- Adds up the suppressions that differ in time alone; the newest comes first. Returns the sums, and the number of lost
--- notes of suppressions. An earlier evrec did not distinguish these from lost notes of occurrences.
+-- Adds up the suppressions that differ in time, uid or apiVersion alone; their last occurrence may be in any of them.
+-- Returns the sums, and the number of lost notes of suppressions. An earlier evrec did not distinguish these from lost
+-- notes of occurrences.
 local function sums_of(suppressions, matches)
 	local sums, by_key, lost = {}, {}, 0
 	for note in suppressions do
@@ -27,6 +28,9 @@ local function sums_of(suppressions, matches)
 				by_key[key], sums[#sums + 1] = note, note
 			else
 				sum.count, sum.first = sum.count + note.count, math.min(sum.first, note.first)
+				if note.last > sum.last then
+					sum.last, sum.message = note.last, note.message
+				end
 			end
 		end
 	end
