@@ -164,6 +164,29 @@ static const struct option query_rows[] = {
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
+/*
+ * A script has the time of an event, or of a clock, as a number to which many nanoseconds are rounded. A bound is the first
+ * of these, so that the event with this time, and what happens after this time of the clock, is not before it.
+ */
+static void read_bound(lua_State *L, const char *name, int64_t *bound)
+{
+	lua_getfield(L, 2, name);
+	if (lua_type(L, -1) == LUA_TNUMBER) {
+		*bound = seconds_first((double)lua_tonumber(L, -1));
+	}
+	lua_pop(L, 1);
+}
+
+static void read_query(lua_State *L, const char *function, const struct option *rows, struct query_settings *settings)
+{
+	evrec_query_init(&settings->query);
+	options_read(L, 2, function, rows, settings, 0);
+	read_bound(L, "since", &settings->query.since);
+	read_bound(L, "before", &settings->query.before);
+	settings->query.types = settings->types.items;
+	settings->query.types_len = settings->types.len;
+}
+
 /* Pushes the reader in the box on top, or nil, message, name. */
 static int push_reader(lua_State *L, const char *function, evrec_reader *const *box, const evrec_error *err)
 {
@@ -183,10 +206,7 @@ int source_open(lua_State *L)
 	evrec_error err;
 
 	lua_settop(L, 4);
-	evrec_query_init(&settings.query);
-	options_read(L, 2, function, query_rows, &settings, 0);
-	settings.query.types = settings.types.items;
-	settings.query.types_len = settings.types.len;
+	read_query(L, function, query_rows, &settings);
 	box = box_new(L, &reader_type, sizeof(evrec_reader *));
 	*box = watch ? evrec_source_watch(source, &settings.query, &err)
 	             : evrec_source_query(source, &settings.query, &err);
@@ -210,8 +230,7 @@ int source_open_suppressions(lua_State *L)
 	evrec_error err;
 
 	lua_settop(L, 3);
-	evrec_query_init(&settings.query);
-	options_read(L, 2, function, suppression_rows, &settings, 0);
+	read_query(L, function, suppression_rows, &settings);
 	box = box_new(L, &reader_type, sizeof(evrec_reader *));
 	*box = evrec_source_suppressions(source, &settings.query, &err);
 	return push_reader(L, function, box, &err);

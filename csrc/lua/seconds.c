@@ -48,7 +48,27 @@ int64_t seconds_check(lua_State *L, int index, const char *function, const char 
 }
 
 /* Whole seconds and the rest apart, because a double cannot hold nanoseconds since 1970. */
+static double seconds_of(int64_t ns)
+{
+	return (double)(ns / EVREC_SECOND) + (double)(ns % EVREC_SECOND) / 1e9;
+}
+
 void seconds_push(lua_State *L, int64_t ns)
 {
-	lua_pushnumber(L, (lua_Number)(ns / EVREC_SECOND) + (lua_Number)(ns % EVREC_SECOND) / 1e9);
+	lua_pushnumber(L, (lua_Number)seconds_of(ns));
+}
+
+int64_t seconds_first(double seconds)
+{
+	int64_t ns = 0;
+
+	/* At most 2 microseconds away, in the year 2262. */
+	(void)evrec_seconds_to_ns(seconds, &ns);
+	while (seconds_of(ns) < seconds) {
+		ns++;
+	}
+	while (seconds_of(ns - 1) >= seconds) {
+		ns--;
+	}
+	return ns;
 }

@@ -23,6 +23,8 @@ int64_t seconds_check(lua_State *L, int index, const char *function, const char 
 
 /* Pushes nanoseconds since 1970 as seconds. */
 void seconds_push(lua_State *L, int64_t ns);
+/* The first nanosecond that is pushed as these seconds, or as later ones. In the range that seconds_read accepts. Pure. */
+int64_t seconds_first(double seconds);
 
 /* A number as text for a message. Pure. */
 #define NUMBER_SIZE 32

@@ -141,6 +141,45 @@ for name, of in next, sources do describe("evrec." .. name, function()
 		assert.equal("A", found { since = 1700000010 })
 	end)
 
+	it("finds an event by its own time, to the microsecond", function()
+		local clock = evrec.fake_clock(1700000000)
+		local by_series = evrec.broadcaster { clock = clock }
+		by_series:start_recording_to_sink(sink { path = path, api = "events.k8s.io/v1" })
+		for i = 1, 20 do
+			clock:set(1700000000 + i + i * 0.048611)
+			by_series:new_recorder { component = "shopd", host = "h" }:action_eventf(
+				{ kind = "Pod", apiVersion = "v1", namespace = "shop", name = "p" .. i }, nil, "Normal", "R" .. i, "A", "m")
+		end
+		assert(by_series:flush(5))
+		for event in assert(open { path = path }:query()) do
+			local number = times.parse(event.eventTime)
+			for _, time in ipairs { event.eventTime, number } do
+				assert.equal(event.reason, found { since = time, reason = event.reason })
+				assert.equal("", found { before = time, reason = event.reason })
+			end
+		end
+		by_series:shutdown(5)
+	end)
+
+	it("finds what was recorded after a time of the clock", function()
+		local clock, prepared, begun = evrec.clock(), {}, {}
+		for i = 1, 25 do
+			prepared[i] = recorder:prepare {
+				regarding = { kind = "Pod", namespace = "shop", name = "p" }, type = "Normal", reason = "R" .. i, note = "m",
+			}
+		end
+		for i = 1, 25 do
+			begun[i] = clock:now()
+			prepared[i]:record()
+		end
+		assert(broadcaster:flush(5))
+		for i = 1, 25 do
+			-- Lines have whole seconds.
+			local since = name == "store" and begun[i] or math.floor(begun[i])
+			assert.equal("R" .. i, found { since = since, reason = "R" .. i })
+		end
+	end)
+
 	it("returns nil, message, name if there is no such file", function()
 		local iterate, message, code = open { path = path .. "-none" }:query {}
 		assert.equal(nil, iterate)
