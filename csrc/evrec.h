@@ -118,7 +118,7 @@ static inline evrec_str evrec_string(const char *text)
 #define EVREC_SECOND INT64_C(1000000000)
 #define EVREC_UNSET INT64_MIN
 
-/* Converts seconds to ns, rounded to the nearest. False: not finite, or outside of the years 1678 to 2262. Any thread. */
+/* Seconds to the nearest us if that is the same number, else ns. False: not finite, or not 1678 to 2262. Any thread. */
 bool evrec_seconds_to_ns(double seconds, int64_t *ns);
 
 /* Room for an RFC 3339 time and its NUL. */

@@ -4,6 +4,17 @@
 
 #define DAY INT64_C(86400)
 
+/*
+ * Near the present a double holds a quarter of a microsecond. Its nearest nanosecond is often in the microsecond before the
+ * one that was meant, and a time is written in microseconds. So microseconds come first, if they are the same number.
+ */
+static int64_t fraction_to_ns(double whole, double seconds)
+{
+	const double us = floor((seconds - whole) * 1e6 + 0.5);
+
+	return whole + us / 1e6 == seconds ? (int64_t)us * 1000 : (int64_t)floor((seconds - whole) * 1e9 + 0.5);
+}
+
 bool evrec_seconds_to_ns(double seconds, int64_t *ns)
 {
 	double value = seconds * 1e9;
@@ -14,13 +25,10 @@ bool evrec_seconds_to_ns(double seconds, int64_t *ns)
 	}
 	*ns = (int64_t)floor(value);
 	if (fabs(seconds) < 4e9) {
-		/*
-		 * Near the present a double holds a quarter of a microsecond; rounding the fraction by itself keeps
-		 * the whole seconds exact.
-		 */
-		double whole = floor(seconds);
+		/* Rounding the fraction by itself keeps the whole seconds exact. */
+		const double whole = floor(seconds);
 
-		*ns = (int64_t)whole * EVREC_SECOND + (int64_t)floor((seconds - whole) * 1e9 + 0.5);
+		*ns = (int64_t)whole * EVREC_SECOND + fraction_to_ns(whole, seconds);
 	}
 	return true;
 }

@@ -107,6 +107,16 @@ static void test_seconds_out_of_range_are_refused(void **state)
 	assert_int_equal(ns, -1500000000);
 	assert_true(evrec_seconds_to_ns(1700000000.5, &ns));
 	assert_int_equal(ns, T0 + EVREC_SECOND / 2);
+	/* The double is 1700000000.2999999523. */
+	assert_true(evrec_seconds_to_ns(1700000000.3, &ns));
+	assert_int_equal(ns, T0 + 3 * EVREC_SECOND / 10);
+	assert_true(evrec_seconds_to_ns(1700000000.9999999, &ns));
+	assert_int_equal(ns, T0 + EVREC_SECOND);
+	/* No time in whole microseconds is one of these two numbers. */
+	assert_true(evrec_seconds_to_ns(1700000000 + 1 / 4194304.0, &ns));
+	assert_int_equal(ns, T0 + 238);
+	assert_true(evrec_seconds_to_ns(0.0000015, &ns));
+	assert_int_equal(ns, 1500);
 	assert_false(evrec_seconds_to_ns((double)NAN, &ns));
 	assert_false(evrec_seconds_to_ns((double)INFINITY, &ns));
 	assert_false(evrec_seconds_to_ns(-1e300, &ns));
