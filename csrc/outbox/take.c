@@ -40,11 +40,12 @@ static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
-	if (held_are_due(ob)) {
-		return list_shift(&ob->held);
-	}
+	/* First, as a row may be among them whose count is lower than that of a held entry. */
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
+	}
+	if (held_are_due(ob)) {
+		return list_shift(&ob->held);
 	}
 	if (deferred_goes_first(ob, now)) {
 		return deferred_take(ob, now);

@@ -115,6 +115,23 @@ static void test_row_that_is_read_too_late_may_have_been_overtaken(void **state)
 	assert_int_equal(fake_writes.alive, 0);
 }
 
+/* Nobody has polled since the row was to be tried again. Sent last, it would set the event's count back. */
+static void test_row_that_is_due_when_the_time_is_up_goes_first(void **state)
+{
+	struct outbox *ob = outbox_that_waits(100);
+
+	(void)state;
+	checked_submit(ob, 1, 1);
+	assert_true(restore_row(ob, 1, VERB_PATCH, 7));
+	outbox_expect(ob, false);
+	checked_answer(ob, checked_take(ob, 0), answer_with(500), 0);
+	assert_null(checked_take(ob, 0));
+	checked_answer(ob, take_expected(ob, 60 * S, ENTRY_RESTORED | 7, VERB_PATCH, 1), answer_with(200), 60 * S);
+	checked_answer(ob, take_expected(ob, 60 * S, 1, VERB_CREATE, 1), ANSWER_CREATED, 60 * S);
+	outbox_free(ob);
+	assert_int_equal(fake_writes.alive, 0);
+}
+
 /* ---- random histories ---- */
 
 struct history {
@@ -287,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_row_that_is_read_later_goes_to_the_second_name),
 		cmocka_unit_test(test_name_that_a_new_entry_took_is_the_event),
 		cmocka_unit_test(test_row_that_is_read_too_late_may_have_been_overtaken),
+		cmocka_unit_test(test_row_that_is_due_when_the_time_is_up_goes_first),
 		cmocka_unit_test(test_random_histories),
 	};
 
