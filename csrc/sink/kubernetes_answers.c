@@ -64,6 +64,9 @@ static void end(struct kubernetes *k, struct sent *sent, const struct kubernetes
 
 	sent->next = k->free;
 	k->free = sent;
+	if (k->resume != NULL && entry->verb == VERB_PATCH) {
+		resume_patched(k->resume, entry);
+	}
 	kubernetes_outcome(try, answer, &outcome);
 	sender_answered(k->sender, entry, &outcome);
 	sender_request_ended(k->sender, timed_out ? REQUEST_TIMED_OUT : kubernetes_result(answer), answer->retry_after);

@@ -126,6 +126,22 @@ static bool is_full(struct resume *r)
 	return true;
 }
 
+/* Whether the events of a listing may show what they were before a patch that is sent or answered now. */
+static bool has_begun(const struct listing *l)
+{
+	return l->state == LISTING_ASKED || (l->state == LISTING_DUE && l->token.len != 0);
+}
+
+void resume_patched(struct resume *r, const struct entry *entry)
+{
+	bool listing = false;
+
+	for (size_t i = 0; i < r->listings_len; i++) {
+		listing = listing || has_begun(&r->listings[i]);
+	}
+	resume_found_patched(&r->found, entry->item, listing);
+}
+
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome)
 {
@@ -134,7 +150,7 @@ enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *
 
 	r->sender = s;
 	if (entry->verb == VERB_PATCH) {
-		resume_found_patched(&r->found, entry->item);
+		resume_patched(r, entry);
 		return RESUME_SEND;
 	}
 	if (entry->maybe_received != 0 || outbox_is_restored(entry)) {

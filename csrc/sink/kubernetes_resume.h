@@ -35,6 +35,8 @@ enum resume_answer {
  */
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,
                               bool falls_back, struct outcome *outcome);
+/* A patch was sent, or answered: the server carried it out at some time between, so a list may show what was before. */
+void resume_patched(struct resume *r, const struct entry *entry);
 /* True: a listing is not over, so requests are to be sent for it. */
 bool resume_lists(const struct resume *r);
 /* Sends the requests of listings that are due, if the client is `ready`, and ends listings that take too long. */

@@ -4,7 +4,7 @@
 #include "sink/write.h"
 
 struct found {
-	evrec_event *event;
+	evrec_event *event; /* NULL: this process patched an event with this key while a listing was under way */
 	const void *finder;
 	int64_t last;
 	int64_t valid_until; /* monotonic */
@@ -54,7 +54,7 @@ bool resume_found_add(struct resume_found *found, const evrec_fields *event, con
 	if (f == NULL) {
 		return false;
 	}
-	if (!fresh && f->last > last) {
+	if (!fresh && (f->event == NULL || f->last > last)) {
 		return true;
 	}
 	copy = evrec_event_new(event);
@@ -89,8 +89,16 @@ static bool bring(void *ctx, evrec_str key, void *value)
 {
 	const struct bringing *b = ctx;
 	const struct found *f = value;
-	const evrec_fields *event = evrec_event_fields(f->event);
-	const struct write_draft draft = {
+	const evrec_fields *event;
+	struct write_draft draft;
+	void *item;
+
+	(void)key;
+	if (f->event == NULL || f->finder != b->finder) {
+		return true;
+	}
+	event = evrec_event_fields(f->event);
+	draft = (struct write_draft){
 		.new_style = true,
 		.note = event->note,
 		.last = f->last,
@@ -98,9 +106,7 @@ static bool bring(void *ctx, evrec_str key, void *value)
 		.get_event = get_event,
 		.source = event,
 	};
-	void *item = f->finder == b->finder ? write_new(&draft) : NULL;
-
-	(void)key;
+	item = write_new(&draft);
 	if (item != NULL) {
 		outbox_bring(b->ob, item);
 	}
@@ -125,7 +131,7 @@ bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, i
 		return false;
 	}
 	f = lru_find(found->events, &key);
-	if (f == NULL) {
+	if (f == NULL || f->event == NULL) {
 		return false;
 	}
 	old = evrec_event_fields(f->event);
@@ -150,13 +156,14 @@ static void remove_all(struct resume_found *found)
 	}
 }
 
-void resume_found_patched(struct resume_found *found, const void *item)
+void resume_found_patched(struct resume_found *found, const void *item, bool listing)
 {
 	evrec_fields event;
 	struct found *f;
 	struct key key;
+	bool fresh;
 
-	if (lru_len(found->events) == 0) {
+	if (!listing && lru_len(found->events) == 0) {
 		return;
 	}
 	event = write_fields(item, BODY_WHOLE);
@@ -164,8 +171,10 @@ void resume_found_patched(struct resume_found *found, const void *item)
 		remove_all(found);
 		return;
 	}
-	f = lru_find(found->events, &key);
-	if (f != NULL && str_eq(evrec_event_fields(f->event)->name, event.name)) {
+	f = listing ? lru_put(found->events, &key, &fresh) : lru_find(found->events, &key);
+	if (f != NULL && listing) {
+		recycle(f);
+	} else if (f != NULL && f->event != NULL && str_eq(evrec_event_fields(f->event)->name, event.name)) {
 		lru_remove(found->events, f);
 	}
 }

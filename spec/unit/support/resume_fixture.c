@@ -118,6 +118,13 @@ static void close_sink(struct resume_fixture *f)
 	f->b = NULL;
 }
 
+void resume_restart(struct resume_fixture *f)
+{
+	assert_int_equal(evrec_broadcaster_shutdown(f->b, SOON, NULL), 0);
+	close_sink(f);
+	open_sink(f);
+}
+
 void resume_leave_in_spool(struct resume_fixture *f, const char *pod)
 {
 	open_sink(f);

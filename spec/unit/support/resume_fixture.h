@@ -46,6 +46,8 @@ void resume_page(struct resume_fixture *f, const char *next);
 /* With `options.common.spool`, before resume_start: an earlier process leaves the create of an event there. */
 void resume_leave_in_spool(struct resume_fixture *f, const char *pod);
 void resume_start(struct resume_fixture *f);
+/* The process ends, and the next one begins, which may have other options. */
+void resume_restart(struct resume_fixture *f);
 void resume_record(struct resume_fixture *f, const char *pod);
 evrec_sink_stats resume_flush(struct resume_fixture *f);
 
