@@ -53,6 +53,17 @@ void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, i
 	series_leave(s);
 }
 
+void series_maybe_created(struct series *s, uint64_t handle)
+{
+	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
+
+	if (e != NULL && series_enter(s)) {
+		e->again = !e->on_server;
+		series_changed(s, e);
+		series_leave(s);
+	}
+}
+
 void series_released(struct series *s, uint64_t handle)
 {
 	struct series_entry *e;

@@ -38,7 +38,7 @@ struct series_entry {
 	bool refused;   /* `dropped`: the outbox had no room or no memory for it */
 	bool deferred;  /* `dropped`: an occurrence is deferred since */
 	bool stale;     /* the last write was dropped, or an earlier process may not have made it */
-	bool again;     /* it is to be created, and an earlier process may have created it under its name */
+	bool again;     /* it is to be created, and an earlier process or try may have created it under its name */
 	bool partial;   /* `base` lacks the occurrences that other processes kept */
 	bool finishes; /* the deferred write will say that the series is finished, unless the write is released early */
 };

@@ -38,6 +38,9 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 {
 	if (entry->dropped || entry->forgone) {
 		series_dropped(pipeline->series, entry->id, entry->cause, evrec_clock_now(pipeline->clock));
+		if (entry->verb == VERB_CREATE && entry_may_exist(entry)) {
+			series_maybe_created(pipeline->series, entry->id);
+		}
 	} else {
 		series_answered(pipeline->series, entry->id, str_from(entry_name(entry)), entry->base);
 	}

@@ -182,6 +182,27 @@ static void test_a_create_without_room_is_created_again(void **state)
 	series_world_close(&w);
 }
 
+/* The create was dropped after a try without an answer. If its name is taken later, the event is its own. */
+static void test_a_dropped_create_that_may_have_arrived_makes_no_second_event(void **state)
+{
+	struct series_world w = { .max_tries = 1 };
+
+	(void)state;
+	series_world_open(&w, NULL);
+	w.status = 0;
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	assert_string_equal(w.cause, "max_tries");
+	w.status = 409;
+	series_world_advance(&w, 31 * EVREC_SECOND);
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	assert_int_equal(w.creates, 2);
+	assert_int_equal(w.patches, 1);
+	assert_int_equal(w.last.series_count, 2);
+	series_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_a_dropped_event_is_not_written),
 		cmocka_unit_test(test_an_outage_is_bounded),
 		cmocka_unit_test(test_a_create_without_room_is_created_again),
+		cmocka_unit_test(test_a_dropped_create_that_may_have_arrived_makes_no_second_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,7 @@ static evrec_sink *make_sink(struct series_world *w, const evrec_series_options 
 	if (w->max_pending != 0) {
 		common.limits.max_pending = w->max_pending;
 	}
+	common.limits.max_tries = w->max_tries;
 	if (options != NULL) {
 		common.series = *options;
 	}
@@ -81,6 +82,7 @@ void series_world_open(struct series_world *w, const evrec_series_options *optio
 	*w = (struct series_world){ .correlate = w->correlate,
 		                    .late = w->late,
 		                    .max_pending = w->max_pending,
+		                    .max_tries = w->max_tries,
 		                    .real_clock = w->real_clock,
 		                    .clock = w->real_clock ? evrec_clock_real() : evrec_clock_fake(T0),
 		                    .now = T0,

@@ -14,6 +14,7 @@ struct series_world {
 	enum evrec_correlate correlate; /* set before series_world_open; or BY_API, series */
 	bool late;                      /* likewise: no sink is started */
 	size_t max_pending;             /* likewise; 0: the default */
+	unsigned max_tries;             /* likewise */
 	bool real_clock;                /* likewise; its time is not `now` */
 	evrec_clock *clock;
 	int64_t now;
