@@ -165,6 +165,7 @@ static void act(struct outbox *ob, struct entry *entry, const struct outcome *ou
 {
 	if (outcome->maybe_received && entry->maybe_received == 0) {
 		entry->maybe_received = entry->count;
+		entry->again = entry->again || entry->count == 0; /* 0 says that no try was received */
 		receipts_mark_tried(entry->receipts);
 	}
 	entry->maybe_late = entry->maybe_late || outcome->maybe_late;

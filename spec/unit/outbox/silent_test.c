@@ -105,6 +105,27 @@ static void test_silent_create_in_doubt_makes_no_second_event(void **state)
 	checked_outbox_free(ob);
 }
 
+/* The first create was dropped, so the last write is a create, which arrived although its answer was lost. */
+static void test_silent_create_whose_answer_is_lost_makes_no_second_event(void **state)
+{
+	struct outbox *ob = checked_outbox(10);
+	struct entry *entry;
+
+	(void)state;
+	checked_submit(ob, 1, 1);
+	entry = checked_take(ob, 0);
+	assert_true(submit_silent(ob, 3, DUE));
+	checked_answer(ob, entry, answer_with(422), 0);
+	outbox_recycle(ob, outbox_collect(ob, 1));
+	entry = outbox_take(ob, DUE);
+	assert_int_equal(entry->verb, VERB_CREATE);
+	answer_entry_as_kubernetes(ob, entry, &ANSWER_LOST, DUE);
+	try_silent_as(ob, DUE + 10 * S, VERB_CREATE, 409);
+	assert_true(outbox_empty(ob));
+	collect_written(ob, 1, "");
+	checked_outbox_free(ob);
+}
+
 /* Not written is not written, though no occurrence was dropped. */
 static void test_silent_write_that_is_forgone(void **state)
 {
@@ -237,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_silent_write_counts_nothing),
 		cmocka_unit_test(test_silent_write_of_an_earlier_process),
 		cmocka_unit_test(test_silent_create_in_doubt_makes_no_second_event),
+		cmocka_unit_test(test_silent_create_whose_answer_is_lost_makes_no_second_event),
 		cmocka_unit_test(test_silent_write_that_is_forgone),
 		cmocka_unit_test(test_silent_write_folds),
 		cmocka_unit_test(test_lost_silent_write_is_no_loss),
