@@ -100,7 +100,7 @@ int64_t series_next_due(const struct series *s);
 void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
 /* From the outbox: the write with this handle was dropped at `now`, or outbox_submit did not take it. */
 void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now);
-/* From the outbox: the server may have carried out the create with this handle, which was dropped. */
+/* From the outbox: the server has the event of the write with this handle, which was dropped, or may have it. */
 void series_maybe_created(struct series *s, uint64_t handle);
 
 /*

@@ -203,6 +203,32 @@ static void test_a_dropped_create_that_may_have_arrived_makes_no_second_event(vo
 	series_world_close(&w);
 }
 
+/* The create was found to have arrived; the patch after it was dropped. So the event exists. */
+static void test_a_dropped_patch_after_a_create_makes_no_second_event(void **state)
+{
+	struct series_world w = { .max_tries = 2 };
+
+	(void)state;
+	series_world_open(&w, NULL);
+	w.status = 0;
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	w.status = 409;
+	series_world_record(&w, "web-0", "a");
+	series_world_advance(&w, 10 * EVREC_SECOND);
+	checked_poll(w.b);
+	assert_string_equal(w.cause, "max_tries");
+	assert_int_equal(w.creates, 2);
+	assert_int_equal(w.patches, 1);
+	series_world_advance(&w, 31 * EVREC_SECOND);
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	assert_int_equal(w.creates, 3);
+	assert_int_equal(w.patches, 2);
+	assert_int_equal(w.last.series_count, 3);
+	series_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_an_outage_is_bounded),
 		cmocka_unit_test(test_a_create_without_room_is_created_again),
 		cmocka_unit_test(test_a_dropped_create_that_may_have_arrived_makes_no_second_event),
+		cmocka_unit_test(test_a_dropped_patch_after_a_create_makes_no_second_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
