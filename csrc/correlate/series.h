@@ -100,8 +100,11 @@ int64_t series_next_due(const struct series *s);
 void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
 /* From the outbox: the write with this handle was dropped at `now`, or outbox_submit did not take it. */
 void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, int64_t now);
-/* From the outbox: the server has the event of the write with this handle, which was dropped, or may have it. */
-void series_maybe_created(struct series *s, uint64_t handle);
+/*
+ * From the outbox: the write with this handle was dropped, but the server may have its event. `name` and `base` are as for
+ * series_answered.
+ */
+void series_maybe_created(struct series *s, uint64_t handle, evrec_str name, uint32_t base);
 
 /*
  * The deferred write with this handle (0: each one) is written before its time, or was not deferred after all, since

@@ -5,23 +5,32 @@
 
 /* ---- results of writes ---- */
 
+/* `name` is empty if the event keeps its name. False: no memory, and it keeps its name. */
+static bool take_name(struct series_entry *e, evrec_str name)
+{
+	evrec_fields renamed = *evrec_event_fields(e->event);
+	evrec_event *event;
+
+	if (name.len == 0 || str_eq(name, renamed.name)) {
+		return true;
+	}
+	renamed.name = name;
+	event = evrec_event_new(&renamed);
+	if (event == NULL) {
+		return false;
+	}
+	evrec_event_release(e->event);
+	e->event = event;
+	return true;
+}
+
 static void answered(struct series_entry *e, evrec_str name, uint32_t base)
 {
 	e->on_server = true;
 	e->dropped = e->stale = e->again = false;
 	e->base = base != 0 ? base : e->base;
-	if (name.len != 0 && !str_eq(name, evrec_event_fields(e->event)->name)) {
-		evrec_fields renamed = *evrec_event_fields(e->event);
-		evrec_event *event;
-
-		renamed.name = name;
-		event = evrec_event_new(&renamed);
-		/* Without memory the old name stays: the next patch finds no such event, and creates it. */
-		if (event != NULL) {
-			evrec_event_release(e->event);
-			e->event = event;
-		}
-	}
+	/* Without memory the old name stays: the next patch finds no such event, and creates it. */
+	(void)take_name(e, name);
 }
 
 void series_answered(struct series *s, uint64_t handle, evrec_str name, uint32_t base)
@@ -53,12 +62,14 @@ void series_dropped(struct series *s, uint64_t handle, enum evrec_cause cause, i
 	series_leave(s);
 }
 
-void series_maybe_created(struct series *s, uint64_t handle)
+void series_maybe_created(struct series *s, uint64_t handle, evrec_str name, uint32_t base)
 {
 	struct series_entry *e = s->busy ? NULL : lru_at(s->cache, handle);
 
 	if (e != NULL && series_enter(s)) {
-		e->again = !e->on_server;
+		/* An event of another client may have the old name. */
+		e->again = !e->on_server && take_name(e, name);
+		e->base = e->again && base != 0 ? base : e->base;
 		series_changed(s, e);
 		series_leave(s);
 	}

@@ -40,7 +40,7 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 		series_dropped(pipeline->series, entry->id, entry->cause, evrec_clock_now(pipeline->clock));
 		/* A create becomes a patch when the server says that it has the event. */
 		if (entry->verb == VERB_PATCH || entry_may_exist(entry)) {
-			series_maybe_created(pipeline->series, entry->id);
+			series_maybe_created(pipeline->series, entry->id, str_from(entry_name(entry)), entry->base);
 		}
 	} else {
 		series_answered(pipeline->series, entry->id, str_from(entry_name(entry)), entry->base);

@@ -229,6 +229,31 @@ static void test_a_dropped_patch_after_a_create_makes_no_second_event(void **sta
 	series_world_close(&w);
 }
 
+/* Another client's event had the name. The create under the second name was dropped, but may have arrived. */
+static void test_a_dropped_create_keeps_its_second_name(void **state)
+{
+	struct series_world w = { .max_tries = 1 };
+	char second_name[sizeof(w.name)];
+
+	(void)state;
+	series_world_open(&w, NULL);
+	w.first_status = 409;
+	w.status = 0;
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	assert_string_equal(w.cause, "max_tries");
+	assert_int_equal(w.creates, 2);
+	memcpy(second_name, w.name, sizeof(second_name));
+	w.status = 409;
+	series_world_advance(&w, 31 * EVREC_SECOND);
+	series_world_record(&w, "web-0", "a");
+	checked_poll(w.b);
+	assert_int_equal(w.creates, 3);
+	assert_int_equal(w.patches, 1);
+	assert_string_equal(w.name, second_name);
+	series_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_a_create_without_room_is_created_again),
 		cmocka_unit_test(test_a_dropped_create_that_may_have_arrived_makes_no_second_event),
 		cmocka_unit_test(test_a_dropped_patch_after_a_create_makes_no_second_event),
+		cmocka_unit_test(test_a_dropped_create_keeps_its_second_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

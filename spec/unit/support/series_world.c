@@ -9,6 +9,7 @@ static void answer_event(struct series_world *w, const evrec_event *event, evrec
 {
 	w->last = *evrec_event_fields(event);
 	w->last_note_len = w->last.note.len;
+	copy_str(w->name, sizeof(w->name), w->last.name);
 	copy_str(w->state, sizeof(w->state), w->last.series_state);
 	copy_str(w->action, sizeof(w->action), w->last.action);
 	copy_str(w->instance, sizeof(w->instance), w->last.instance);
@@ -16,7 +17,8 @@ static void answer_event(struct series_world *w, const evrec_event *event, evrec
 		w->finished++;
 		w->finished_count = w->last.series_count;
 	}
-	answer->status = w->status;
+	answer->status = w->first_status != 0 ? w->first_status : w->status;
+	w->first_status = 0;
 }
 
 void series_world_create(void *ctx, const evrec_event *event, evrec_answer *answer)

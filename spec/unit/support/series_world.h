@@ -21,10 +21,11 @@ struct series_world {
 	evrec_broadcaster *b;
 	evrec_recorder *r;
 	evrec_watch *watch;
-	int status; /* HTTP status of the sink's next answers */
+	int status;       /* HTTP status of the sink's next answers */
+	int first_status; /* of the next answer alone; 0: as all */
 	unsigned creates, patches;
 	evrec_fields last; /* the last event; its strings are gone, but for these: */
-	char state[16], patch[256], action[64], instance[256];
+	char name[256], state[16], patch[256], action[64], instance[256];
 	size_t last_note_len;
 	unsigned finished; /* writes that said so */
 	int32_t finished_count;
