@@ -231,7 +231,7 @@ int64_t deferred_look(const struct outbox *ob);
 void outbox_name_item(struct outbox *ob, struct entry *entry, const char *name);
 /*
  * Gives `entry` the server's name and the base of `from`, which was answered, if it has them. If `entry` is deferred,
- * and `from` is a create that was dropped and certainly not received, `entry` becomes the create.
+ * and `from` is a create that was dropped and certainly not received, `entry` becomes the create, with its `again`.
  */
 void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *from);
 /* Puts the entry into the id table, in the place of `last` (or NULL), an earlier row of the event that was answered. */

@@ -20,6 +20,7 @@ void outbox_inherit(struct outbox *ob, struct entry *entry, const struct entry *
 	}
 	if (entry->deferred && from->dropped && from->verb == VERB_CREATE && from->maybe_received == 0) {
 		entry->verb = VERB_CREATE;
+		entry->again = from->again;
 		entry->known = false;
 	}
 }

@@ -225,6 +225,26 @@ static void test_follow_up_of_a_dropped_create_patches_no_other_event(void **sta
 	checked_outbox_free(ob);
 }
 
+/* An earlier create may have arrived, and this one was refused. If its name is taken, it is that of its own event. */
+static void test_follow_up_of_a_dropped_create_patches_its_own_event(void **state)
+{
+	const struct fake_write draft = { .name = "n1", .count = 1 };
+	const struct occurrence occurrence = { .id = 1, .verb = VERB_CREATE, .again = true, .draft = &draft };
+	struct outbox *ob = checked_outbox(10);
+	enum evrec_cause cause;
+	struct entry *entry;
+
+	(void)state;
+	assert_true(outbox_submit(ob, &occurrence, &cause));
+	entry = take_expected(ob, S, 1, VERB_CREATE, 1);
+	assert_true(checked_submit_due(ob, 1, 2, S, DUE));
+	checked_answer(ob, entry, answer_with(422), S);
+	outbox_recycle(ob, outbox_collect(ob, 1));
+	checked_answer(ob, take_expected(ob, DUE, 1, VERB_CREATE, 2), answer_with(409), DUE);
+	write_now(ob, DUE, 1, VERB_PATCH, 2);
+	checked_outbox_free(ob);
+}
+
 static bool submit_bounded(struct outbox *ob, uint64_t id, size_t max_deferred, bool *deferred)
 {
 	struct fake_write draft = { .count = 2 };
@@ -279,6 +299,7 @@ int main(void)
 		cmocka_unit_test(test_deferred_writes_may_have_a_bound),
 		cmocka_unit_test(test_follow_up_of_a_dropped_create_is_a_create),
 		cmocka_unit_test(test_follow_up_of_a_dropped_create_patches_no_other_event),
+		cmocka_unit_test(test_follow_up_of_a_dropped_create_patches_its_own_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
