@@ -1,7 +1,12 @@
 #include "recorder/shared.h"
 
-/* The broadcaster whose callbacks this thread runs. A thread may have several handles of it. */
-static _Thread_local const struct hub *calling;
+/* A call of shared_call_back. */
+struct call {
+	const struct hub *hub;
+	const struct call *outer; /* its callback records by a handle of another broadcaster; or NULL */
+};
+
+static _Thread_local const struct call *innermost; /* NULL: this thread is in no such call */
 
 /* Calls the function for the events that waited at the beginning, and for no later ones. */
 static void show_events(evrec_broadcaster *b, evrec_watch *watch)
@@ -26,16 +31,21 @@ static void show_events(evrec_broadcaster *b, evrec_watch *watch)
 
 bool shared_calls_back(const evrec_broadcaster *b)
 {
-	return calling == b->hub;
+	const struct call *call = innermost;
+
+	while (call != NULL && call->hub != b->hub) {
+		call = call->outer;
+	}
+	return call != NULL;
 }
 
 void shared_call_back(evrec_broadcaster *b)
 {
-	const struct hub *outer = calling;
+	const struct call call = { b->hub, innermost };
 	const size_t n = b->own.len;
 	struct notice *notice;
 
-	calling = b->hub;
+	innermost = &call;
 	b->busy = true;
 	while ((notice = notices_next(&b->notices)) != NULL) {
 		if (notice->event != NULL) {
@@ -51,5 +61,5 @@ void shared_call_back(evrec_broadcaster *b)
 		}
 	}
 	b->busy = false;
-	calling = outer;
+	innermost = call.outer;
 }

@@ -234,6 +234,41 @@ static void test_on_error_is_not_called_with_its_own_error(void **state)
 	evrec_broadcaster_free(failing.b);
 }
 
+/* A handle with a function that records by the next handle. */
+struct in_turn {
+	evrec_broadcaster *b;
+	const struct in_turn *next;
+	unsigned *calls;
+};
+
+static void emit_by_next(void *ctx, evrec_event *event)
+{
+	const struct in_turn *self = ctx;
+
+	(void)event;
+	assert_true(++*self->calls < 100);
+	assert_int_equal(named_emit(self->next->b, "R"), 0);
+}
+
+/* Two broadcasters, each with two handles: a handle's function records by a handle of the other broadcaster. */
+static void test_functions_that_record_by_another_broadcaster_end(void **state)
+{
+	const char *const names[] = { "one", "two", "one", "two" };
+	struct in_turn handles[4];
+	unsigned calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		handles[i] = (struct in_turn){ named_open(names[i]), &handles[(i + 1) % 4], &calls };
+		evrec_watch_free(evrec_broadcaster_start_event_watcher(handles[i].b, emit_by_next, &handles[i], NULL));
+	}
+	assert_int_equal(named_emit(handles[0].b, "R"), 0);
+	assert_int_equal(calls, 2);
+	for (size_t i = 0; i < 4; i++) {
+		evrec_broadcaster_free(handles[i].b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +280,7 @@ int main(void)
 		TMPDIR_TEST(test_functions_of_a_sink_are_called_by_the_handle_that_started_it),
 		TMPDIR_TEST(test_what_a_callback_recorded_is_dropped_with_its_handle),
 		TMPDIR_TEST(test_on_error_is_not_called_with_its_own_error),
+		TMPDIR_TEST(test_functions_that_record_by_another_broadcaster_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
