@@ -1,5 +1,6 @@
 #include "correlate/replay.h"
 
+#include "base/utf8.h"
 #include "correlate/spam_filter.h"
 #include "event/event.h"
 #include "event/schema.h"
@@ -180,7 +181,7 @@ static bool read_fields(struct variant *v, evrec_str names, evrec_error *err)
 		}
 		if (!find_path(name, &v->fields[v->fields_len])) {
 			error_set(err, EVREC_EINVALID, "spam_key: an event of core/v1 has no text '%.*s'",
-			          name.len < 100 ? (int)name.len : 100, name.data);
+			          (int)utf8_floor(name, 100), name.data);
 			return false;
 		}
 		v->fields_len++;

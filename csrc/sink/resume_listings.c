@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "event/event.h"
 #include "kubernetes/answer.h"
 #include "kubernetes/request.h"
@@ -11,6 +12,7 @@
 #define RETRY_FIRST (EVREC_SECOND / 4)
 #define RETRY_MAX (2 * EVREC_SECOND)
 #define SPOOL_LOOK (EVREC_SECOND / 50)
+#define MESSAGE_SHOWN 140 /* bytes of an answer's message in a message */
 
 /* ---- a page ---- */
 
@@ -97,10 +99,12 @@ static void retry(struct listing *l, const evrec_answer *answer, int64_t now)
 
 static void describe(struct listing *l, const evrec_answer *answer)
 {
+	const int shown = (int)utf8_floor(str_from(answer->message), MESSAGE_SHOWN);
+
 	if (answer->status == 0) {
-		(void)snprintf(l->problem, sizeof(l->problem), "%.150s", answer->message);
+		(void)snprintf(l->problem, sizeof(l->problem), "%.*s", shown, answer->message);
 	} else {
-		(void)snprintf(l->problem, sizeof(l->problem), "%d: %.140s", answer->status, answer->message);
+		(void)snprintf(l->problem, sizeof(l->problem), "%d: %.*s", answer->status, shown, answer->message);
 	}
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/lru.h"
+#include "base/utf8.h"
 #include "outbox/outbox.h"
 #include "sender/sender.h"
 #include "sink/trace_file.h"
@@ -13,7 +14,8 @@
 #include <stdio.h>
 
 #define BATCH 256
-#define END_BYTES 256 /* kept free for a gap and the last line */
+#define PATH_SHOWN 160 /* bytes of it in a message */
+#define END_BYTES 256  /* kept free for a gap and the last line */
 
 struct trace_protocol {
 	struct protocol base;
@@ -27,6 +29,11 @@ struct trace_protocol {
 	struct lru *ids;      /* identity of an event -> nothing; its place is the id */
 	struct buf lines, identity;
 };
+
+static int shown_bytes(const char *path)
+{
+	return (int)utf8_floor(str_from(path), PATH_SHOWN);
+}
 
 static bool open_trace(struct trace_protocol *t, evrec_error *err)
 {
@@ -181,8 +188,8 @@ static void send_lines(struct trace_protocol *t, struct sender *s, struct entry 
 		sender_answered(s, batch.entries[i], &written);
 	}
 	if (done < n) {
-		(void)error_set(&t->why_over, EVREC_ESYSTEM, "%.160s: has max_bytes, and takes no more events",
-		                t->sink->path);
+		(void)error_set(&t->why_over, EVREC_ESYSTEM, "%.*s: has max_bytes, and takes no more events",
+		                shown_bytes(t->sink->path), t->sink->path);
 		end_trace(t, s, entries + done, n - done);
 	}
 }
@@ -273,7 +280,8 @@ static void trace_finish(struct protocol *p, struct sender *s)
 		return;
 	}
 	if (!over) {
-		(void)error_set(&t->why_over, EVREC_ECLOSED, "%.160s: has ended", t->sink->path);
+		(void)error_set(&t->why_over, EVREC_ECLOSED, "%.*s: has ended", shown_bytes(t->sink->path),
+		                t->sink->path);
 		atomic_store(&t->sink->over, true);
 	}
 	trace_file_close(&t->file);

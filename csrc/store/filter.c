@@ -1,5 +1,7 @@
 #include "store/query_inner.h"
 
+#include "base/utf8.h"
+
 #define FACET_ROW "SELECT ns, type, reason, action, controller, instance, kind, related_kind FROM facets WHERE id = ?1"
 
 static const char *const sources[FILTER_STATEMENTS] = {
@@ -55,7 +57,7 @@ static bool add_ids(struct filter *f, struct store_db *d, struct condition *c, e
 	(void)sqlite3_reset(statement);
 	if (row == 1) {
 		(void)error_set(err, EVREC_EINVALID, "%.*s: the store has more than %d words that match",
-		                word.len < 64 ? (int)word.len : 64, word.data, CONDITION_IDS);
+		                (int)utf8_floor(word, 64), word.data, CONDITION_IDS);
 	}
 	return row == 0;
 }

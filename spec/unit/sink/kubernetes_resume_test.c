@@ -251,6 +251,24 @@ static void test_answer_that_is_no_list_is_told(void **state)
 	unit_check_contains(f->errors, "resume: kubernetes: resume: the events of ctl were not listed (no list");
 }
 
+static void test_long_message_is_cut_between_characters(void **state)
+{
+	struct resume_fixture *f = *state;
+	struct buf *reply = &f->replies[0];
+
+	buf_printf(reply, HTTP_REPLY("422 Invalid", "", "{\"kind\":\"Status\",\"message\":\""));
+	for (int i = 0; i < 50; i++) {
+		buf_printf(reply, "\xE2\x82\xAC");
+	}
+	buf_printf(reply, "\"}");
+	resume_reply(f, TURN_REPLY, buf_cstr(reply));
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_start(f);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	unit_check_contains(f->errors, "\xE2\x82\xAC); its series begin anew");
+}
+
 /* A page as long as an API server's. */
 static void test_long_page_is_read_whole(void **state)
 {
@@ -368,6 +386,7 @@ int main(void)
 		RESUME_TEST(test_core_is_listed_in_its_place),
 		RESUME_TEST(test_failure_is_tried_again),
 		RESUME_TEST(test_answer_that_is_no_list_is_told),
+		RESUME_TEST(test_long_message_is_cut_between_characters),
 		RESUME_TEST(test_long_page_is_read_whole),
 		RESUME_TEST(test_page_that_is_too_long_is_asked_for_in_parts),
 		RESUME_TEST(test_event_that_is_too_long_ends_the_listing),
