@@ -134,12 +134,17 @@ static bool has_begun(const struct listing *l)
 
 void resume_patched(struct resume *r, const struct entry *entry)
 {
-	bool listing = false;
+	evrec_fields event;
+	const struct listing *l;
 
-	for (size_t i = 0; i < r->listings_len; i++) {
-		listing = listing || has_begun(&r->listings[i]);
+	if (r->listings_len == 0) {
+		return;
 	}
-	resume_found_patched(&r->found, entry->item, listing);
+	event = write_fields(entry->item, BODY_WHOLE);
+	l = find_listing(r, &event);
+	if (l != NULL) {
+		resume_found_patched(&r->found, &event, has_begun(l));
+	}
 }
 
 enum resume_answer resume_ask(struct resume *r, struct sender *s, struct entry *entry, enum evrec_api api,

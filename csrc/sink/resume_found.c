@@ -4,7 +4,7 @@
 #include "sink/write.h"
 
 struct found {
-	evrec_event *event; /* NULL: this process patched an event with this key while a listing was under way */
+	evrec_event *event; /* NULL: this process patched an event with this key while its listing was under way */
 	const void *finder;
 	int64_t last;
 	int64_t valid_until; /* monotonic */
@@ -156,9 +156,8 @@ static void remove_all(struct resume_found *found)
 	}
 }
 
-void resume_found_patched(struct resume_found *found, const void *item, bool listing)
+void resume_found_patched(struct resume_found *found, const evrec_fields *event, bool listing)
 {
-	evrec_fields event;
 	struct found *f;
 	struct key key;
 	bool fresh;
@@ -166,15 +165,14 @@ void resume_found_patched(struct resume_found *found, const void *item, bool lis
 	if (!listing && lru_len(found->events) == 0) {
 		return;
 	}
-	event = write_fields(item, BODY_WHOLE);
-	if (!key_series(&key, &found->key, &event, found->note_in_key)) {
+	if (!key_series(&key, &found->key, event, found->note_in_key)) {
 		remove_all(found);
 		return;
 	}
 	f = listing ? lru_put(found->events, &key, &fresh) : lru_find(found->events, &key);
 	if (f != NULL && listing) {
 		recycle(f);
-	} else if (f != NULL && f->event != NULL && str_eq(evrec_event_fields(f->event)->name, event.name)) {
+	} else if (f != NULL && f->event != NULL && str_eq(evrec_event_fields(f->event)->name, event->name)) {
 		lru_remove(found->events, f);
 	}
 }

@@ -35,11 +35,11 @@ void resume_found_bring(struct resume_found *found, const void *finder, struct o
  */
 bool resume_found_adopt(struct resume_found *found, const evrec_fields *event, int64_t now, struct outcome *outcome);
 /*
- * Removes the event that a write's item patches, as its count is then out of date. Removes all events, if there is no
- * memory to make the key. `listing`: a listing is under way, which may show a count from before the patch, so no event with
- * this key is added later.
+ * Removes the event that a write patches, as its count is then out of date. Removes all events, if there is no memory to
+ * make the key. `listing`: the listing of its controller and instance is under way, and may show a count from before the
+ * patch, so no event with this key is added later.
  */
-void resume_found_patched(struct resume_found *found, const void *item, bool listing);
+void resume_found_patched(struct resume_found *found, const evrec_fields *event, bool listing);
 
 #pragma GCC visibility pop
 

@@ -251,6 +251,57 @@ static void test_event_that_is_patched_during_a_listing_is_not_adopted(void **st
 	assert_int_equal(tmpdir_teardown(&dir), 0);
 }
 
+/* The list that is under way is another controller's. The event's own list is made later, and shows its count. */
+static void test_event_that_is_patched_before_its_listing_is_adopted(void **state)
+{
+	const evrec_recorder_options of_other = { .component = EVREC_STR("other"), .instance = EVREC_STR("me") };
+	struct resume_fixture *f = *state;
+	evrec_recorder *own, *other;
+	void *dir = NULL;
+
+	assert_int_equal(tmpdir_setup(&dir), 0);
+	f->clock = evrec_clock_fake(evrec_clock_now(evrec_clock_real()));
+	f->options.common.state_file = str_from(tmpdir_path(dir, "state"));
+	f->options.common.series.max_series = 2;
+	resume_reply(f, TURN_REPLY, PATCHED);
+	resume_reply(f, TURN_REPLY, MORE);
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
+	resume_reply(f, TURN_REPLY, PATCHED);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, CREATED);
+	resume_item(f, "web.old", "me", 2, 0);
+	resume_page(f, "");
+	resume_reply(f, TURN_REPLY, CREATED);
+	f->options.resume = false;
+	resume_start(f);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	f->options.resume = true;
+	resume_restart(f);
+	own = f->r;
+	other = evrec_recorder_new(f->b, &of_other, NULL);
+	f->r = other;
+	resume_record(f, "db");
+	f->r = own;
+	poll_until_requests(f, 3);
+	resume_record(f, "web");
+	poll_until_requests(f, 4);
+	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+	run_clock_until_requests(f, 6);
+	resume_record(f, "x");
+	(void)resume_flush(f);
+	http_server_check_saw(&f->server, 6, LIST);
+	resume_record(f, "y");
+	(void)resume_flush(f);
+	assert_int_equal(http_server_requests(&f->server), 9);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	http_server_check_saw(&f->server, 9, PATCH("web.old"));
+	http_server_check_saw(&f->server, 9, "\"count\":3");
+	evrec_recorder_free(other);
+	assert_int_equal(tmpdir_teardown(&dir), 0);
+}
+
 #define RESUME_TEST(name) cmocka_unit_test_setup_teardown(name, resume_setup, resume_teardown)
 
 int main(void)
@@ -265,6 +316,7 @@ int main(void)
 		RESUME_TEST(test_shutdown_sends_what_is_held),
 		RESUME_TEST(test_list_is_awaited_at_the_end_of_time),
 		RESUME_TEST(test_event_that_is_patched_during_a_listing_is_not_adopted),
+		RESUME_TEST(test_event_that_is_patched_before_its_listing_is_adopted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

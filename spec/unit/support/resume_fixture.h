@@ -15,7 +15,7 @@
 #define PATCHED HTTP_REPLY("200 OK", "", "{\"kind\":\"Event\",\"metadata\":{\"name\":\"web.old\"}}")
 #define FORBIDDEN HTTP_REPLY("403 Forbidden", "", "{\"kind\":\"Status\",\"message\":\"events is forbidden\"}")
 #define EXPIRED HTTP_REPLY("410 Gone", "", "{\"kind\":\"Status\",\"message\":\"too old\"}")
-#define RESUME_REPLIES 6 /* of one test */
+#define RESUME_REPLIES 8 /* of one test */
 
 struct resume_fixture {
 	struct http_server server;
