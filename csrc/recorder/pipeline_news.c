@@ -38,8 +38,8 @@ static void tell_series(const struct pipeline *pipeline, const struct entry *ent
 {
 	if (entry->dropped || entry->forgone) {
 		series_dropped(pipeline->series, entry->id, entry->cause, evrec_clock_now(pipeline->clock));
-		/* A create becomes a patch when the server says that it has the event. */
-		if (entry->verb == VERB_PATCH || entry_may_exist(entry)) {
+		/* A create becomes a patch when the server says that it has the event. Others were patches from the beginning. */
+		if ((entry->verb == VERB_PATCH && !entry->known) || entry_may_exist(entry)) {
 			series_maybe_created(pipeline->series, entry->id, str_from(entry_name(entry)), entry->base);
 		}
 	} else {
