@@ -157,7 +157,7 @@ evrec_reader *evrec_source_watch(evrec_source *source, const evrec_query *query,
  *                      so many occurrences were suppressed within a minute, for the reason that evrec_suppressed has, or
  *                      "lost": so many notes are missing, perhaps of this object. Then the cause is their kind,
  *                      "occurrence" or "suppression"; an earlier evrec left it out. The last two are the reporter; empty
- *                      if an earlier evrec wrote the note. Texts may be empty. In the order of beginning, the newest first
+ *                      if an earlier evrec wrote the note. Texts may be empty. Notes that began last come first
  *
  * Of the query `regarding`, `since`, `before` and `limit` apply. Errors as evrec_source_query; EVREC_EINVALID, too, if the
  * source is no store.

@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* As snprintf. Of a message that does not fit, no character of UTF-8 is cut. */
+/* As snprintf, but a message that does not fit is cut between two characters of UTF-8. */
 void message_format(char *to, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #pragma GCC visibility pop

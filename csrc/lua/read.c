@@ -166,7 +166,7 @@ static const struct option query_rows[] = {
 
 /*
  * A script has the time of an event, or of a clock, as a number to which many nanoseconds are rounded. A bound is the first
- * of these, so that the event with this time, and what happens after this time of the clock, is not before it.
+ * of these. So neither the event with this time is before it, nor one that was recorded after the clock showed it.
  */
 static void read_bound(lua_State *L, const char *name, int64_t *bound)
 {

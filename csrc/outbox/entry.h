@@ -100,7 +100,7 @@ struct entry {
 	uint32_t acked;  /* how many of `count` the server has acknowledged, in a patch that is to be sent once more */
 	bool maybe_late; /* a try of this patch may be carried out later still, and set the count back */
 	bool renamed;    /* it was given its second name */
-	bool again;     /* another process, or a try without occurrences, may have created the object under this name */
+	bool again;      /* an earlier process or an earlier write may have created the object under this name */
 	bool known;     /* an earlier entry or process has counted the object; false after the first new verb or name */
 	bool missing;   /* a patch did not find the known object: another write may create it before this create */
 	unsigned tries; /* failed tries with the present verb and name */

@@ -83,7 +83,7 @@ struct occurrence {
 	/* If so many writes are deferred, a new one with a time is pending at once, within the limits; 0: no bound. */
 	size_t max_deferred;
 	bool *deferred; /* an output, set if `due` is: whether the write is deferred; NULL: not needed */
-	bool again;     /* it is unknown whether another process has created the object under this name */
+	bool again;     /* an earlier process or an earlier write may have created the object under this name */
 	bool silent;    /* a write without an occurrence: the counters count none */
 	const struct receipt_id *receipt; /* NULL: none; not of a silent one */
 	const void *draft;

@@ -66,8 +66,8 @@ void outbox_count_dropped(struct outbox *ob, struct entry *entry, enum evrec_cau
 	entry->cause = cause;
 }
 
-/* Lets the row be deleted from the spool. */
-static void delete_row(struct outbox *ob, struct entry *entry)
+/* The spool can delete the row now. */
+static void queue_row_for_deletion(struct outbox *ob, struct entry *entry)
 {
 	struct answered_row *answered = &ob->rows_answered[ob->rows_answered_len];
 
@@ -81,7 +81,7 @@ static void delete_row(struct outbox *ob, struct entry *entry)
 	entry->note = 0;
 }
 
-static void count_off_row(struct outbox *ob, const struct entry *entry)
+static void uncount_row(struct outbox *ob, const struct entry *entry)
 {
 	*(entry->row > 0 ? &ob->rows_waiting : &ob->rows_own) -= 1;
 }
@@ -90,9 +90,9 @@ static void count_off_row(struct outbox *ob, const struct entry *entry)
 static void settle_row(struct outbox *ob, struct entry *entry)
 {
 	if (entry->row != 0) {
-		count_off_row(ob, entry);
+		uncount_row(ob, entry);
 		if (!entry->dropped || (entry->cause != EVREC_CAUSE_CLOSED && entry->cause != EVREC_CAUSE_MEMORY)) {
-			delete_row(ob, entry);
+			queue_row_for_deletion(ob, entry);
 		}
 	}
 	journal_forget(ob, entry);
@@ -102,8 +102,8 @@ void outbox_end_follow_up(struct outbox *ob, struct entry *entry)
 {
 	if (entry->row != 0 && entry->count == 0) {
 		rows_remove(ob, entry);
-		count_off_row(ob, entry);
-		delete_row(ob, entry);
+		uncount_row(ob, entry);
+		queue_row_for_deletion(ob, entry);
 		entry->row = 0;
 	}
 	rows_change(ob, entry, ob->now);

@@ -40,7 +40,7 @@ static bool deferred_goes_first(const struct outbox *ob, int64_t now)
 /* The entry to send next, taken off its list. */
 static struct entry *pick(struct outbox *ob, int64_t now)
 {
-	/* First, as a row may be among them whose count is lower than that of a held entry. */
+	/* Entries that back off go first: one may be a row with a lower count than that of a held entry. */
 	if (!backoff_empty(&ob->backoff) && (ob->closed || backoff_due(&ob->backoff) <= now)) {
 		return backoff_pop(&ob->backoff);
 	}

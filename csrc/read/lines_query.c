@@ -166,7 +166,7 @@ static int tell(struct lines_query *q, evrec_found *found, evrec_error *err)
 		return EVREC_READ_END;
 	}
 	buf_clear(&q->base.json);
-	code = line_read_at(q->lines.fd, next->offset, &q->base.json, err);
+	code = line_read_at(q->lines.fd, next->tie, &q->base.json, err);
 	event = code == 0 ? event_from_json_or_fault(buf_str(&q->base.json), &fault) : NULL;
 	if (fault == JSON_NO_MEMORY) {
 		return no_memory(err);

@@ -6,8 +6,8 @@ static bool is_before(const struct ranking *r, const struct ranked *a, const str
 	if (a->rank != b->rank) {
 		return (a->rank > b->rank) == r->descending;
 	}
-	if (a->offset != b->offset) {
-		return (a->offset > b->offset) == r->descending;
+	if (a->tie != b->tie) {
+		return (a->tie > b->tie) == r->descending;
 	}
 	return a->number < b->number;
 }
@@ -49,9 +49,9 @@ static void sift_down(struct ranking *r, size_t i, size_t len)
 	}
 }
 
-bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t offset)
+bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t tie)
 {
-	const struct ranked thing = { .rank = rank, .number = r->numbers, .offset = offset };
+	const struct ranked thing = { .rank = rank, .number = r->numbers, .tie = tie };
 
 	return r->limit == 0 || r->len < r->limit || is_before(r, &thing, &r->things[0]);
 }
@@ -73,11 +73,11 @@ static bool reserve(struct ranking *r)
 	return true;
 }
 
-bool ranking_put(struct ranking *r, int64_t rank, uint64_t offset, char *text, size_t len)
+bool ranking_put(struct ranking *r, int64_t rank, uint64_t tie, char *text, size_t len)
 {
-	const struct ranked thing = { rank, r->numbers, offset, text, len };
+	const struct ranked thing = { rank, r->numbers, tie, text, len };
 
-	if (!ranking_takes(r, rank, offset)) {
+	if (!ranking_takes(r, rank, tie)) {
 		mem_free(text);
 		return true;
 	}

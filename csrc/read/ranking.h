@@ -10,14 +10,13 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A thing is an offset in a file; or a text of mem_alloc that the ranking owns, whose `offset` is its resource version.
- * Things of equal rank are ordered by their offsets, as by the rank; if these are equal too, they keep the order in which
- * they were put.
+ * A thing is an offset in a file, which is its `tie`; or a text of mem_alloc that the ranking owns. Things of equal rank
+ * are ordered by their ties, as by the rank; if these are equal too, they keep the order in which they were put.
  */
 struct ranked {
 	int64_t rank;
 	uint64_t number; /* in the order of putting */
-	uint64_t offset;
+	uint64_t tie;
 	char *text; /* or NULL */
 	size_t len;
 };
@@ -31,10 +30,10 @@ struct ranking {
 	bool descending;
 };
 
-/* Whether ranking_put would keep a thing of this rank and offset now. */
-bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t offset);
+/* Whether ranking_put would keep a thing of this rank and tie now. */
+bool ranking_takes(const struct ranking *r, int64_t rank, uint64_t tie);
 /* Adds a thing, which may replace another one. Owns `text`, also if there is no memory: false. */
-bool ranking_put(struct ranking *r, int64_t rank, uint64_t offset, char *text, size_t len);
+bool ranking_put(struct ranking *r, int64_t rank, uint64_t tie, char *text, size_t len);
 /* Sorts all things; afterwards only ranking_next may be called. */
 void ranking_sort(struct ranking *r);
 /* The next thing, which stays the ranking's; NULL: there is none. */

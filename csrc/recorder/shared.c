@@ -20,10 +20,15 @@ void shared_unlock(const evrec_broadcaster *b)
 	hub_unlock_shared(b->hub);
 }
 
-void shared_leave(evrec_broadcaster *b)
+static void leave(evrec_broadcaster *b)
 {
 	notices_move(&b->hub->notices, &b->notices);
 	shared_unlock(b);
+}
+
+void shared_leave(evrec_broadcaster *b)
+{
+	leave(b);
 	if (!b->busy) {
 		shared_call_back(b);
 	}
@@ -32,9 +37,10 @@ void shared_leave(evrec_broadcaster *b)
 /* Ends a recording call. One that a callback makes by another handle runs no callbacks, which might record in turn. */
 static void leave_record(evrec_broadcaster *b)
 {
-	b->busy = shared_calls_back(b);
-	shared_leave(b);
-	b->busy = false;
+	leave(b);
+	if (!shared_calls_back(b)) {
+		shared_call_back(b);
+	}
 }
 
 /* ---- beginning and end ---- */

@@ -991,7 +991,7 @@ function source:watch(query) end
 ---@field first number seconds since 1970
 ---@field last number
 
----The suppressions that a store's sink noted, if it has the option `suppressions`, the one that was begun last first:
+---The suppressions that a store's sink noted, if it has the option `suppressions`, those that began last come first:
 ---`for s in assert(source:suppressions {}) do`. Raises on misuse, and if the source is no store. Returns nil, message,
 ---name if it cannot begin.
 ---@param query? evrec.SuppressionQuery

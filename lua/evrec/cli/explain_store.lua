@@ -12,7 +12,7 @@ local terminal = require "evrec.cli.terminal"
 
 local explain_store = {}
 
--- Adds up the suppressions that differ in time, uid or apiVersion alone; their last occurrence may be in any of them.
+-- Adds up the suppressions that differ in time, uid or apiVersion alone; any of them may have the last occurrence.
 -- Returns the sums, and the number of lost notes of suppressions. An earlier evrec did not distinguish these from lost
 -- notes of occurrences.
 local function sums_of(suppressions, matches)

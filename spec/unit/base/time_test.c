@@ -94,7 +94,7 @@ static void test_timestamp_survives_a_round_trip(void **state)
 	}
 }
 
-static void test_seconds_out_of_range_are_refused(void **state)
+static void test_seconds_are_rounded(void **state)
 {
 	int64_t ns;
 
@@ -107,9 +107,11 @@ static void test_seconds_out_of_range_are_refused(void **state)
 	assert_int_equal(ns, -1500000000);
 	assert_true(evrec_seconds_to_ns(1700000000.5, &ns));
 	assert_int_equal(ns, T0 + EVREC_SECOND / 2);
-	/* The double is 1700000000.2999999523. */
+	/* The doubles are 1700000000.2999999523 and 946684800.2999999523. */
 	assert_true(evrec_seconds_to_ns(1700000000.3, &ns));
 	assert_int_equal(ns, T0 + 3 * EVREC_SECOND / 10);
+	assert_true(evrec_seconds_to_ns(946684800.3, &ns));
+	assert_int_equal(ns, 946684800 * EVREC_SECOND + 3 * EVREC_SECOND / 10);
 	assert_true(evrec_seconds_to_ns(1700000000.9999999, &ns));
 	assert_int_equal(ns, T0 + EVREC_SECOND);
 	/* No time in whole microseconds is one of these two numbers. */
@@ -117,6 +119,13 @@ static void test_seconds_out_of_range_are_refused(void **state)
 	assert_int_equal(ns, T0 + 238);
 	assert_true(evrec_seconds_to_ns(0.0000015, &ns));
 	assert_int_equal(ns, 1500);
+}
+
+static void test_seconds_out_of_range_are_refused(void **state)
+{
+	int64_t ns;
+
+	(void)state;
 	assert_false(evrec_seconds_to_ns((double)NAN, &ns));
 	assert_false(evrec_seconds_to_ns((double)INFINITY, &ns));
 	assert_false(evrec_seconds_to_ns(-1e300, &ns));
@@ -179,6 +188,7 @@ int main(void)
 		cmocka_unit_test(test_timestamps_are_rfc_3339),
 		cmocka_unit_test(test_only_valid_timestamps_are_parsed),
 		cmocka_unit_test(test_timestamp_survives_a_round_trip),
+		cmocka_unit_test(test_seconds_are_rounded),
 		cmocka_unit_test(test_seconds_out_of_range_are_refused),
 		cmocka_unit_test(test_only_fake_clocks_are_set),
 		cmocka_unit_test(test_bucket_refills_up_to_its_burst),
