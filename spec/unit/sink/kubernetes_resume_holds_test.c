@@ -208,6 +208,41 @@ static void test_list_is_awaited_at_the_end_of_time(void **state)
 }
 
 /*
+ * Replies of a server that has "web.old": to the patch of a first process, which leaves the event in its state file; to the
+ * second one's list, whose second page fails at first; and to a patch between the pages.
+ */
+static void prepare_two_lives(struct resume_fixture *f, void **dir)
+{
+	assert_int_equal(tmpdir_setup(dir), 0);
+	f->clock = evrec_clock_fake(evrec_clock_now(evrec_clock_real()));
+	f->options.common.state_file = str_from(tmpdir_path(*dir, "state"));
+	f->options.common.series.max_series = 2;
+	resume_reply(f, TURN_REPLY, PATCHED);
+	resume_reply(f, TURN_REPLY, MORE);
+	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
+	resume_reply(f, TURN_REPLY, PATCHED);
+}
+
+/* Afterwards the second process runs. */
+static void live_first_life(struct resume_fixture *f)
+{
+	f->options.resume = false;
+	resume_start(f);
+	resume_record(f, "web");
+	(void)resume_flush(f);
+	f->options.resume = true;
+	resume_restart(f);
+}
+
+static void patch_between_pages(struct resume_fixture *f)
+{
+	poll_until_requests(f, 3);
+	resume_record(f, "web");
+	poll_until_requests(f, 4);
+	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+}
+
+/*
  * The state file has an event, which is patched while a list is under way. The list's pages show its count before that.
  * The event is evicted, and happens again: it is a new one, as its count on the server is unknown.
  */
@@ -216,28 +251,13 @@ static void test_event_that_is_patched_during_a_listing_is_not_adopted(void **st
 	struct resume_fixture *f = *state;
 	void *dir = NULL;
 
-	assert_int_equal(tmpdir_setup(&dir), 0);
-	f->clock = evrec_clock_fake(evrec_clock_now(evrec_clock_real()));
-	f->options.common.state_file = str_from(tmpdir_path(dir, "state"));
-	f->options.common.series.max_series = 2;
-	resume_reply(f, TURN_REPLY, PATCHED);
-	resume_reply(f, TURN_REPLY, MORE);
-	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
-	resume_reply(f, TURN_REPLY, PATCHED);
+	prepare_two_lives(f, &dir);
 	resume_item(f, "web.old", "me", 1, 0);
 	resume_page(f, "");
 	resume_reply(f, TURN_REPLY, CREATED);
-	f->options.resume = false;
-	resume_start(f);
-	resume_record(f, "web");
-	(void)resume_flush(f);
-	f->options.resume = true;
-	resume_restart(f);
+	live_first_life(f);
 	resume_record(f, "db");
-	poll_until_requests(f, 3);
-	resume_record(f, "web");
-	poll_until_requests(f, 4);
-	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+	patch_between_pages(f);
 	run_clock_until_requests(f, 5);
 	http_server_check_saw(&f->server, 4, "GET /apis/events.k8s.io/v1/events?");
 	resume_record(f, "x");
@@ -259,34 +279,19 @@ static void test_event_that_is_patched_before_its_listing_is_adopted(void **stat
 	evrec_recorder *own, *other;
 	void *dir = NULL;
 
-	assert_int_equal(tmpdir_setup(&dir), 0);
-	f->clock = evrec_clock_fake(evrec_clock_now(evrec_clock_real()));
-	f->options.common.state_file = str_from(tmpdir_path(dir, "state"));
-	f->options.common.series.max_series = 2;
-	resume_reply(f, TURN_REPLY, PATCHED);
-	resume_reply(f, TURN_REPLY, MORE);
-	resume_reply(f, TURN_REPLY, HTTP_REPLY("500 Error", "", "oops"));
-	resume_reply(f, TURN_REPLY, PATCHED);
+	prepare_two_lives(f, &dir);
 	resume_page(f, "");
 	resume_reply(f, TURN_REPLY, CREATED);
 	resume_item(f, "web.old", "me", 2, 0);
 	resume_page(f, "");
 	resume_reply(f, TURN_REPLY, CREATED);
-	f->options.resume = false;
-	resume_start(f);
-	resume_record(f, "web");
-	(void)resume_flush(f);
-	f->options.resume = true;
-	resume_restart(f);
+	live_first_life(f);
 	own = f->r;
 	other = evrec_recorder_new(f->b, &of_other, NULL);
 	f->r = other;
 	resume_record(f, "db");
 	f->r = own;
-	poll_until_requests(f, 3);
-	resume_record(f, "web");
-	poll_until_requests(f, 4);
-	http_server_check_saw(&f->server, 3, PATCH("web.old"));
+	patch_between_pages(f);
 	run_clock_until_requests(f, 6);
 	resume_record(f, "x");
 	(void)resume_flush(f);
