@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#define PATH_SHOWN 160
+
 /* The length in bytes of the character at `p`, 1 to 4; 0: there is no well-formed one. */
 static size_t character(const unsigned char *p, size_t left)
 {
@@ -121,6 +123,11 @@ size_t utf8_floor(evrec_str s, size_t max)
 		len--;
 	}
 	return len;
+}
+
+int path_shown(const char *path)
+{
+	return (int)utf8_floor(str_from(path), PATH_SHOWN);
 }
 
 void utf8_copy(char *to, size_t size, evrec_str s)

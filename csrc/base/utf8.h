@@ -42,6 +42,9 @@ void utf8_clean(struct buf *out, evrec_str s);
 /* The largest length in bytes, at most `max`, that does not cut a character of the UTF-8 string `s` in two. */
 size_t utf8_floor(evrec_str s, size_t max);
 
+/* How many bytes of a path a message shows, for "%.*s", so that it has room for its reason. */
+int path_shown(const char *path);
+
 /*
  * Writes any bytes as a line for people to `to`, of `size` bytes: UTF-8 as by utf8_clean, without space at the ends,
  * with a space for each control character, cut on a character boundary, NUL-terminated. Empty if there is no memory.

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_SHOWN 160 /* bytes of it in a message */
-
 struct file {
 	struct protocol base;
 	encode_func *encode;
@@ -173,7 +171,7 @@ static void end(struct file *file, struct sender *s, int error)
 {
 	struct entry *entry = file->entry;
 	struct outcome outcome = { .verdict = VERDICT_WRITTEN };
-	int shown = (int)utf8_floor(str_from(file->path), PATH_SHOWN);
+	int shown = path_shown(file->path);
 	char reason[64];
 
 	file->fragment = error != 0 && file->at != 1;

@@ -14,8 +14,7 @@
 #include <stdio.h>
 
 #define BATCH 256
-#define PATH_SHOWN 160 /* bytes of it in a message */
-#define END_BYTES 256  /* kept free for a gap and the last line */
+#define END_BYTES 256 /* kept free for a gap and the last line */
 
 struct trace_protocol {
 	struct protocol base;
@@ -29,11 +28,6 @@ struct trace_protocol {
 	struct lru *ids;      /* identity of an event -> nothing; its place is the id */
 	struct buf lines, identity;
 };
-
-static int shown_bytes(const char *path)
-{
-	return (int)utf8_floor(str_from(path), PATH_SHOWN);
-}
 
 static bool open_trace(struct trace_protocol *t, evrec_error *err)
 {
@@ -189,7 +183,7 @@ static void send_lines(struct trace_protocol *t, struct sender *s, struct entry 
 	}
 	if (done < n) {
 		(void)error_set(&t->why_over, EVREC_ESYSTEM, "%.*s: has max_bytes, and takes no more events",
-		                shown_bytes(t->sink->path), t->sink->path);
+		                path_shown(t->sink->path), t->sink->path);
 		end_trace(t, s, entries + done, n - done);
 	}
 }
@@ -280,7 +274,7 @@ static void trace_finish(struct protocol *p, struct sender *s)
 		return;
 	}
 	if (!over) {
-		(void)error_set(&t->why_over, EVREC_ECLOSED, "%.*s: has ended", shown_bytes(t->sink->path),
+		(void)error_set(&t->why_over, EVREC_ECLOSED, "%.*s: has ended", path_shown(t->sink->path),
 		                t->sink->path);
 		atomic_store(&t->sink->over, true);
 	}

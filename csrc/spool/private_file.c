@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define MODE (S_IRUSR | S_IWUSR)
-#define PATH_SHOWN 160 /* bytes, so that a message has room for its reason */
 
 bool private_file_is_removed(int fd)
 {
@@ -21,7 +20,7 @@ bool private_file_is_removed(int fd)
 
 void private_file_set_error(evrec_error *err, const char *path, const char *reason)
 {
-	(void)error_set(err, EVREC_ESYSTEM, "%.*s%s", (int)utf8_floor(str_from(path), PATH_SHOWN), path, reason);
+	(void)error_set(err, EVREC_ESYSTEM, "%.*s%s", path_shown(path), path, reason);
 }
 
 void private_file_set_errno(evrec_error *err, const char *path, int error)

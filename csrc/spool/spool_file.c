@@ -11,7 +11,6 @@
 #define APPLICATION 0x65767263 /* "evrc" */
 #define APPLICATION_AT 68      /* in the file's header */
 #define VERSION 2
-#define PATH_SHOWN 160
 
 static const char schema[] = "PRAGMA application_id = 0x65767263;"
 			     "PRAGMA user_version = 1;"
@@ -64,7 +63,7 @@ struct spool *spool_new(evrec_str path)
 		spool_free(spool);
 		return NULL;
 	}
-	spool->shown = (int)utf8_floor(str_from(spool->path), PATH_SHOWN);
+	spool->shown = path_shown(spool->path);
 	return spool;
 }
 

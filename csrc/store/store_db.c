@@ -2,12 +2,10 @@
 
 #include "base/utf8.h"
 
-#define PATH_SHOWN 160
-
 bool store_db_init(struct store_db *d, evrec_str path)
 {
 	*d = (struct store_db){ .path = str_dup(path) };
-	d->shown = d->path == NULL ? 0 : (int)utf8_floor(str_from(d->path), PATH_SHOWN);
+	d->shown = d->path == NULL ? 0 : path_shown(d->path);
 	return d->path != NULL;
 }
 
