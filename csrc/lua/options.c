@@ -252,6 +252,9 @@ static void read_value(const struct reading *r, const struct option *o, char *in
 			refuse_number(r, o, "a number of seconds");
 		}
 		break;
+	case OPTION_BOUND:
+		*(int64_t *)at = seconds_first(number(r, o, "a number of seconds"));
+		break;
 	case OPTION_CLOCK:
 		if (box_test(L, -1, &clock_type) == NULL) {
 			refuse(r, o->name, "a clock", luaL_typename(L, -1));

@@ -24,6 +24,7 @@ enum option_type {
 	OPTION_WORD,     /* int: a string, the name of one of `rows`, which are of OPTION_VALUE */
 	OPTION_VALUE,    /* no option: a word of an OPTION_WORD; its offset is the value that it stands for */
 	OPTION_DURATION, /* int64_t, nanoseconds: given as seconds from min to max */
+	OPTION_BOUND,    /* likewise, of times: the first nanosecond of these seconds (seconds_first) */
 	OPTION_CLOCK,    /* evrec_clock *, borrowed from the copy of the table */
 	OPTION_MAP,      /* evrec_map: a table of strings, borrowed like a string */
 	OPTION_STRINGS,  /* struct option_strings: a list of strings, borrowed likewise */

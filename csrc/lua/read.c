@@ -156,33 +156,18 @@ static const struct option query_rows[] = {
 	{ "types", OPTION_STRINGS, offsetof(struct query_settings, types), 0, 0, NULL, false },
 	TEXT("reason", QUERY(reason)),
 	TEXT("action", QUERY(action)),
-	{ "since", OPTION_DURATION, QUERY(since), 0, YEAR_2262, NULL, false },
-	{ "before", OPTION_DURATION, QUERY(before), 0, YEAR_2262, NULL, false },
+	{ "since", OPTION_BOUND, QUERY(since), 0, YEAR_2262, NULL, false },
+	{ "before", OPTION_BOUND, QUERY(before), 0, YEAR_2262, NULL, false },
 	TEXT("field_selector", QUERY(field_selector)),
 	{ "order", OPTION_WORD, QUERY(order), 0, 0, order_words, false },
 	{ "limit", OPTION_SIZE, QUERY(limit), 1, 1e9, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };
 
-/*
- * A script has the time of an event, or of a clock, as a number to which many nanoseconds are rounded. A bound is the first
- * of these. So neither the event with this time is before it, nor one that was recorded after the clock showed it.
- */
-static void read_bound(lua_State *L, const char *name, int64_t *bound)
-{
-	lua_getfield(L, 2, name);
-	if (lua_type(L, -1) == LUA_TNUMBER) {
-		*bound = seconds_first((double)lua_tonumber(L, -1));
-	}
-	lua_pop(L, 1);
-}
-
 static void read_query(lua_State *L, const char *function, const struct option *rows, struct query_settings *settings)
 {
 	evrec_query_init(&settings->query);
 	options_read(L, 2, function, rows, settings, 0);
-	read_bound(L, "since", &settings->query.since);
-	read_bound(L, "before", &settings->query.before);
 	settings->query.types = settings->types.items;
 	settings->query.types_len = settings->types.len;
 }
@@ -215,8 +200,8 @@ int source_open(lua_State *L)
 
 static const struct option suppression_rows[] = {
 	{ "for_object", OPTION_STRING_OR_TABLE, QUERY(regarding), 0, 0, object_rows, false },
-	{ "since", OPTION_DURATION, QUERY(since), 0, YEAR_2262, NULL, false },
-	{ "before", OPTION_DURATION, QUERY(before), 0, YEAR_2262, NULL, false },
+	{ "since", OPTION_BOUND, QUERY(since), 0, YEAR_2262, NULL, false },
+	{ "before", OPTION_BOUND, QUERY(before), 0, YEAR_2262, NULL, false },
 	{ "limit", OPTION_SIZE, QUERY(limit), 1, 1e9, NULL, false },
 	{ NULL, OPTION_ROWS, 0, 0, 0, NULL, false },
 };

@@ -23,7 +23,11 @@ int64_t seconds_check(lua_State *L, int index, const char *function, const char 
 
 /* Pushes nanoseconds since 1970 as seconds. */
 void seconds_push(lua_State *L, int64_t ns);
-/* The first nanosecond that is pushed as these seconds, or as later ones. In the range that seconds_read accepts. Pure. */
+/*
+ * A script has the time of an event, or of a clock, as a number to which many nanoseconds are rounded. Returns the first of
+ * these: neither the event with this time is before it, nor one that was recorded after the clock showed it. `seconds` is in
+ * the range that seconds_read accepts. Pure.
+ */
 int64_t seconds_first(double seconds);
 
 /* A number as text for a message. Pure. */
