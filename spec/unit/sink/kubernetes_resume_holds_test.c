@@ -9,13 +9,6 @@
 #define ANY_ANSWER HTTP_REPLY("201 Created", "", "{\"kind\":\"Event\",\"metadata\":{\"name\":\"stored\"},\"items\":[]}")
 #define MORE HTTP_REPLY("201 Created", "", "{\"metadata\":{\"name\":\"stored\",\"continue\":\"t\"},\"items\":[]}")
 
-static void poll_until_requests(struct resume_fixture *f, size_t n)
-{
-	while (http_server_requests(&f->server) < n) {
-		checked_poll(f->b);
-	}
-}
-
 /* The clock runs no faster than the machine's. */
 static void run_clock_until_requests(struct resume_fixture *f, size_t n)
 {
@@ -41,7 +34,7 @@ static void test_listing_is_given_up_after_10_s(void **state)
 	resume_start(f);
 	resume_record(f, "web");
 	resume_record(f, "db");
-	poll_until_requests(f, 1);
+	resume_poll_until_requests(f, 1);
 	evrec_clock_set(f->clock, 10 * EVREC_SECOND - 1);
 	for (int i = 0; i < 100; i++) {
 		checked_poll(f->b);
@@ -167,7 +160,7 @@ static void test_held_create_is_spooled(void **state)
 	resume_start(f);
 	resume_record(f, "web");
 	resume_record(f, "db");
-	poll_until_requests(f, 1);
+	resume_poll_until_requests(f, 1);
 	assert_int_not_equal(evrec_broadcaster_shutdown(f->b, EVREC_SECOND / 100, NULL), 0);
 	s = stats_check_equations(f->b);
 	assert_int_equal(s.spooled, 2);
@@ -200,7 +193,7 @@ static void test_list_is_awaited_at_the_end_of_time(void **state)
 	resume_reply(f, TURN_REPLY, ANY_ANSWER);
 	resume_start(f);
 	resume_record(f, "web");
-	poll_until_requests(f, 1);
+	resume_poll_until_requests(f, 1);
 	http_server_check_saw(&f->server, 0, LIST);
 	assert_string_equal(f->errors, "");
 	evrec_clock_set(f->clock, INT64_MAX);
@@ -236,9 +229,9 @@ static void live_first_life(struct resume_fixture *f)
 
 static void patch_between_pages(struct resume_fixture *f)
 {
-	poll_until_requests(f, 3);
+	resume_poll_until_requests(f, 3);
 	resume_record(f, "web");
-	poll_until_requests(f, 4);
+	resume_poll_until_requests(f, 4);
 	http_server_check_saw(&f->server, 3, PATCH("web.old"));
 }
 

@@ -1,18 +1,8 @@
 /* A Kubernetes sink's series whose writes are dropped. */
 #include "resume_fixture.h"
 
-#include <unistd.h>
-
 #define CONFLICT HTTP_REPLY("409 Conflict", "", "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}")
 #define INVALID HTTP_REPLY("422 Invalid", "", "{\"kind\":\"Status\",\"message\":\"invalid\"}")
-
-static void poll_until_requests(struct resume_fixture *f, size_t n)
-{
-	while (http_server_requests(&f->server) < n) {
-		checked_poll(f->b);
-		(void)usleep(1000);
-	}
-}
 
 /*
  * A full queue drops the patch that waits for the create. Another client's event has the create's name, and the create under
@@ -37,7 +27,7 @@ static void test_dropped_patch_behind_a_create_patches_no_other_event(void **sta
 	resume_record(f, "web");
 	resume_record(f, "db");
 	assert_int_equal(stats_check_equations(f->b).dropped[EVREC_CAUSE_QUEUE_FULL], 1);
-	poll_until_requests(f, 3);
+	resume_poll_until_requests(f, 3);
 	(void)evrec_broadcaster_flush(f->b, SOON, NULL);
 	assert_int_equal(stats_check_equations(f->b).dropped[EVREC_CAUSE_REJECTED], 2);
 	evrec_clock_set(f->clock, evrec_clock_now(f->clock) + 31 * EVREC_SECOND);
@@ -62,7 +52,7 @@ static void test_dropped_patch_of_an_adopted_event_sets_no_count_back(void **sta
 	resume_reply(f, TURN_REPLY, PATCHED);
 	resume_start(f);
 	resume_record(f, "web");
-	poll_until_requests(f, 2);
+	resume_poll_until_requests(f, 2);
 	(void)evrec_broadcaster_flush(f->b, SOON, NULL);
 	assert_int_equal(stats_check_equations(f->b).dropped[EVREC_CAUSE_MAX_TRIES], 1);
 	http_server_check_saw(&f->server, 1, PATCH("web.old"));

@@ -1,5 +1,7 @@
 #include "resume_fixture.h"
 
+#include <unistd.h>
+
 static void on_error(void *ctx, const char *message, const char *name)
 {
 	struct resume_fixture *f = ctx;
@@ -100,6 +102,14 @@ void resume_record(struct resume_fixture *f, const char *pod)
 	emit.reason = EVREC_STR("Run");
 	emit.note = EVREC_STR("new");
 	assert_int_equal(evrec_recorder_emit(f->r, &emit, NULL), 0);
+}
+
+void resume_poll_until_requests(struct resume_fixture *f, size_t n)
+{
+	while (http_server_requests(&f->server) < n) {
+		checked_poll(f->b);
+		(void)usleep(1000);
+	}
 }
 
 evrec_sink_stats resume_flush(struct resume_fixture *f)

@@ -49,6 +49,8 @@ void resume_start(struct resume_fixture *f);
 /* The process ends, and the next one begins, which may have other options. */
 void resume_restart(struct resume_fixture *f);
 void resume_record(struct resume_fixture *f, const char *pod);
+/* Polls until the server has seen `n` requests. */
+void resume_poll_until_requests(struct resume_fixture *f, size_t n);
 evrec_sink_stats resume_flush(struct resume_fixture *f);
 
 #endif
